@@ -1,0 +1,47 @@
+# Everything runs from .venv, which `make setup` fills from requirements.lock.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+STAMP := .venv/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint types check bench lock figures clean
+
+help: ## show this list
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(STAMP): requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "quiltwork needs Python 3.11 or newer, got %d.%d: set PYTHON=/path/to/python3.11" % sys.version_info[:2])'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $(STAMP)
+
+setup: $(STAMP) ## create .venv from the lock file
+
+demo: $(STAMP) ## a private histogram from the sample diary, and a report to open
+	$(BIN)/quiltwork demo
+
+test: $(STAMP) ## all tests
+	$(BIN)/python -m pytest --numprocesses auto
+
+lint: $(STAMP) ## style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP) ## strict types
+	$(BIN)/mypy
+
+check: lint types ## lint and strict types
+
+bench: $(STAMP) ## side-by-side benchmarks, written to bench/results.json
+	$(BIN)/python bench/run.py
+
+figures: $(STAMP) ## draw the pictures of the README again
+	$(BIN)/python tools/figures.py
+
+lock: ## pin every dependency again (needs uv)
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet \
+	  --group dev pyproject.toml --output-file requirements.lock
+
+clean: ## remove .venv and caches
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,59 @@
+"""quiltwork: private releases from correlated data.
+
+What may an adversary believe?   MarkovChain, ChainSet, MixingClass, Belief, load_belief, save_belief
+What is asked?                   Count, Histogram, Frequencies, Sum, Mean, Transitions, Custom, Query, parse_query
+What is the data?                Series, read_series
+How much noise, and why?         calibrate, plan, Calibration, Plan
+What may be published?           release, Release
+What went wrong?                 QuiltworkError, InputError, NotCoveredError
+"""
+
+from quiltwork._version import __version__
+from quiltwork.beliefs import Belief, ChainSet, MarkovChain, MixingClass, load_belief, save_belief
+from quiltwork.calibration import Calibration
+from quiltwork.data import Series, read_series
+from quiltwork.errors import InputError, NotCoveredError, QuiltworkError
+from quiltwork.mechanisms import calibrate
+from quiltwork.plan import Plan, plan
+from quiltwork.queries import (
+    Count,
+    Custom,
+    Frequencies,
+    Histogram,
+    Mean,
+    Query,
+    Sum,
+    Transitions,
+    parse_query,
+)
+from quiltwork.release import Release, release
+
+__all__ = [
+    "Belief",
+    "Calibration",
+    "ChainSet",
+    "Count",
+    "Custom",
+    "Frequencies",
+    "Histogram",
+    "InputError",
+    "MarkovChain",
+    "Mean",
+    "MixingClass",
+    "NotCoveredError",
+    "Plan",
+    "Query",
+    "QuiltworkError",
+    "Release",
+    "Series",
+    "Sum",
+    "Transitions",
+    "__version__",
+    "calibrate",
+    "load_belief",
+    "parse_query",
+    "plan",
+    "read_series",
+    "release",
+    "save_belief",
+]

@@ -1,0 +1,310 @@
+"""Beliefs about a time series: one Markov chain, or a finite set of them."""
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from quiltwork.beliefs.base import Belief, name_states
+from quiltwork.beliefs.structure import Flags, Matrix, closed_classes, period, stationary_law
+from quiltwork.errors import BeliefError
+
+Start = Literal["stationary", "any", "given"]
+SUM_TOLERANCE = 1e-9
+REVERSIBLE_TOLERANCE = 1e-12
+
+
+class MarkovChain(Belief):
+    """The belief that the series is a Markov chain with this transition matrix.
+
+    ``transition[x][y]`` is the probability that the next state is y when the present one is x. ``initial`` is the law
+    of the first state: a vector; ``"stationary"``; or ``"any"`` (the default), which protects against every start.
+
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit", "walk"])
+    >>> chain.stationary.round(12).tolist(), round(chain.gap, 12), chain.reversible
+    ([0.8, 0.2], 0.5, True)
+    """
+
+    def __init__(
+        self,
+        transition: ArrayLike,
+        *,
+        initial: ArrayLike | Literal["stationary", "any"] = "any",
+        states: Sequence[object] | None = None,
+    ):
+        self.transition: Matrix = _distributions(transition, "transition")
+        self.states = name_states(states, len(self.transition))
+        self.start: Start
+        if isinstance(initial, str):
+            if initial not in ("stationary", "any"):
+                raise BeliefError(
+                    'initial must be a vector, "stationary" or "any"',
+                    got=repr(initial),
+                    why="it is the law of the first state",
+                    fix='Use "any" if you know nothing about it',
+                )
+            self.start = initial
+            self._given: Matrix | None = None
+        else:
+            self.start = "given"
+            self._given = _distribution(initial, len(self.states))
+        if self.start == "stationary":
+            _ = self.stationary  # fails here, at construction, when it is not unique
+
+    def __repr__(self) -> str:
+        return f"MarkovChain({len(self.states)} states, initial={self.start})"
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: ArrayLike,
+        *,
+        smoothing: float = 0.0,
+        initial: ArrayLike | Literal["stationary", "any"] = "any",
+        states: Sequence[object] | None = None,
+    ) -> "MarkovChain":
+        """The chain whose rows are proportional to ``counts + smoothing``.
+
+        >>> MarkovChain.from_counts([[9, 1], [4, 6]]).transition.tolist()
+        [[0.9, 0.1], [0.4, 0.6]]
+        """
+        table = _square(counts, "counts")
+        if not (math.isfinite(smoothing) and smoothing >= 0):
+            raise BeliefError(
+                "smoothing must be finite and not negative", got=str(smoothing), why="it is added to each count"
+            )
+        table = table + smoothing
+        empty = np.flatnonzero(table.sum(axis=1) == 0)
+        if empty.size:
+            raise BeliefError(
+                f"counts row {empty[0] + 1} must have a positive entry",
+                got="a row of zeros",
+                why="a state that was never left says nothing about what follows it",
+                fix="Pass smoothing=1, or leave the state out",
+            )
+        return cls(table / table.sum(axis=1, keepdims=True), initial=initial, states=states)
+
+    def with_start(self, initial: ArrayLike | Literal["stationary", "any"]) -> "MarkovChain":
+        """The same transition matrix with another initial distribution.
+
+        >>> MarkovChain([[0.5, 0.5], [0.5, 0.5]]).with_start([1, 0]).initial.tolist()
+        [1.0, 0.0]
+        """
+        return MarkovChain(self.transition, initial=initial, states=self.states)
+
+    @property
+    def initial(self) -> Matrix | None:
+        """The law of the first state; None when it may be any."""
+        if self.start == "stationary":
+            return self.stationary
+        return self._given
+
+    @cached_property
+    def support(self) -> Flags:
+        """Which transitions are possible."""
+        return np.asarray(self.transition > 0)
+
+    @cached_property
+    def _closed(self) -> list[NDArray[np.intp]]:
+        return closed_classes(self.support)
+
+    @cached_property
+    def stationary(self) -> Matrix:
+        """The stationary distribution; zero on states that are left for good."""
+        if len(self._closed) != 1:
+            raise BeliefError(
+                "the stationary distribution must be unique",
+                got=f"{len(self._closed)} closed classes of states",
+                why="each of them has a stationary distribution of its own",
+                fix='Give initial as a vector, or use "any"',
+            )
+        members = self._closed[0]
+        law = np.zeros(len(self.states))
+        law[members] = stationary_law(self.transition[np.ix_(members, members)])
+        law.setflags(write=False)
+        return law
+
+    @property
+    def irreducible(self) -> bool:
+        """Whether every state leads to every other."""
+        return len(self._closed) == 1 and len(self._closed[0]) == len(self.states)
+
+    @cached_property
+    def period(self) -> int:
+        """The period; defined for irreducible chains."""
+        self._need_irreducible("the period")
+        return period(self.support)
+
+    @property
+    def aperiodic(self) -> bool:
+        """Whether every closed class has period 1."""
+        return all(period(self.support[np.ix_(c, c)]) == 1 for c in self._closed)
+
+    @cached_property
+    def reversible(self) -> bool:
+        """Whether the chain looks the same run backwards (detailed balance)."""
+        if not self.irreducible:
+            return False
+        flow = self.stationary[:, None] * self.transition
+        return bool(np.all(np.abs(flow - flow.T) <= REVERSIBLE_TOLERANCE * np.maximum(flow, flow.T)))
+
+    def time_reversal(self) -> "MarkovChain":
+        """The chain run backwards from its stationary distribution: P*[x,y] = π(y) P[y,x] / π(x).
+
+        >>> cycle = MarkovChain([[0.1, 0.9, 0], [0, 0.1, 0.9], [0.9, 0, 0.1]])
+        >>> cycle.time_reversal().transition.round(12).tolist()
+        [[0.1, 0.0, 0.9], [0.9, 0.1, 0.0], [0.0, 0.9, 0.1]]
+        """
+        self._need_irreducible("the time reversal")
+        pi = self.stationary
+        backward = pi[None, :] * self.transition.T / pi[:, None]
+        return MarkovChain(backward, initial="stationary", states=self.states)
+
+    @cached_property
+    def gap(self) -> float:
+        """The spectral gap, multiplicity counted: 1 - |λ2(P)| if reversible, else 1 - λ2(P P*).
+
+        It is 0 for a chain to which the approximate method does not apply (theory, section 7.2).
+
+        >>> MarkovChain([[0, 1, 0], [0, 0, 1], [0.5, 0.5, 0]]).gap < 1e-12
+        True
+        """
+        self._need_irreducible("the spectral gap")
+        if len(self.states) == 1:
+            return 1.0
+        root = np.sqrt(self.stationary)
+        # similar to P, and symmetric exactly if P is reversible
+        A = root[:, None] * self.transition / root[None, :]
+        if self.reversible:
+            moduli = np.sort(np.abs(np.linalg.eigvalsh((A + A.T) / 2)))
+            return max(0.0, 1.0 - float(moduli[-2]))
+        # A A^T is similar to P P*; the second largest, with multiplicity
+        return max(0.0, 1.0 - float(np.linalg.eigvalsh(A @ A.T)[-2]))
+
+    @property
+    def pi_min(self) -> float:
+        """The smallest stationary probability."""
+        return float(self.stationary.min())
+
+    def _need_irreducible(self, what: str) -> None:
+        if not self.irreducible:
+            raise BeliefError(
+                f"{what} needs an irreducible chain",
+                got=f"{len(self._closed)} closed class(es) covering {sum(map(len, self._closed))} of "
+                f"{len(self.states)} states",
+                why="some state cannot be reached from some other",
+                fix="The exact method (quilt-exact) does not need this",
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The contents of a belief file."""
+        initial = self.start if self._given is None else self._given.tolist()
+        return {
+            "kind": "chain",
+            "states": list(self.states),
+            "transition": self.transition.tolist(),
+            "initial": initial,
+        }
+
+
+class ChainSet(Belief):
+    """The belief that one of several chains holds, without saying which: each of them is protected against.
+
+    >>> lazy = MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+    >>> len(ChainSet([lazy, MarkovChain([[0.8, 0.2], [0.3, 0.7]])]).members)
+    2
+    """
+
+    def __init__(self, members: Iterable[MarkovChain]):
+        self.members = tuple(members)
+        if not self.members:
+            raise BeliefError("a set of beliefs must have a member", got="none", why="an empty set protects nothing")
+        if not all(isinstance(m, MarkovChain) for m in self.members):
+            raise BeliefError(
+                "the members of a set must be chains",
+                got="another kind of belief",
+                why="the mechanisms go through the members one by one",
+                fix="Plan for the other belief by itself",
+            )
+        self.states = self.members[0].states
+        for n, member in enumerate(self.members, 1):
+            if member.states != self.states:
+                raise BeliefError(
+                    f"member {n} must have the states of member 1, in the same order",
+                    got="other states",
+                    why="the members describe the same data",
+                    fix="Order the rows alike",
+                )
+
+    def __repr__(self) -> str:
+        return f"ChainSet({len(self.members)} chains, {len(self.states)} states)"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The contents of a belief file."""
+        return {"kind": "set", "members": [m.to_dict() for m in self.members]}
+
+
+def _square(table: ArrayLike, name: str) -> Matrix:
+    try:
+        A = np.array(table, dtype=np.float64)
+    except (TypeError, ValueError) as problem:
+        raise BeliefError(
+            f"{name} must be a square table of numbers",
+            got="rows of unequal length or entries that are not numbers",
+            why="it has one row and one column a state",
+        ) from problem
+    if A.ndim != 2 or A.shape[0] != A.shape[1] or A.size == 0:
+        raise BeliefError(
+            f"{name} must be square",
+            got=f"shape {'x'.join(map(str, A.shape)) or 'of a single number'}",
+            why="it has one row and one column a state",
+        )
+    bad = np.argwhere(~np.isfinite(A) | (A < 0))
+    if bad.size:
+        row, column = bad[0]
+        raise BeliefError(
+            f"{name} row {row + 1} must have finite entries that are not negative",
+            got=f"{A[row, column]:g} in column {column + 1}",
+            why="they are probabilities or counts",
+        )
+    return A
+
+
+def _distributions(table: ArrayLike, name: str) -> Matrix:
+    A = _square(table, name)
+    sums = A.sum(axis=1)
+    wrong = np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE)
+    if wrong.size:
+        row = wrong[0]
+        raise BeliefError(
+            f"{name} row {row + 1} must sum to 1",
+            got=f"{sums[row]:.10g}",
+            why="each row is a distribution over next states",
+            fix="Fix the row, or use MarkovChain.from_counts(...)",
+        )
+    A /= sums[:, None]
+    A.setflags(write=False)
+    return A
+
+
+def _distribution(vector: ArrayLike, count: int) -> Matrix:
+    try:
+        v = np.array(vector, dtype=np.float64)
+    except (TypeError, ValueError) as problem:
+        raise BeliefError("initial must be a list of numbers", got="something else", why="it is a law") from problem
+    if v.shape != (count,):
+        raise BeliefError(
+            f"initial must have one entry for each of the {count} states",
+            got=f"shape {v.shape}",
+            why="it is the law of the first state",
+        )
+    if not np.all(np.isfinite(v)) or np.any(v < 0):
+        raise BeliefError("initial must have finite entries that are not negative", why="they are probabilities")
+    if abs(v.sum() - 1) > SUM_TOLERANCE:
+        raise BeliefError("initial must sum to 1", got=f"{v.sum():.10g}", why="it is the law of the first state")
+    v /= v.sum()
+    v.setflags(write=False)
+    return v

@@ -1,0 +1,104 @@
+"""Belief files: JSON or TOML in, JSON out. See ``docs/belief-files.md``."""
+
+import json
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from quiltwork.beliefs.base import Belief
+from quiltwork.beliefs.chain import ChainSet, MarkovChain
+from quiltwork.beliefs.mixing import MixingClass
+from quiltwork.errors import BeliefError
+
+
+def load_belief(path: str | Path) -> Belief:
+    """Read a belief file (JSON, or TOML by its ending).
+
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "belief.json")
+    >>> save_belief(MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary"), file)
+    >>> load_belief(file)
+    MarkovChain(2 states, initial=stationary)
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise BeliefError(
+            f"belief file {path} cannot be read",
+            why=getattr(problem, "strerror", None) or "it is not text",
+            fix="Check the path; `quiltwork belief fit` writes such a file",
+        ) from problem
+    try:
+        content = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
+    except ValueError as problem:
+        kind = "TOML" if path.suffix.lower() == ".toml" else "JSON"
+        raise BeliefError(f"belief file {path} must be {kind}", why=str(problem)) from problem
+    return belief_from_dict(content)
+
+
+def save_belief(belief: Belief, path: str | Path) -> None:
+    """Write a belief file as JSON, readable by :func:`load_belief`."""
+    Path(path).write_text(json.dumps(belief.to_dict(), indent=1) + "\n", encoding="utf-8")
+
+
+def belief_from_dict(content: object) -> Belief:
+    """The belief that a belief file's contents describe.
+
+    >>> belief_from_dict({"kind": "mixing", "states": 5, "pi_min": 0.05, "gap": 0.1, "reversible": True})
+    MixingClass(5 states, pi_min=0.05, gap=0.1, reversible)
+    """
+    if not isinstance(content, dict):
+        raise BeliefError("a belief must be an object with a kind", got=type(content).__name__, fix=_KINDS_HINT)
+    kind = content.get("kind")
+    if not isinstance(kind, str) or kind not in _READERS:
+        got = "no kind" if kind is None else f"kind {kind!r}"
+        raise BeliefError("a belief's kind is not known here", got=got, fix=_KINDS_HINT)
+    return _READERS[kind]({key: value for key, value in content.items() if key != "kind"})
+
+
+def _chain(content: dict[str, Any]) -> MarkovChain:
+    _check_keys(content, "chain", required={"transition"}, optional={"states", "initial"})
+    initial = content.get("initial", "any")
+    return MarkovChain(content["transition"], initial=initial, states=_names(content.get("states")))
+
+
+def _set(content: dict[str, Any]) -> ChainSet:
+    _check_keys(content, "set", required={"members"})
+    if not isinstance(content["members"], list):
+        raise BeliefError("members must be a list of chains", got=type(content["members"]).__name__)
+    return ChainSet(belief_from_dict(m) for m in content["members"])  # type: ignore[misc]
+
+
+def _mixing(content: dict[str, Any]) -> MixingClass:
+    _check_keys(content, "mixing", required={"states", "pi_min", "gap"}, optional={"reversible"})
+    for key in ("pi_min", "gap"):
+        if not isinstance(content[key], int | float) or isinstance(content[key], bool):
+            raise BeliefError(f"{key} must be a number", got=type(content[key]).__name__)
+    if not isinstance(content.get("reversible", False), bool):
+        raise BeliefError("reversible must be true or false", got=type(content["reversible"]).__name__)
+    return MixingClass(**content)
+
+
+_READERS: dict[str, Callable[[dict[str, Any]], Belief]] = {"chain": _chain, "set": _set, "mixing": _mixing}
+_KINDS_HINT = f"Known kinds: {', '.join(_READERS)}"
+
+
+def _names(states: object) -> list[object] | None:
+    if states is None or isinstance(states, list):
+        return states
+    raise BeliefError("states must be a list of names", got=type(states).__name__)
+
+
+def _check_keys(content: dict[str, Any], kind: str, *, required: set[str], optional: frozenset[str] | set[str] = frozenset()) -> None:
+    unknown = sorted(set(content) - required - optional)
+    if unknown:
+        raise BeliefError(
+            f"a {kind} has no key {', '.join(map(repr, unknown))}",
+            why="an unknown key may be a misspelt one",
+            fix=f"Known keys: {', '.join(sorted(required | optional | {'kind'}))}",
+        )
+    missing = sorted(required - set(content))
+    if missing:
+        raise BeliefError(f"a {kind} must have {', '.join(map(repr, missing))}", got="a file without")

@@ -1,0 +1,59 @@
+"""The belief that the series is some chain, known only by how well it mixes."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from quiltwork.beliefs.base import Belief, name_states
+from quiltwork.errors import BeliefError
+
+
+class MixingClass(Belief):
+    """All chains with every stationary probability at least ``pi_min`` and spectral gap at least ``gap``.
+
+    The gap is 1 - |λ2(P)| when ``reversible`` (then only reversible chains are in the class), else 1 - λ2(P P*).
+    Every initial distribution is in the class.
+
+    >>> MixingClass(5, pi_min=0.05, gap=0.1, reversible=True)
+    MixingClass(5 states, pi_min=0.05, gap=0.1, reversible)
+    """
+
+    def __init__(self, states: int | Sequence[object], *, pi_min: float, gap: float, reversible: bool = False):
+        if isinstance(states, int) and not isinstance(states, bool):
+            if states < 1:
+                raise BeliefError("states must be at least 1", got=str(states), why="it counts the states")
+            self.states = name_states(None, states)
+        elif isinstance(states, Sequence) and not isinstance(states, str):
+            self.states = name_states(states, len(states))
+        else:
+            raise BeliefError("states must be a count or a list of names", got=type(states).__name__)
+        k = len(self.states)
+        if not (math.isfinite(pi_min) and 0 < pi_min <= 1 / k):
+            raise BeliefError(
+                f"pi_min must be above 0 and at most 1/{k}",
+                got=f"{pi_min:g}",
+                why=f"it bounds the smallest of {k} probabilities that sum to 1",
+            )
+        if not (math.isfinite(gap) and 0 < gap <= 1):
+            raise BeliefError(
+                "gap must be above 0 and at most 1",
+                got=f"{gap:g}",
+                why="without a gap a chain may remember for ever",
+                fix="Describe the chain itself and use the exact method (quilt-exact)",
+            )
+        self.pi_min, self.gap, self.reversible = float(pi_min), float(gap), bool(reversible)
+
+    def __repr__(self) -> str:
+        kind = "reversible" if self.reversible else "general"
+        return f"MixingClass({len(self.states)} states, pi_min={self.pi_min:g}, gap={self.gap:g}, {kind})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The contents of a belief file."""
+        unnamed = self.states == name_states(None, len(self.states))
+        return {
+            "kind": "mixing",
+            "states": len(self.states) if unnamed else list(self.states),
+            "pi_min": self.pi_min,
+            "gap": self.gap,
+            "reversible": self.reversible,
+        }

@@ -1,0 +1,95 @@
+"""The frozen record of how much noise, and why."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from quiltwork.errors import ParameterError
+
+Guarantee = Literal["pufferfish", "none"]
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why the noise is what it is; each mechanism has its own kind."""
+
+    def sentence(self) -> str:
+        """The reason in words."""
+        return ""
+
+    def detail(self) -> dict[str, Any]:
+        """The reason as plain values."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How much noise a query needs under a belief, and the theorem that says so. No data went into it.
+
+    ``noise_scale`` is the scale of the Laplace noise added to each number of the answer.
+
+    >>> from quiltwork import Count, MarkovChain, calibrate
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+    >>> calibration = calibrate(Count("1"), belief=chain, epsilon=1.0, length=1000)
+    >>> round(calibration.noise_scale, 5), calibration.guarantee
+    (12.83996, 'pufferfish')
+    """
+
+    mechanism: str
+    query: str
+    epsilon: float
+    length: int | None
+    lipschitz: float
+    noise_scale: float
+    guarantee: Guarantee
+    theorem: str
+    reason: Reason
+
+    def explain(self) -> str:
+        """The noise and its reason in a few sentences."""
+        span = "series of any length" if self.length is None else f"series of up to {self.length:,} values"
+        if self.guarantee == "none":
+            promise = "NO GUARANTEE: this noise hides a single value only if values were independent of each other."
+        else:
+            promise = (
+                f"Promise: seeing the result changes the odds between any two values at any one time by a factor of "
+                f"at most e^{self.epsilon:g} = {math.exp(min(self.epsilon, 700)):.3g}, for every belief in the class."
+            )
+        return "\n".join(
+            [
+                f"{self.mechanism}: Laplace noise of scale {self.noise_scale:.6g} on each number of {self.query}, "
+                f"for {span}.",
+                promise,
+                f"Why: {self.reason.sentence()}",
+                f"Theorem: {self.theorem}.",
+            ]
+        )
+
+    def detail(self) -> dict[str, Any]:
+        """What explains the noise, as plain values."""
+        return self.reason.detail() | {"theorem": self.theorem}
+
+
+def check_epsilon(epsilon: float) -> float:
+    """A usable ε, or an error that says why not."""
+    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not (0 < epsilon < math.inf):
+        raise ParameterError(
+            "epsilon must be a positive, finite number",
+            got=str(epsilon),
+            why="it bounds how much a release may tell about one moment",
+            fix="Values between 0.1 and 5 are common",
+        )
+    return float(epsilon)
+
+
+def check_length(length: int | None) -> int | None:
+    """A usable length (None: any), or an error that says why not."""
+    if length is None:
+        return None
+    if isinstance(length, bool) or not isinstance(length, int) or not (1 <= length <= 10**15):
+        raise ParameterError(
+            "length must be a whole number from 1 to 10^15, or any",
+            got=str(length),
+            why="it is the number of values of the longest series",
+        )
+    return length

@@ -1,0 +1,277 @@
+"""Data as series of states: any file or sequence → stretches of state codes per subject.
+
+A *subject* is one chain; subjects are independent of one another and each is protected. A gap (a missing value) splits
+a subject's series into *stretches*: nothing is counted across a gap. Numbers of subjects and lengths are public.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quiltwork.errors import DataError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Codes = NDArray[np.int64]
+Missing = Literal["refuse", "split"]
+
+
+@dataclass(frozen=True)
+class Series:
+    """State codes of each stretch of each subject; what queries are evaluated on.
+
+    >>> series = Series.from_values(["sit", "walk", None, "sit"], states=["sit", "walk"], missing="split")
+    >>> [stretch.tolist() for stretch in series.stretches], series.longest
+    ([[0, 1], [0]], 3)
+    """
+
+    states: tuple[str, ...]
+    subjects: tuple[tuple[Codes, ...], ...]
+
+    @classmethod
+    def from_values(
+        cls,
+        values: Iterable[object],
+        *,
+        states: Sequence[str],
+        subject: Iterable[object] | None = None,
+        missing: Missing = "refuse",
+    ) -> "Series":
+        """Match values to states by name; ``None`` and NaN are missing.
+
+        Values are in time order; with ``subject``, in time order for each subject.
+        """
+        codes = _code(["" if _is_missing(v) else _name(v) for v in values], states)
+        if subject is None:
+            groups = [codes]
+        else:
+            labels = list(subject)
+            if len(labels) != len(codes):
+                raise DataError(
+                    "subject must have one entry a value", got=f"{len(labels)} for {len(codes)} values"
+                )
+            order: dict[object, list[int]] = {}
+            for position, label in enumerate(labels):
+                order.setdefault(label, []).append(position)
+            groups = [codes[positions] for positions in order.values()]
+        return cls.from_codes(groups, states=states, missing=missing)
+
+    @classmethod
+    def from_codes(
+        cls, subjects: Iterable[NDArray[np.integer]], *, states: Sequence[str], missing: Missing = "refuse"
+    ) -> "Series":
+        """One array of state codes per subject, -1 for a missing value."""
+        arrays = [np.asarray(s, dtype=np.int64) for s in subjects]
+        gaps = sum(int((s < 0).sum()) for s in arrays)
+        if gaps and missing == "refuse":
+            raise DataError(
+                "the column must have a value in every row",
+                got=f"{gaps} missing",
+                why="a missing value breaks the series in two",
+                fix="Fill them in, or split the series there: --missing split, missing='split'",
+            )
+        split = tuple(_stretches(s) for s in arrays)
+        series = cls(tuple(states), tuple(s for s in split if s))
+        if not series.subjects:
+            raise DataError("the data must have at least one value", got="none", why="there is nothing to count")
+        return series
+
+    @property
+    def stretches(self) -> tuple[Codes, ...]:
+        """All stretches of all subjects."""
+        return tuple(stretch for subject in self.subjects for stretch in subject)
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return sum(len(s) for s in self.stretches)
+
+    @property
+    def longest(self) -> int:
+        """The most values of one subject, over all its stretches."""
+        return max(sum(len(s) for s in subject) for subject in self.subjects)
+
+    @property
+    def longest_stretch(self) -> int:
+        """The most values without a gap."""
+        return max(len(s) for s in self.stretches)
+
+    @property
+    def gaps(self) -> int:
+        """How many times a subject's series is interrupted."""
+        return sum(len(subject) - 1 for subject in self.subjects)
+
+    def counts(self) -> Codes:
+        """How often each state occurs."""
+        return sum(
+            (np.bincount(s, minlength=len(self.states)) for s in self.stretches),
+            np.zeros(len(self.states), dtype=np.int64),
+        )
+
+    def transitions(self) -> Codes:
+        """How often each state is followed by each, gaps not bridged; shape (states, states)."""
+        k = len(self.states)
+        total = np.zeros(k * k, dtype=np.int64)
+        for s in self.stretches:
+            total += np.bincount(s[:-1] * k + s[1:], minlength=k * k)
+        return total.reshape(k, k)
+
+
+def read_series(
+    path: str | Path,
+    *,
+    column: str,
+    states: Sequence[str] | None,
+    subject: str | None = None,
+    time: str | None = None,
+    missing: Missing = "refuse",
+) -> Series:
+    """Read one column of a CSV, TSV or Parquet file as series.
+
+    Rows are in time order, or are sorted by ``time``. Without ``states`` the states are the values that occur, sorted.
+    """
+    frame = _read(Path(path))
+    wanted = [column, *([subject] if subject else []), *([time] if time else [])]
+    for name in wanted:
+        if name not in frame.columns:
+            raise DataError(
+                f"column {name!r} must be in the file",
+                got=f"columns {', '.join(map(repr, frame.columns))}",
+                fix="Name one of them",
+            )
+    if frame.height == 0:
+        raise DataError("the data must have at least one row", got="none", why="there is nothing to count")
+    for name in wanted[1:]:
+        holes = frame[name].null_count()
+        if holes:
+            raise DataError(
+                f"column {name!r} must have a value in every row",
+                got=f"{holes} missing",
+                why="a row without it cannot be placed",
+            )
+    names = _as_names(frame[column])
+    if states is None:
+        states = sorted(set(names) - {""}, key=_natural)
+    codes = _code(names, states)
+    ids = np.zeros(frame.height, dtype=np.int64)
+    if subject:
+        ids = frame[subject].rank("dense").to_numpy().astype(np.int64)
+    ticks = np.arange(frame.height)
+    if time:
+        ticks = _as_ticks(frame[time])
+    order = np.lexsort((ticks, ids))
+    ids, ticks = ids[order], ticks[order]
+    repeated = int(((np.diff(ids) == 0) & (np.diff(ticks) == 0)).sum())
+    if repeated:
+        raise DataError(
+            f"column {time!r} must not repeat a time within a subject",
+            got=f"{repeated} repeated",
+            why="the order of such rows is not known",
+            fix="Name the subject column with --subject, or keep one row a time",
+        )
+    groups = np.split(codes[order], np.flatnonzero(np.diff(ids)) + 1)
+    return Series.from_codes(groups, states=states, missing=missing)
+
+
+def _read(path: Path) -> "pl.DataFrame":
+    import polars as pl
+
+    suffix = path.suffix.lower()
+    try:
+        if suffix == ".parquet":
+            return pl.read_parquet(path)
+        if suffix in (".csv", ".tsv", ".tab", ".txt"):
+            # text stays text: "01" and "1" are different state names
+            separator = "," if suffix == ".csv" else "\t"
+            return pl.read_csv(path, separator=separator, infer_schema=False)
+    except pl.exceptions.NoDataError as problem:
+        raise DataError(f"data file {path} must have a header and rows", got="an empty file") from problem
+    except (OSError, pl.exceptions.PolarsError) as problem:
+        # a parser's message may quote the data: only the kind of failure is shown
+        reason = getattr(problem, "strerror", None) or f"it is not a well-formed {suffix[1:]} file"
+        raise DataError(f"data file {path} cannot be read", why=reason) from None
+    raise DataError(
+        f"data file {path} must end in .csv, .tsv or .parquet",
+        got=repr(suffix),
+        why="the ending says how to read it",
+    )
+
+
+def _as_names(values: "pl.Series") -> list[str]:
+    """State names of the values, "" for a missing one; 3.0 and 3 are the same name."""
+    import polars as pl
+
+    if values.dtype.is_float():
+        values = values.fill_nan(None)
+        present = values.drop_nulls()
+        if bool(((present % 1 == 0) & (present.abs() < 2**53)).all()):
+            values = values.cast(pl.Int64)
+    return [name.strip() for name in values.cast(pl.String).fill_null("").to_list()]
+
+
+def _as_ticks(times: "pl.Series") -> NDArray[np.int64]:
+    """Ranks that order the times; text is read as numbers, else as ISO dates or times."""
+    import polars as pl
+
+    if times.dtype == pl.String:
+        for read in (
+            lambda s: s.cast(pl.Float64),
+            lambda s: s.str.to_datetime(),
+            lambda s: s.str.to_date(),
+            lambda s: s.str.to_time(),
+        ):
+            try:
+                times = read(times)
+                break
+            except pl.exceptions.PolarsError:
+                continue
+        else:
+            raise DataError(
+                f"column {times.name!r} must hold numbers, or dates or times in ISO form",
+                got="other text",
+                why="sorted as text, 10 would come before 9",
+                fix="Convert the column, or sort the rows and leave --time out",
+            )
+    return times.rank("dense").to_numpy().astype(np.int64)
+
+
+def _code(names: Sequence[str], states: Sequence[str]) -> Codes:
+    """Codes of state names, -1 for ""; refuses names that are not states without showing them."""
+    code = {name: n for n, name in enumerate(states)} | {"": -1}
+    codes = np.fromiter((code.get(name, -2) for name in names), dtype=np.int64, count=len(names))
+    unknown = np.flatnonzero(codes == -2)
+    if unknown.size:
+        raise DataError(
+            "every value must be one of the belief's states",
+            got=f"{unknown.size} unknown of {len(codes)}, the first in row {unknown[0] + 1}",
+            why="the guarantee only speaks of the states that the belief knows",
+            fix="Clean the column, or add the state to the belief",
+        )
+    return codes
+
+
+def _stretches(codes: Codes) -> tuple[Codes, ...]:
+    pieces = np.split(codes, np.flatnonzero(codes < 0))
+    return tuple(kept for piece in pieces if len(kept := piece[piece >= 0]))
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or value == "" or value != value  # NaN alone differs from itself
+
+
+def _name(value: object) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value).strip()
+
+
+def _natural(name: str) -> tuple[int, float, str]:
+    try:
+        return (0, float(name), name)
+    except ValueError:
+        return (1, 0.0, name)

@@ -1,0 +1,62 @@
+"""What can go wrong, and what to do about it.
+
+    QuiltworkError
+    ├── InputError          the input is wrong                      exit code 2
+    │   ├── BeliefError         a belief or a belief file
+    │   ├── QueryError          a query, or one that the states do not fit
+    │   ├── DataError           a data file or its contents
+    │   └── ParameterError      epsilon, length, mechanism, confidence
+    └── NotCoveredError     no theorem covers what was asked        exit code 4
+
+Every message says what, got, why, next. None contains a data value.
+"""
+
+
+class QuiltworkError(Exception):
+    """Base of every error that quiltwork raises on purpose.
+
+    >>> print(InputError("epsilon must be positive", got="-1", why="it bounds the leak", fix="Use 1"))
+    epsilon must be positive, got -1: it bounds the leak. Use 1.
+    """
+
+    exit_code = 1
+
+    def __init__(self, what: str, *, got: str | None = None, why: str | None = None, fix: str | None = None):
+        self.what, self.got, self.why, self.fix = what, got, why, fix
+        message = what
+        if got is not None:
+            message += f", got {got}"
+        if why is not None:
+            message += f": {why}"
+        message += "."
+        if fix is not None:
+            message += f" {fix}."
+        super().__init__(message)
+
+
+class InputError(QuiltworkError):
+    """The input is wrong: mend it and call again."""
+
+    exit_code = 2
+
+
+class BeliefError(InputError):
+    """A belief, or the file that holds it, does not describe what it should."""
+
+
+class QueryError(InputError):
+    """A query is unknown or does not fit the states."""
+
+
+class DataError(InputError):
+    """The data cannot be read as series over the belief's states."""
+
+
+class ParameterError(InputError):
+    """A number or a name passed to a function is out of range."""
+
+
+class NotCoveredError(QuiltworkError):
+    """No theorem covers this case, so nothing is released."""
+
+    exit_code = 4

@@ -1,0 +1,1 @@
+"""How much one value tells about others: pure functions of a belief."""

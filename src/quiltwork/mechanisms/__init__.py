@@ -1,0 +1,65 @@
+"""(query, belief, ε) → how much noise, and why. One function a mechanism, all of one form."""
+
+from importlib import import_module
+from typing import Protocol, cast
+
+from quiltwork.beliefs import Belief, MixingClass
+from quiltwork.calibration import Calibration, check_epsilon, check_length
+from quiltwork.errors import ParameterError
+from quiltwork.queries import Query
+
+# loaded when first used: compiled code is slow to import and the baselines do not need it
+_WHERE = {
+    "quilt-exact": ("quilt", "quilt_exact"),
+    "quilt-approx": ("quilt", "quilt_approx"),
+    "group": ("baselines", "group"),
+    "gk16": ("baselines", "gk16"),
+    "entry": ("baselines", "entry"),
+}
+MECHANISMS = tuple(_WHERE)
+
+
+class Mechanism(Protocol):
+    """Calibrates noise for a query under a belief."""
+
+    def __call__(self, query: Query, *, belief: Belief, epsilon: float, length: int | None) -> Calibration:
+        """How much noise, and why."""
+
+
+def find_mechanism(name: str) -> Mechanism:
+    """The mechanism of that name."""
+    if name not in _WHERE:
+        raise ParameterError("the mechanism is not known", got=repr(name), fix=f"Known: {', '.join(MECHANISMS)}")
+    module, function = _WHERE[name]
+    return cast(Mechanism, getattr(import_module(f"quiltwork.mechanisms.{module}"), function))
+
+
+def default_mechanism(belief: Belief) -> str:
+    """The mechanism with the least noise that covers this kind of belief."""
+    return "quilt-approx" if isinstance(belief, MixingClass) else "quilt-exact"
+
+
+def calibrate(
+    query: Query,
+    *,
+    belief: Belief,
+    epsilon: float,
+    length: int | None = None,
+    mechanism: str | None = None,
+) -> Calibration:
+    """How much noise a query needs under a belief. Sees no data and spends nothing.
+
+    ``length`` is the number of values of the longest series; None covers any length. The noise is that of the query's
+    numbers before frequencies and means are divided by the number of values.
+
+    >>> from quiltwork import Histogram, MarkovChain
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+    >>> print(calibrate(Histogram(), belief=chain, epsilon=1.0, length=1000).reason.sentence())
+    ... # doctest: +NORMALIZE_WHITESPACE
+    hardest to hide is time 500. It is cut off from the rest by 5 steps before and 5 steps after, which leaves 9 nearby
+    values to cover with noise; through the quilt the rest still learns 0.2991 about it (its max-influence).
+    """
+    name = default_mechanism(belief) if mechanism is None else mechanism
+    return find_mechanism(name)(
+        query, belief=belief, epsilon=check_epsilon(epsilon), length=check_length(length)
+    )

@@ -1,0 +1,159 @@
+"""What to compare with (theory section 9): group privacy, GK16, entry privacy."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import solveh_banded
+
+from quiltwork.beliefs import Belief, ChainSet, MarkovChain
+from quiltwork.calibration import Calibration, Reason
+from quiltwork.errors import NotCoveredError
+from quiltwork.queries import Query
+from quiltwork.rounding import round_up
+
+SOLVE_UP_TO = 2000  # longer series take the limit, which is never smaller
+
+
+@dataclass(frozen=True)
+class Plain(Reason):
+    """A reason that is one sentence, with the numbers in it."""
+
+    text: str
+    numbers: tuple[tuple[str, float], ...] = ()
+
+    def sentence(self) -> str:
+        """The reason in words."""
+        return self.text
+
+    def detail(self) -> dict[str, Any]:
+        """The reason as plain values."""
+        return dict(self.numbers)
+
+
+def group(query: Query, *, belief: Belief, epsilon: float, length: int | None) -> Calibration:
+    """Group privacy: hides a whole series at once, for every belief whatever. Scale L T / ε.
+
+    >>> from quiltwork import Count
+    >>> group(Count("1"), belief=MarkovChain([[0.5, 0.5], [0.5, 0.5]]), epsilon=1.0, length=100).noise_scale > 100
+    True
+    """
+    if length is None:
+        raise NotCoveredError(
+            "group privacy needs a length", why="its noise grows with it without bound", fix="Give --length N"
+        )
+    lipschitz = query.lipschitz(belief.states)
+    return Calibration(
+        mechanism="group",
+        query=query.text,
+        epsilon=epsilon,
+        length=length,
+        lipschitz=lipschitz,
+        noise_scale=round_up(lipschitz * length / epsilon),
+        guarantee="pufferfish",
+        theorem="group differential privacy",
+        reason=Plain(f"all {length:,} values of a series are hidden together.", (("nearby", length),)),
+    )
+
+
+def entry(query: Query, *, belief: Belief, epsilon: float, length: int | None) -> Calibration:
+    """Entry-level differential privacy: what a library for independent records would add. NO guarantee here.
+
+    >>> from quiltwork import Count
+    >>> entry(Count("1"), belief=MarkovChain([[0.9, 0.1], [0.4, 0.6]]), epsilon=1.0, length=100).guarantee
+    'none'
+    """
+    lipschitz = query.lipschitz(belief.states)
+    return Calibration(
+        mechanism="entry",
+        query=query.text,
+        epsilon=epsilon,
+        length=length,
+        lipschitz=lipschitz,
+        noise_scale=round_up(lipschitz / epsilon),
+        guarantee="none",
+        theorem="none: differential privacy of one entry does not hide a value that others reveal",
+        reason=Plain("one value is covered as if no other value told anything about it."),
+    )
+
+
+def gk16(query: Query, *, belief: Belief, epsilon: float, length: int | None) -> Calibration:
+    """Ghosh and Kleinberg (2016) on chains with two states.
+
+    With γ half the largest log-ratio by which a neighbour's value changes the odds of a value given the rest, and Γ
+    tridiagonal with γ: if its spectral norm is below 1, the scale is the largest row sum of 2 (I - Γ)^-1 times L / ε.
+
+    >>> from quiltwork import Count
+    >>> near_independent = MarkovChain([[0.5, 0.5], [0.45, 0.55]], initial="stationary")
+    >>> round(gk16(Count("1"), belief=near_independent, epsilon=1.0, length=100).noise_scale, 3)
+    2.225
+    """
+    members = belief.members if isinstance(belief, ChainSet) else (belief,)
+    if len(belief.states) != 2 or not all(isinstance(m, MarkovChain) for m in members):
+        raise NotCoveredError(
+            "gk16 needs chains with two states", got=repr(belief), why="its influence matrix is known for those only"
+        )
+    gammas = [_neighbour_influence(m) for m in members if isinstance(m, MarkovChain)]
+    row_sum = max(_largest_row_sum(gamma, length) for gamma in gammas)
+    lipschitz = query.lipschitz(belief.states)
+    return Calibration(
+        mechanism="gk16",
+        query=query.text,
+        epsilon=epsilon,
+        length=length,
+        lipschitz=lipschitz,
+        noise_scale=round_up(2 * lipschitz * row_sum / epsilon, roundings=1000),
+        guarantee="pufferfish",
+        theorem="Ghosh and Kleinberg 2016, inferential privacy under weak dependence",
+        reason=Plain(
+            f"a neighbour's value moves the odds by at most γ = {max(gammas):.4g}; summed along the series that makes "
+            f"a factor of {2 * row_sum:.4g}.",
+            (("gamma", max(gammas)), ("row_sum", row_sum)),
+        ),
+    )
+
+
+def _neighbour_influence(chain: MarkovChain) -> float:
+    """γ: half the largest log-ratio of P(X_i = x | both neighbours) when one neighbour flips."""
+    P = chain.transition
+    if not chain.support.all():
+        return math.inf
+    p, q = P[1, 1], P[0, 1]
+    ratios = [
+        (p * p + p * (1 - q)) / (p * p + q * (1 - p)),
+        (p / q) * ((1 - q) ** 2 + q * (1 - p)) / ((1 - p) * (1 - q) + p * (1 - p)),
+        ((1 - p) / (1 - q)) * ((1 - q) * q + q * p) / ((1 - p) * q + p * p),
+        ((1 - q) ** 2 + p * (1 - q)) / ((1 - q) ** 2 + q * (1 - p)),
+    ]
+    # the first value has no left neighbour, only its prior; the four above cover priors between the two rows
+    if chain.initial is None:
+        odds = P[1, 1] * P[0, 0] / (P[0, 1] * P[1, 0])
+        ratios += [odds]
+    else:
+        prior = chain.initial
+        for x in (0, 1):
+            given = [prior[x] * P[x, y] / (prior @ P[:, y]) for y in (0, 1)]
+            ratios += [given[0] / given[1]] if min(given) > 0 else []
+    return 0.5 * max(abs(math.log(r)) for r in ratios) * (1 + 1e-12)
+
+
+def _largest_row_sum(gamma: float, length: int | None) -> float:
+    """The largest row sum of (I - Γ)^-1, Γ tridiagonal with γ beside the diagonal."""
+    finite = length is not None and length <= SOLVE_UP_TO
+    norm = 0.0 if length == 1 else 2 * gamma
+    if finite and length is not None and length > 1 and math.isfinite(gamma):
+        norm *= math.cos(math.pi / (length + 1))
+    if norm >= 1 - 1e-9:
+        raise NotCoveredError(
+            "gk16 does not apply to this chain",
+            got=f"influence matrix of spectral norm {norm:.4g}",
+            why="it must be below 1: neighbours may depend on each other only weakly",
+            fix="Use quilt-exact",
+        )
+    if length == 1:
+        return 1.0
+    if not finite or length is None:
+        return 1 / (1 - 2 * gamma)
+    bands = np.vstack([np.full(length, -gamma), np.ones(length)])
+    return float(solveh_banded(bands, np.ones(length)).max())

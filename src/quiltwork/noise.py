@@ -1,0 +1,69 @@
+"""The only module that draws randomness: OpenDP's exact samplers.
+
+Counts and sums get discrete Laplace noise on integers, so no floating-point artefact can leak (theory section 8b); only
+real-valued custom queries get noise on floats. OpenDP is imported late: it is slow to load and calibration needs none.
+"""
+
+import math
+from fractions import Fraction
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quiltwork.errors import ParameterError
+from quiltwork.rounding import float_above
+
+
+def add_noise(answer: NDArray[Any], *, scale: float, unit: Fraction = Fraction(1)) -> list[Fraction] | list[float]:
+    """The answer with independent Laplace noise of this scale on each number.
+
+    An integer answer is in units: it gets discrete Laplace noise and comes back as exact multiples of the unit. A float
+    answer comes back as floats. A scale of 0, the right one for an answer that no value can change, adds nothing.
+
+    >>> add_noise(np.array([3]), scale=0.0)
+    [Fraction(3, 1)]
+    """
+    if not (math.isfinite(scale) and scale >= 0):
+        raise ParameterError("the noise scale must be finite and not negative", got=str(scale))
+    if answer.dtype.kind == "i":
+        lattice_scale = float_above(Fraction(scale) / unit)
+        noisy = _laplace([int(n) for n in answer], "i64", lattice_scale)
+        return [n * unit for n in cast(list[int], noisy)]
+    return cast(list[float], _laplace([float(x) for x in answer], "f64", scale))
+
+
+def _laplace(values: list[Any], kind: str, scale: float) -> list[Any]:
+    if scale == 0:
+        return values
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_laplace
+    from opendp.metrics import l1_distance
+    from opendp.mod import enable_features
+
+    enable_features("contrib")  # the Laplace mechanism, as proved in OpenDP's own documents
+    atoms = atom_domain(T=kind, nan=False) if kind == "f64" else atom_domain(T=kind)
+    return cast(list[Any], make_laplace(vector_domain(atoms), l1_distance(T=kind), scale=scale)(values))
+
+
+def noise_error(scale: float, confidence: float, *, unit: float = 1.0, integer: bool = True, numbers: int = 1) -> float:
+    """The size that the noise on each of ``numbers`` numbers stays within, all at once, with this probability.
+
+    For discrete noise it is the smallest multiple of the unit for which that is true.
+
+    >>> noise_error(10.0, 0.95), round(noise_error(10.0, 0.95, integer=False), 3)
+    (30.0, 29.957)
+    """
+    if not 0 < confidence < 1:
+        raise ParameterError("confidence must be above 0 and below 1", got=str(confidence), why="it is a probability")
+    if scale == 0:
+        return 0.0
+    # 1 - confidence^(1/n), without losing digits
+    outside = -math.expm1(math.log(confidence) / numbers)
+    if not integer:
+        return -scale * math.log(outside)
+    # P(|Z| > m) = 2 α^(m+1) / (1 + α) with α = exp(-1/s), s in units
+    s = scale / unit
+    alpha = math.exp(-1 / s)
+    exact = -s * math.log(outside * (1 + alpha) / 2) - 1
+    return max(0, math.ceil(exact - 1e-9)) * unit

@@ -1,0 +1,121 @@
+"""How much noise each mechanism would need: looks at no data, spends nothing."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from quiltwork.beliefs import Belief
+from quiltwork.calibration import Calibration, check_epsilon, check_length
+from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.mechanisms import MECHANISMS, calibrate, find_mechanism
+from quiltwork.noise import noise_error
+from quiltwork.queries import Query
+from quiltwork.rounding import round_up
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One mechanism's noise, or why it cannot be used."""
+
+    mechanism: str
+    seconds: float
+    calibration: Calibration | None = None
+    noise_scale: float | None = None
+    error_95: float | None = None
+    error_95_all: float | None = None
+    refused: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The offer as plain values, as ``quiltwork plan --json`` prints it."""
+        if self.calibration is None:
+            return {"mechanism": self.mechanism, "refused": self.refused}
+        return {
+            "mechanism": self.mechanism,
+            "noise_scale": self.noise_scale,
+            "guarantee": self.calibration.guarantee,
+            "error_95": self.error_95,
+            "error_95_all": self.error_95_all,
+            "detail": self.calibration.detail(),
+            "seconds": self.seconds,
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a query would cost under a belief, mechanism by mechanism."""
+
+    query: str
+    epsilon: float
+    length: int | None
+    lipschitz: float
+    offers: tuple[Offer, ...]
+
+    @property
+    def best(self) -> Offer | None:
+        """The offer with the least noise among those with a guarantee."""
+        real = [o for o in self.offers if o.calibration is not None and o.calibration.guarantee != "none"]
+        return min(real, key=lambda o: o.noise_scale or 0.0, default=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain values, as ``quiltwork plan --json`` prints it."""
+        return {
+            "query": self.query,
+            "epsilon": self.epsilon,
+            "length": "any" if self.length is None else self.length,
+            "lipschitz": self.lipschitz,
+            "mechanisms": [offer.to_dict() for offer in self.offers],
+        }
+
+
+def plan(
+    query: Query,
+    *,
+    belief: Belief,
+    epsilon: float,
+    length: int | None = None,
+    mechanisms: Sequence[str] | None = None,
+) -> Plan:
+    """Compare mechanisms for one series of this length (None: any).
+
+    >>> from quiltwork import Count, MarkovChain
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+    >>> found = plan(Count("1"), belief=chain, epsilon=1.0, length=100)
+    >>> [(o.mechanism, o.noise_scale and round(o.noise_scale, 2)) for o in found.offers]
+    [('quilt-exact', 12.84), ('quilt-approx', 29.29), ('group', 100.0), ('gk16', None), ('entry', 1.0)]
+    """
+    epsilon, length = check_epsilon(epsilon), check_length(length)
+    for name in mechanisms or ():
+        find_mechanism(name)
+    if length is None and query.divisor(2) != 1:
+        raise ParameterError(
+            f"{query.text} needs a length",
+            got="any",
+            why="its noise is that of the counts or sums, divided by the number of values",
+            fix="Give the length, or plan for histogram or sum",
+        )
+    divisor = 1 if length is None else query.divisor(length)
+    names = tuple(dict.fromkeys(mechanisms)) if mechanisms else MECHANISMS
+    return Plan(
+        query=query.text,
+        epsilon=epsilon,
+        length=length,
+        lipschitz=query.lipschitz(belief.states) / divisor,
+        offers=tuple(_offer(name, query, belief, epsilon, length, divisor) for name in names),
+    )
+
+
+def _offer(name: str, query: Query, belief: Belief, epsilon: float, length: int | None, divisor: int) -> Offer:
+    begun = time.perf_counter()
+    try:
+        found = calibrate(query, belief=belief, epsilon=epsilon, length=length, mechanism=name)
+    except NotCoveredError as refusal:
+        return Offer(name, time.perf_counter() - begun, refused=str(refusal))
+    seconds = time.perf_counter() - begun
+    step = float(query.unit(belief.states) / divisor)
+    scale = round_up(found.noise_scale / divisor)
+    one, everyone = (
+        noise_error(scale, 0.95, unit=step, integer=query.integer, numbers=n)
+        for n in (1, len(query.labels(belief.states)))
+    )
+    return Offer(name, seconds, found, scale, one, everyone)

@@ -1,0 +1,328 @@
+"""What is asked of the data. Each query knows its sensitivity by pair of states.
+
+``sensitivity(states)[y, y']`` is the most the answer changes, in L1 norm, when one value goes from y to y'; its largest
+entry is the Lipschitz constant L (theory, section 1). Answers are whole multiples of ``unit(states)``, so that exact
+integer noise can be added to them; frequencies and means are divided by the (public) number of values afterwards.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from quiltwork.data import Codes, Series
+from quiltwork.errors import QueryError
+from quiltwork.rounding import float_above
+
+States = Sequence[str]
+Numbers = NDArray[np.int64] | NDArray[np.float64]
+
+
+class Query(ABC):
+    """A question about series of states."""
+
+    integer = True
+    """Whether answers are whole multiples of ``unit``; else noise on floats is needed."""
+
+    @property
+    @abstractmethod
+    def text(self) -> str:
+        """The query as written on the command line."""
+
+    @abstractmethod
+    def sensitivity(self, states: States) -> NDArray[np.float64]:
+        """The most that the answer changes when one value goes from y to y'; shape (states, states)."""
+
+    def lipschitz(self, states: States) -> float:
+        """The largest entry of the sensitivity.
+
+        >>> Histogram().lipschitz(["sit", "walk"]), Count("sit").lipschitz(["sit", "walk"])
+        (2.0, 1.0)
+        """
+        return float(self.sensitivity(states).max())
+
+    def unit(self, states: States) -> Fraction:  # noqa: ARG002 - numeric queries need the states
+        """The step of the lattice that the answer lives on."""
+        return Fraction(1)
+
+    def divisor(self, size: int) -> int:  # noqa: ARG002 - frequencies and means need the size
+        """What the noisy answer is divided by, given the number of values."""
+        return 1
+
+    @abstractmethod
+    def evaluate(self, series: Series) -> Numbers:
+        """The answer before noise, in units; one-dimensional."""
+
+    def labels(self, states: States) -> tuple[str, ...]:  # noqa: ARG002 - histograms need the states
+        """A name for each number of the answer."""
+        return (self.text,)
+
+    def present(self, numbers: Sequence[float], states: States) -> Any:  # noqa: ARG002 - histograms need the states
+        """The answer in the form that people read: a number, or numbers by state."""
+        return numbers[0]
+
+
+@dataclass(frozen=True)
+class Count(Query):
+    """How often a state occurs.
+
+    >>> Count("walk").sensitivity(["sit", "walk", "run"]).tolist()
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+    """
+
+    state: str
+
+    @property
+    def text(self) -> str:
+        """The query as written on the command line."""
+        return f"count:{self.state}"
+
+    def _code(self, states: States) -> int:
+        if self.state not in states:
+            raise QueryError(
+                "the counted state must be one of the belief's states",
+                got=repr(self.state),
+                fix=f"Choose from {', '.join(states)}",
+            )
+        return list(states).index(self.state)
+
+    def sensitivity(self, states: States) -> NDArray[np.float64]:
+        """1 where exactly one of the two states is the counted one."""
+        hit = np.arange(len(states)) == self._code(states)
+        return (hit[:, None] != hit[None, :]).astype(np.float64)
+
+    def evaluate(self, series: Series) -> Codes:
+        """The count."""
+        return series.counts()[[self._code(series.states)]]
+
+
+@dataclass(frozen=True)
+class Histogram(Query):
+    """How often each state occurs, as one release of all counts."""
+
+    @property
+    def text(self) -> str:
+        """The query as written on the command line."""
+        return "histogram"
+
+    def sensitivity(self, states: States) -> NDArray[np.float64]:
+        """2 between different states: one count falls, another rises."""
+        return 2.0 * ~np.eye(len(states), dtype=bool)
+
+    def evaluate(self, series: Series) -> Codes:
+        """The counts, in the order of the states."""
+        return series.counts()
+
+    def labels(self, states: States) -> tuple[str, ...]:
+        """The states."""
+        return tuple(states)
+
+    def present(self, numbers: Sequence[float], states: States) -> dict[str, float]:
+        """Numbers by state."""
+        return dict(zip(states, numbers, strict=True))
+
+
+@dataclass(frozen=True)
+class Frequencies(Histogram):
+    """Which share of the values each state has: the histogram, divided by the public number of values."""
+
+    @property
+    def text(self) -> str:
+        """The query as written on the command line."""
+        return "frequencies"
+
+    def divisor(self, size: int) -> int:
+        """The number of values."""
+        return size
+
+
+@dataclass(frozen=True)
+class Sum(Query):
+    """The sum of numeric states: of the numbers that their names are, or of given ``values``.
+
+    >>> Sum().sensitivity(["0", "10", "25"]).tolist()
+    [[0.0, 10.0, 25.0], [10.0, 0.0, 15.0], [25.0, 15.0, 0.0]]
+    >>> Sum({"off": 0, "on": 1.5}).unit(["off", "on"])
+    Fraction(3, 2)
+    """
+
+    values: Mapping[str, float] | None = None
+
+    @property
+    def text(self) -> str:
+        """The query as written on the command line."""
+        return "sum"
+
+    def _numbers(self, states: States) -> list[Fraction]:
+        numbers = []
+        for state in states:
+            value = state if self.values is None else self.values.get(state)
+            try:
+                # decimal text is taken at its word: 0.1 is one tenth
+                numbers.append(Fraction(str(value)))
+            except ValueError:
+                raise QueryError(
+                    f"{self.text} needs a number for every state",
+                    got=f"state {state!r} without one",
+                    why="only numbers can be added up",
+                    fix="Name the states by their numbers, or pass values={state: number}",
+                ) from None
+        return numbers
+
+    def unit(self, states: States) -> Fraction:
+        """The largest number of which every state's value is a whole multiple."""
+        numbers = self._numbers(states)
+        common = math.lcm(*(n.denominator for n in numbers))
+        step = math.gcd(*(int(n * common) for n in numbers))
+        return Fraction(step, common) if step else Fraction(1)
+
+    def sensitivity(self, states: States) -> NDArray[np.float64]:
+        """The distance between the two numbers, rounded up."""
+        numbers = self._numbers(states)
+        return np.array([[float_above(abs(y - z)) for z in numbers] for y in numbers])
+
+    def evaluate(self, series: Series) -> Codes:
+        """The sum, in units."""
+        unit = self.unit(series.states)
+        multiples = [int(n / unit) for n in self._numbers(series.states)]
+        total = sum(m * int(c) for m, c in zip(multiples, series.counts(), strict=True))
+        largest = max(map(abs, multiples)) * series.size
+        if largest >= 2**62:
+            raise QueryError(
+                f"{self.text} must stay below 2^62 steps of {float(unit):g}",
+                got=f"up to {float(largest):.1e}",
+                why="exact noise is drawn on 64-bit integers",
+                fix="Round the values of the states to fewer digits",
+            )
+        return np.array([total], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Mean(Sum):
+    """The mean of numeric states: the sum, divided by the public number of values."""
+
+    @property
+    def text(self) -> str:
+        """The query as written on the command line."""
+        return "mean"
+
+    def divisor(self, size: int) -> int:
+        """The number of values."""
+        return size
+
+
+@dataclass(frozen=True)
+class Transitions(Query):
+    """How often each state is directly followed by each.
+
+    Changing one value moves the transition into it and the one out of it: two counts fall and two rise.
+
+    >>> Transitions().lipschitz(["sit", "walk"])
+    4.0
+    """
+
+    @property
+    def text(self) -> str:
+        """The query as written on the command line."""
+        return "transitions"
+
+    def sensitivity(self, states: States) -> NDArray[np.float64]:
+        """4 between different states."""
+        return 4.0 * ~np.eye(len(states), dtype=bool)
+
+    def evaluate(self, series: Series) -> Codes:
+        """The counts, row by row."""
+        return series.transitions().ravel()
+
+    def labels(self, states: States) -> tuple[str, ...]:
+        """Pairs of states."""
+        return tuple(f"{x} → {y}" for x in states for y in states)
+
+    def present(self, numbers: Sequence[float], states: States) -> dict[str, dict[str, float]]:
+        """Numbers by state and next state."""
+        k = len(states)
+        rows = (numbers[n * k : (n + 1) * k] for n in range(k))
+        return {x: dict(zip(states, row, strict=True)) for x, row in zip(states, rows, strict=True)}
+
+
+@dataclass(frozen=True)
+class Custom(Query):
+    """Any function of the stretches, with a declared Lipschitz constant.
+
+    ``function`` gets the stretches as a list of arrays of state codes and returns a number or a vector. You vouch for
+    ``constant``: changing one value must change the result by at most that much in L1 norm. With ``integer=True`` the
+    result is made of integers and gets exact integer noise; else it gets OpenDP's noise on floats.
+
+    >>> changes = Custom(lambda runs: sum(int((r[1:] != r[:-1]).sum()) for r in runs), constant=2, integer=True)
+    >>> changes.evaluate(Series.from_values("aab", states=["a", "b"])).tolist()
+    [1]
+    """
+
+    function: Callable[[list[Codes]], ArrayLike]
+    constant: float = field(kw_only=True)
+    integer: bool = field(default=False, kw_only=True)
+    name: str = field(default="custom", kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.constant) and self.constant >= 0):
+            raise QueryError(
+                "the Lipschitz constant must be finite and not negative",
+                got=str(self.constant),
+                why="it says how much one value can change the answer",
+            )
+
+    @property
+    def text(self) -> str:
+        """The name given to it."""
+        return self.name
+
+    def sensitivity(self, states: States) -> NDArray[np.float64]:
+        """The declared constant between different states."""
+        return self.constant * ~np.eye(len(states), dtype=bool)
+
+    def evaluate(self, series: Series) -> Numbers:
+        """The function's result as a vector."""
+        result = np.atleast_1d(np.asarray(self.function([s.copy() for s in series.stretches])))
+        if result.ndim != 1 or result.dtype.kind not in "iuf":
+            raise QueryError(f"{self.name} must return a number or a vector of numbers", got=f"shape {result.shape}")
+        if self.integer:
+            if result.dtype.kind == "f":
+                raise QueryError(f"{self.name} must return integers", got="floats", why="integer=True was declared")
+            return result.astype(np.int64)
+        floats = result.astype(np.float64)
+        if not np.all(np.isfinite(floats)):
+            raise QueryError(f"{self.name} must return finite numbers", got="infinity or NaN")
+        return floats
+
+    def present(self, numbers: Sequence[float], states: States) -> Any:  # noqa: ARG002 - same for all states
+        """A number, or a list of numbers."""
+        return numbers[0] if len(numbers) == 1 else list(numbers)
+
+
+_NAMED: dict[str, Callable[[], Query]] = {
+    "histogram": Histogram,
+    "frequencies": Frequencies,
+    "mean": Mean,
+    "sum": Sum,
+    "transitions": Transitions,
+}
+
+
+def parse_query(text: str) -> Query:
+    """The query that a text names: ``count:STATE``, ``histogram``, ``frequencies``, ``mean``, ``sum``, ``transitions``.
+
+    >>> parse_query("count:walk")
+    Count(state='walk')
+    """
+    kind, colon, state = text.partition(":")
+    if kind == "count" and state:
+        return Count(state)
+    if not colon and kind in _NAMED:
+        return _NAMED[kind]()
+    raise QueryError("the query is not known", got=repr(text), fix=f"Known: count:STATE, {', '.join(_NAMED)}")
+

@@ -1,0 +1,147 @@
+"""A noisy value with its accuracy and the reason for its noise."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from quiltwork.beliefs import Belief, ChainSet, MarkovChain
+from quiltwork.calibration import Calibration
+from quiltwork.data import Series
+from quiltwork.errors import NotCoveredError
+from quiltwork.mechanisms import calibrate
+from quiltwork.noise import add_noise, noise_error
+from quiltwork.queries import Query
+from quiltwork.rounding import round_up
+
+Gaps = Literal["dependent", "independent"]
+
+
+@dataclass(frozen=True)
+class Release:
+    """What may be published: the noisy value, how far off the noise may be, and why.
+
+    ``value`` is a number, or numbers by state; ``numbers`` the same numbers in a row, named by ``labels``.
+    ``noise_scale`` is the scale of the noise on each of them.
+    """
+
+    value: Any
+    numbers: tuple[float, ...]
+    labels: tuple[str, ...]
+    noise_scale: float
+    step: float
+    integer: bool
+    calibration: Calibration
+
+    def error(self, confidence: float = 0.95, *, simultaneous: bool = False) -> float:
+        """How far the noise may have moved a number, up or down, with this probability.
+
+        With ``simultaneous`` it holds for all numbers of the answer at once. It is about the noise only: it says
+        nothing about how well the data stands for a larger population, so it is not a confidence interval.
+        """
+        return noise_error(
+            self.noise_scale,
+            confidence,
+            unit=self.step,
+            integer=self.integer,
+            numbers=len(self.numbers) if simultaneous else 1,
+        )
+
+    def explain(self) -> str:
+        """Accuracy and the reason for the noise, in words."""
+        lines = [f"Each number is within ±{self.error():.6g} of the truth with probability 95 % (noise only)."]
+        if len(self.numbers) > 1:
+            everyone = self.error(simultaneous=True)
+            lines = [f"{lines[0][:-1]}; all {len(self.numbers)} at once within ±{everyone:.6g}."]
+        return "\n".join([*lines, self.calibration.explain()])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The release as plain values, as ``quiltwork release --json`` prints it."""
+        return {
+            "value": self.value,
+            "noise_scale": self.noise_scale,
+            "error_95": self.error(),
+            "error_95_all": self.error(simultaneous=True),
+            "epsilon": self.calibration.epsilon,
+            "mechanism": self.calibration.mechanism,
+            "guarantee": self.calibration.guarantee,
+            "query": self.calibration.query,
+            "length": self.calibration.length,
+            "detail": self.calibration.detail(),
+            "ledger": None,
+        }
+
+
+def release(
+    data: Series | Iterable[object],
+    query: Query,
+    *,
+    belief: Belief,
+    epsilon: float,
+    mechanism: str | None = None,
+    gaps: Gaps = "dependent",
+) -> Release:
+    """Answer a query about the data with noise that hides every single value under the belief.
+
+    Subjects are independent of one another and each is protected; their number and lengths are public. The stretches
+    that gaps leave of one subject's series are taken as parts of one chain; ``gaps="independent"`` declares that
+    nothing is remembered across a gap, which is for you to know.
+
+    >>> from quiltwork import Histogram, MarkovChain
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit", "walk"])
+    >>> result = release(["sit"] * 300 + ["walk"] * 100, Histogram(), belief=chain, epsilon=1.0)
+    >>> sorted(result.value), round(result.noise_scale, 3), result.error(0.95)
+    (['sit', 'walk'], 25.68, 77.0)
+    """
+    series = data if isinstance(data, Series) else Series.from_values(data, states=belief.states)
+    bound_belief, length = _longest_chain(series, belief, gaps)
+    calibration = calibrate(query, belief=bound_belief, epsilon=epsilon, length=length, mechanism=mechanism)
+    if calibration.guarantee == "none":
+        raise NotCoveredError(
+            f"mechanism {calibration.mechanism} is for comparison only",
+            why="it gives no guarantee on correlated data",
+            fix="Leave --mechanism out",
+        )
+    answer = query.evaluate(series)
+    unit, divisor = query.unit(series.states), query.divisor(series.size)
+    noisy = add_noise(answer, scale=calibration.noise_scale, unit=unit)
+    numbers = tuple(_plain(Fraction(n) / divisor) if query.integer else float(n) for n in noisy)
+    labels = query.labels(series.states)
+    if len(labels) != len(numbers):
+        labels = tuple(f"{query.text}[{n}]" for n in range(len(numbers)))
+    return Release(
+        value=query.present(numbers, series.states),
+        numbers=numbers,
+        labels=labels,
+        noise_scale=round_up(calibration.noise_scale / divisor),
+        step=float(unit / divisor),
+        integer=query.integer,
+        calibration=calibration,
+    )
+
+
+def _longest_chain(series: Series, belief: Belief, gaps: Gaps) -> tuple[Belief, int]:
+    """The belief and length to calibrate for.
+
+    Skipping a gap brings nodes nearer than they are, and influence falls with distance, so a subject's stretches may be
+    joined; only the law of the first node after a gap is then unknown, unless it is stationary.
+    """
+    if gaps == "independent":
+        return belief, series.longest_stretch
+    if series.gaps:
+        belief = _forget_start(belief)
+    return belief, series.longest
+
+
+def _forget_start(belief: Belief) -> Belief:
+    if isinstance(belief, ChainSet):
+        return ChainSet(_of_chain(m) for m in belief.members)
+    return _of_chain(belief) if isinstance(belief, MarkovChain) else belief
+
+
+def _of_chain(chain: MarkovChain) -> MarkovChain:
+    return chain.with_start("any") if chain.start == "given" else chain
+
+
+def _plain(number: Fraction) -> float:
+    return int(number) if number.denominator == 1 else float(number)

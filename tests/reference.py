@@ -1,0 +1,117 @@
+"""Plain references: slow, obviously correct, and sharing no code with what they check."""
+
+import itertools
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def powers(P: Array, count: int) -> list[Array]:
+    found = [np.eye(len(P))]
+    for _ in range(count):
+        found.append(found[-1] @ P)
+    return found
+
+
+def log_ratio(numerator: float, denominator: float) -> float:
+    """log n/d; -inf where n is 0 (never the maximum), inf where only d is 0."""
+    if numerator == 0:
+        return -math.inf
+    return math.inf if denominator == 0 else math.log(numerator / denominator)
+
+
+def influence(P: list[Array], start: Array | None, i: int, a: int | None, b: int | None) -> float:
+    """e_i of the quilt {i-a, i+b} straight from its definition; start None stands for every start."""
+    k = len(P[0])
+    if start is None:
+        # the supremum over all starts: a law near each single state, with a trace of every other one
+        reach = [P[t].sum(axis=0) > 0 for t in range(i)]
+        pairs = [(x, y) for x in range(k) for y in range(k) if x != y and reach[i - 1][x] and reach[i - 1][y]]
+    else:
+        law = [start @ P[t] for t in range(i)]
+        reach = [p > 0 for p in law]
+        pairs = [(x, y) for x in range(k) for y in range(k) if x != y and reach[i - 1][x] and reach[i - 1][y]]
+    worst = 0.0
+    for x, y in pairs:
+        total = 0.0
+        if b is not None:
+            total += max(log_ratio(P[b][x, v], P[b][y, v]) for v in range(k))
+        if a is not None:
+            total += max(log_ratio(P[a][z, x], P[a][z, y]) for z in range(k) if reach[i - a - 1][z])
+            if start is None:
+                total += max(log_ratio(P[i - 1][s, y], P[i - 1][s, x]) for s in range(k))
+            else:
+                total += math.log(law[i - 1][y] / law[i - 1][x])
+        worst = max(worst, total)
+    return worst
+
+
+def has_secret(P: list[Array], start: Array | None, i: int) -> bool:
+    law = P[i - 1].sum(axis=0) if start is None else start @ P[i - 1]
+    return int((law > 0).sum()) > 1
+
+
+def node_score(P: list[Array], start: Array | None, i: int, length: int, epsilon: float) -> float:
+    """The best score of node i over all quilts."""
+    if not has_secret(P, start, i):
+        return 1 / epsilon
+    best = length / epsilon
+    for a, b in itertools.product([None, *range(1, i)], [None, *range(1, length - i + 1)]):
+        if a is None and b is None:
+            continue
+        card = (i if a is None else a) + (length + 1 - i if b is None else b) - 1
+        if card / epsilon >= best:
+            continue
+        e = influence(P, start, i, a, b)
+        if e < epsilon:
+            best = min(best, card / (epsilon - e))
+    return best
+
+
+def quilt_score(transition: Array, start: Array | None, length: int, epsilon: float) -> float:
+    """σ of the Markov Quilt Mechanism: loops over all nodes and quilts."""
+    P = powers(transition, length)
+    return max(node_score(P, start, i, length, epsilon) for i in range(1, length + 1))
+
+
+def paths(transition: Array, start: Array, length: int) -> list[tuple[tuple[int, ...], float]]:
+    """Every series of positive probability, with its probability."""
+    found = []
+    for path in itertools.product(range(len(transition)), repeat=length):
+        p = float(start[path[0]])
+        for x, y in itertools.pairwise(path):
+            p *= float(transition[x, y])
+        if p > 0:
+            found.append((path, p))
+    return found
+
+
+def laplace_loss(law: list[tuple[tuple[int, ...], float]], statistic: str, scale: float, state: int = 0) -> float:
+    """The exact privacy loss of Laplace noise on a count or histogram, by enumeration over series and lattice outputs.
+
+    Between lattice points the ratio of two mixtures is monotone in each coordinate and beyond the last constant.
+    """
+    length = len(law[0][0])
+    k = 1 + max(max(path) for path, _ in law)
+    if statistic == "count":
+        answers = np.array([[path.count(state)] for path, _ in law])
+    else:
+        answers = np.array([[path.count(s) for s in range(k)] for path, _ in law])
+    outputs = np.array(list(itertools.product(range(length + 1), repeat=answers.shape[1])))
+    weight = np.exp(-np.abs(answers[:, None, :] - outputs[None, :, :]).sum(axis=2) / scale)  # (paths, outputs)
+    probability = np.array([p for _, p in law])
+    series = np.array([path for path, _ in law])
+    worst = 0.0
+    for i in range(length):
+        density = []
+        for x in range(k):
+            here = series[:, i] == x
+            mass = probability[here].sum()
+            if mass > 0:
+                density.append(probability[here] @ weight[here] / mass)
+        for p, q in itertools.permutations(density, 2):
+            worst = max(worst, float(np.log(p / q).max()))
+    return worst
