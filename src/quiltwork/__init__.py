@@ -1,6 +1,6 @@
 """quiltwork: private releases from correlated data.
 
-What may an adversary believe?   MarkovChain, ChainSet, MixingClass, Belief, load_belief, save_belief
+What may an adversary believe?   MarkovChain, ChainSet, IntervalChain, MixingClass, Belief, load_belief, save_belief
 What is asked?                   Count, Histogram, Frequencies, Sum, Mean, Transitions, Custom, Query, parse_query
 What is the data?                Series, read_series
 How much noise, and why?         calibrate, plan, Calibration, Plan
@@ -9,7 +9,15 @@ What went wrong?                 QuiltworkError, InputError, NotCoveredError
 """
 
 from quiltwork._version import __version__
-from quiltwork.beliefs import Belief, ChainSet, MarkovChain, MixingClass, load_belief, save_belief
+from quiltwork.beliefs import (
+    Belief,
+    ChainSet,
+    IntervalChain,
+    MarkovChain,
+    MixingClass,
+    load_belief,
+    save_belief,
+)
 from quiltwork.calibration import Calibration
 from quiltwork.data import Series, read_series
 from quiltwork.errors import InputError, NotCoveredError, QuiltworkError
@@ -37,6 +45,7 @@ __all__ = [
     "Frequencies",
     "Histogram",
     "InputError",
+    "IntervalChain",
     "MarkovChain",
     "Mean",
     "MixingClass",

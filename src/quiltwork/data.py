@@ -4,8 +4,10 @@ A *subject* is one chain; subjects are independent of one another and each is pr
 a subject's series into *stretches*: nothing is counted across a gap. Numbers of subjects and lengths are public.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -32,6 +34,8 @@ class Series:
 
     states: tuple[str, ...]
     subjects: tuple[tuple[Codes, ...], ...]
+    first: int = 1
+    """The position in their series of the values held first; above 1 for a later segment."""
 
     @classmethod
     def from_values(
@@ -52,9 +56,7 @@ class Series:
         else:
             labels = list(subject)
             if len(labels) != len(codes):
-                raise DataError(
-                    "subject must have one entry a value", got=f"{len(labels)} for {len(codes)} values"
-                )
+                raise DataError("subject must have one entry a value", got=f"{len(labels)} for {len(codes)} values")
             order: dict[object, list[int]] = {}
             for position, label in enumerate(labels):
                 order.setdefault(label, []).append(position)
@@ -63,10 +65,23 @@ class Series:
 
     @classmethod
     def from_codes(
-        cls, subjects: Iterable[NDArray[np.integer]], *, states: Sequence[str], missing: Missing = "refuse"
+        cls,
+        subjects: Iterable[NDArray[np.integer]],
+        *,
+        states: Sequence[str],
+        missing: Missing = "refuse",
+        segment: tuple[int, int] | None = None,
     ) -> "Series":
-        """One array of state codes per subject, -1 for a missing value."""
+        """One array of state codes per subject, -1 for a missing value; of each, only the segment if there is one."""
         arrays = [np.asarray(s, dtype=np.int64) for s in subjects]
+        first, last = segment or (1, max(map(len, arrays), default=1))
+        if not 1 <= first <= last <= max(map(len, arrays), default=1):
+            raise DataError(
+                "a segment must lie within the longest series, first before last",
+                got=f"{first}:{last}",
+                why="it selects the values from the first position to the last, counted from 1",
+            )
+        arrays = [s[first - 1 : last] for s in arrays]
         gaps = sum(int((s < 0).sum()) for s in arrays)
         if gaps and missing == "refuse":
             raise DataError(
@@ -76,7 +91,7 @@ class Series:
                 fix="Fill them in, or split the series there: --missing split, missing='split'",
             )
         split = tuple(_stretches(s) for s in arrays)
-        series = cls(tuple(states), tuple(s for s in split if s))
+        series = cls(tuple(states), tuple(s for s in split if s), first)
         if not series.subjects:
             raise DataError("the data must have at least one value", got="none", why="there is nothing to count")
         return series
@@ -130,10 +145,16 @@ def read_series(
     subject: str | None = None,
     time: str | None = None,
     missing: Missing = "refuse",
+    segment: tuple[int, int] | None = None,
 ) -> Series:
     """Read one column of a CSV, TSV or Parquet file as series.
 
     Rows are in time order, or are sorted by ``time``. Without ``states`` the states are the values that occur, sorted.
+    With a ``segment`` only the values from its first to its last position (from 1) of each series are kept.
+
+    >>> from quiltwork.samples import diary_path
+    >>> read_series(diary_path(), column="activity", states=None, subject="person", time="time").size
+    64512
     """
     frame = _read(Path(path))
     wanted = [column, *([subject] if subject else []), *([time] if time else [])]
@@ -175,7 +196,7 @@ def read_series(
             fix="Name the subject column with --subject, or keep one row a time",
         )
     groups = np.split(codes[order], np.flatnonzero(np.diff(ids)) + 1)
-    return Series.from_codes(groups, states=states, missing=missing)
+    return Series.from_codes(groups, states=states, missing=missing, segment=segment)
 
 
 def _read(path: Path) -> "pl.DataFrame":
@@ -219,17 +240,16 @@ def _as_ticks(times: "pl.Series") -> NDArray[np.int64]:
     import polars as pl
 
     if times.dtype == pl.String:
-        for read in (
-            lambda s: s.cast(pl.Float64),
-            lambda s: s.str.to_datetime(),
-            lambda s: s.str.to_date(),
-            lambda s: s.str.to_time(),
-        ):
-            try:
-                times = read(times)
+        readings: tuple[Callable[[], pl.Series], ...] = (
+            partial(times.cast, pl.Float64),
+            times.str.to_datetime,
+            times.str.to_date,
+            times.str.to_time,
+        )
+        for read in readings:
+            with suppress(pl.exceptions.PolarsError):
+                times = read()
                 break
-            except pl.exceptions.PolarsError:
-                continue
         else:
             raise DataError(
                 f"column {times.name!r} must hold numbers, or dates or times in ISO form",

@@ -8,7 +8,6 @@ import math
 from fractions import Fraction
 from typing import Any, cast
 
-import numpy as np
 from numpy.typing import NDArray
 
 from quiltwork.errors import ParameterError

@@ -82,7 +82,7 @@ def plan(
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
     >>> found = plan(Count("1"), belief=chain, epsilon=1.0, length=100)
     >>> [(o.mechanism, o.noise_scale and round(o.noise_scale, 2)) for o in found.offers]
-    [('quilt-exact', 12.84), ('quilt-approx', 29.29), ('group', 100.0), ('gk16', None), ('entry', 1.0)]
+    [('quilt-exact', 12.84), ('quilt-approx', 23.51), ('group', 100.0), ('gk16', None), ('entry', 1.0)]
     """
     epsilon, length = check_epsilon(epsilon), check_length(length)
     for name in mechanisms or ():

@@ -94,7 +94,7 @@ class Count(Query):
     def sensitivity(self, states: States) -> NDArray[np.float64]:
         """1 where exactly one of the two states is the counted one."""
         hit = np.arange(len(states)) == self._code(states)
-        return (hit[:, None] != hit[None, :]).astype(np.float64)
+        return np.asarray(np.not_equal.outer(hit, hit), dtype=np.float64)
 
     def evaluate(self, series: Series) -> Codes:
         """The count."""
@@ -325,4 +325,3 @@ def parse_query(text: str) -> Query:
     if not colon and kind in _NAMED:
         return _NAMED[kind]()
     raise QueryError("the query is not known", got=repr(text), fix=f"Known: count:STATE, {', '.join(_NAMED)}")
-

@@ -124,13 +124,12 @@ def _longest_chain(series: Series, belief: Belief, gaps: Gaps) -> tuple[Belief, 
     """The belief and length to calibrate for.
 
     Skipping a gap brings nodes nearer than they are, and influence falls with distance, so a subject's stretches may be
-    joined; only the law of the first node after a gap is then unknown, unless it is stationary.
+    joined; the laws of nodes after a gap are then unknown, unless they are stationary. So is that of a later segment's
+    first node. Any start covers them all.
     """
-    if gaps == "independent":
-        return belief, series.longest_stretch
-    if series.gaps:
+    if series.first > 1 or (series.gaps and gaps == "dependent"):
         belief = _forget_start(belief)
-    return belief, series.longest
+    return belief, series.longest if gaps == "dependent" else series.longest_stretch
 
 
 def _forget_start(belief: Belief) -> Belief:

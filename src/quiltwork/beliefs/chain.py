@@ -38,16 +38,19 @@ class MarkovChain(Belief):
         self.transition: Matrix = _distributions(transition, "transition")
         self.states = name_states(states, len(self.transition))
         self.start: Start
+        self._given: Matrix | None = None
         if isinstance(initial, str):
-            if initial not in ("stationary", "any"):
+            if initial == "stationary":
+                self.start = "stationary"
+            elif initial == "any":
+                self.start = "any"
+            else:
                 raise BeliefError(
                     'initial must be a vector, "stationary" or "any"',
                     got=repr(initial),
                     why="it is the law of the first state",
                     fix='Use "any" if you know nothing about it',
                 )
-            self.start = initial
-            self._given: Matrix | None = None
         else:
             self.start = "given"
             self._given = _distribution(initial, len(self.states))
@@ -71,10 +74,12 @@ class MarkovChain(Belief):
         >>> MarkovChain.from_counts([[9, 1], [4, 6]]).transition.tolist()
         [[0.9, 0.1], [0.4, 0.6]]
         """
-        table = _square(counts, "counts")
+        table = square_table(counts, "counts")
         if not (math.isfinite(smoothing) and smoothing >= 0):
             raise BeliefError(
-                "smoothing must be finite and not negative", got=str(smoothing), why="it is added to each count"
+                "smoothing must be finite and not negative",
+                got=str(smoothing),
+                why="it is added to each count",
             )
         table = table + smoothing
         empty = np.flatnonzero(table.sum(axis=1) == 0)
@@ -247,7 +252,8 @@ class ChainSet(Belief):
         return {"kind": "set", "members": [m.to_dict() for m in self.members]}
 
 
-def _square(table: ArrayLike, name: str) -> Matrix:
+def square_table(table: ArrayLike, name: str) -> Matrix:
+    """A square table of finite numbers that are not negative, or an error that names the row."""
     try:
         A = np.array(table, dtype=np.float64)
     except (TypeError, ValueError) as problem:
@@ -274,7 +280,7 @@ def _square(table: ArrayLike, name: str) -> Matrix:
 
 
 def _distributions(table: ArrayLike, name: str) -> Matrix:
-    A = _square(table, name)
+    A = square_table(table, name)
     sums = A.sum(axis=1)
     wrong = np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE)
     if wrong.size:

@@ -8,6 +8,7 @@ from typing import Any
 
 from quiltwork.beliefs.base import Belief
 from quiltwork.beliefs.chain import ChainSet, MarkovChain
+from quiltwork.beliefs.interval import IntervalChain
 from quiltwork.beliefs.mixing import MixingClass
 from quiltwork.errors import BeliefError
 
@@ -81,7 +82,23 @@ def _mixing(content: dict[str, Any]) -> MixingClass:
     return MixingClass(**content)
 
 
-_READERS: dict[str, Callable[[dict[str, Any]], Belief]] = {"chain": _chain, "set": _set, "mixing": _mixing}
+def _interval(content: dict[str, Any]) -> IntervalChain:
+    _check_keys(content, "interval", required={"lower", "upper"}, optional={"states", "initial"})
+    if content.get("initial", "any") != "any":
+        raise BeliefError(
+            'the initial of an interval must be "any"',
+            got="another start",
+            why="a chain that moves within bounds has no law of its own to start from",
+        )
+    return IntervalChain(content["lower"], content["upper"], states=_names(content.get("states")))
+
+
+_READERS: dict[str, Callable[[dict[str, Any]], Belief]] = {
+    "chain": _chain,
+    "set": _set,
+    "mixing": _mixing,
+    "interval": _interval,
+}
 _KINDS_HINT = f"Known kinds: {', '.join(_READERS)}"
 
 
@@ -91,7 +108,13 @@ def _names(states: object) -> list[object] | None:
     raise BeliefError("states must be a list of names", got=type(states).__name__)
 
 
-def _check_keys(content: dict[str, Any], kind: str, *, required: set[str], optional: frozenset[str] | set[str] = frozenset()) -> None:
+def _check_keys(
+    content: dict[str, Any],
+    kind: str,
+    *,
+    required: set[str],
+    optional: frozenset[str] | set[str] = frozenset(),
+) -> None:
     unknown = sorted(set(content) - required - optional)
     if unknown:
         raise BeliefError(

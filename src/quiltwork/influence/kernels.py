@@ -72,8 +72,8 @@ def best_quilt(
 ) -> tuple[float, int, int, float]:
     """The quilt with the smallest score card(N) / (ε - e) below ``best``, by rows ia, ib of the tables.
 
-    ``left`` + ``prior`` and ``right`` are the two sides' influences by distance and pair (``prior`` is ``IMPOSSIBLE`` for
-    pairs that cannot occur), ``peaks`` the largest of ``right`` at each distance. ``ends`` are the distances of the
+    ``left`` + ``prior`` and ``right`` are the two sides' influences by distance and pair (``prior`` is ``IMPOSSIBLE``
+    for pairs that cannot occur), ``peaks`` the largest of ``right`` at each distance. ``ends`` are the distances of the
     imaginary nodes just outside the series (A, B.2): row ``len(left)`` stands for "no left node" and row ``len(right)``
     for "no right node", so that card(N) = a + b - 1 in all four forms. Both sides' influences are at least 0 and fall
     with distance. Returns (score, ia, ib, e); ia = -1 if nothing beats ``best``.
@@ -113,4 +113,3 @@ def best_quilt(
             if e < limit:
                 best, found_a, found_b, found_e = card / (epsilon - e), ia, ib, e
     return best, found_a, found_b, found_e
-

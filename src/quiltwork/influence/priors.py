@@ -24,7 +24,7 @@ CHECKPOINT_GROWTH = 1.25
 class Phase:
     """Nodes ``first..last`` (last None: without end) that share possible pairs and a bound on the prior's part.
 
-    ``prior`` is sup log p_i(x')/p_i(x), flattened over (x, x'); None stands for "any start", where it is G_{i-1}[x', x].
+    ``prior`` is sup log p_i(x')/p_i(x), flattened over (x, x'); None stands for any start, where it is G_{i-1}[x', x].
     ``sources`` are the states that z = X_{i-a} may take from node ``settled`` on; ``early`` lists them for the nodes
     before that. Left nodes before ``furthest_left`` are not used.
     """

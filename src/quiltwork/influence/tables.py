@@ -106,7 +106,7 @@ class ChainTables:
     def left_at(self, distance: int, sources: Flags | None = None) -> Matrix:
         """G at the furthest tabulated distance not beyond this one; an upper bound there, by monotonicity."""
         n = int(np.searchsorted(self.distances, distance, side="right"))
-        return self.left(n, sources)[n - 1]
+        return np.asarray(self.left(n, sources)[n - 1])
 
     def forgets(self, pairs: Flags) -> bool:
         """Whether F is finite for all these pairs at some distance: whether the rows' supports ever become equal.

@@ -60,6 +60,4 @@ def calibrate(
     values to cover with noise; through the quilt the rest still learns 0.2991 about it (its max-influence).
     """
     name = default_mechanism(belief) if mechanism is None else mechanism
-    return find_mechanism(name)(
-        query, belief=belief, epsilon=check_epsilon(epsilon), length=check_length(length)
-    )
+    return find_mechanism(name)(query, belief=belief, epsilon=check_epsilon(epsilon), length=check_length(length))

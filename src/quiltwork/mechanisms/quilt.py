@@ -6,10 +6,10 @@ Its score is card(N) / (ε - e), infinite if e ≥ ε. Each node takes its best 
 is L times the largest of these scores over all nodes and beliefs.
 
 Search. Within a phase (``influence/priors.py``) let D_i be node i's best score with a left node and E_i without.
-D_i never rises and E_i never falls with i: a quilt moves one node to the right with the same or a smaller influence, and
-what sticks out at the right end turns into the one-sided form with the same card(N). So the worst node of a phase is
-where D and E cross, found by doubling and bisection; the length does not matter. Where influence does not depend on the
-node at all, the middle node is tried first: if its best quilt has two sides it serves every node (A Claim B.2).
+D_i never rises and E_i never falls with i: a quilt moves one node to the right with the same or a smaller influence,
+and what sticks out at the right end turns into the one-sided form with the same card(N). So the worst node of a phase
+is where D and E cross, found by doubling and bisection; the length does not matter. Where influence does not depend on
+the node at all, the middle node is tried first: if its best quilt has two sides it serves every node (A Claim B.2).
 """
 
 import math
@@ -85,7 +85,7 @@ def quilt_exact(query: Query, *, belief: Belief, epsilon: float, length: int | N
     >>> from quiltwork import Count
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
     >>> quilt_exact(Count("1"), belief=chain, epsilon=1.0, length=None).reason.detail()["nearby"]
-    10
+    9
     """
     if isinstance(belief, MarkovChain):
         worst = exact_quilt(belief, epsilon, length)
@@ -108,7 +108,7 @@ def quilt_approx(query: Query, *, belief: Belief, epsilon: float, length: int | 
     >>> from quiltwork import Histogram
     >>> known = MixingClass(5, pi_min=0.05, gap=0.1, reversible=True)
     >>> quilt_approx(Histogram(), belief=known, epsilon=1.0, length=None).reason.detail()["left"]
-    61
+    71
     """
     if isinstance(belief, ChainSet):
         found = [_approx_quilt(_mixing_of(m), epsilon, length, n) for n, m in enumerate(belief.members, 1)]
@@ -138,9 +138,7 @@ def exact_quilt(chain: MarkovChain, epsilon: float, length: int | None, member: 
 
 
 def _approx_quilt(known: MixingClass, epsilon: float, length: int | None, member: int | None = None) -> Quilt:
-    tables = SpectralTables(
-        len(known.states), pi_min=known.pi_min, gap=known.gap, reversible=known.reversible
-    )
+    tables = SpectralTables(len(known.states), pi_min=known.pi_min, gap=known.gap, reversible=known.reversible)
     search = _Search(tables, epsilon, length, member)
     search.attend(np.ones(1, dtype=bool), horizon=FURTHEST)
 
@@ -159,11 +157,11 @@ def _mixing_of(chain: MarkovChain) -> MixingClass:
         why = "its spectral gap is 0 (counted with multiplicity), so the lemma says nothing about how fast it forgets"
     else:
         pi_min = chain.pi_min * (1 - 1e-9)
-        return MixingClass(
-            chain.states, pi_min=pi_min, gap=chain.gap - GAP_ERROR, reversible=chain.reversible
-        )
+        return MixingClass(chain.states, pi_min=pi_min, gap=chain.gap - GAP_ERROR, reversible=chain.reversible)
     raise NotCoveredError(
-        "quilt-approx does not apply to this chain", why=why, fix="Use the exact method: --mechanism quilt-exact"
+        "quilt-approx does not apply to this chain",
+        why=why,
+        fix="Use the exact method: --mechanism quilt-exact",
     )
 
 

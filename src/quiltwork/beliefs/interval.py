@@ -1,0 +1,82 @@
+"""The belief that each transition probability lies between two bounds."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from quiltwork.beliefs.base import Belief, name_states
+from quiltwork.beliefs.chain import SUM_TOLERANCE, square_table
+from quiltwork.beliefs.structure import Matrix
+from quiltwork.errors import BeliefError, ParameterError
+
+
+class IntervalChain(Belief):
+    """All chains whose transition probabilities lie between ``lower`` and ``upper``, with any start.
+
+    The chain may move within its bounds from step to step.
+
+    >>> IntervalChain([[0.8, 0.1], [0.3, 0.5]], [[0.9, 0.2], [0.5, 0.7]])
+    IntervalChain(2 states)
+    """
+
+    def __init__(self, lower: ArrayLike, upper: ArrayLike, *, states: Sequence[object] | None = None):
+        self.lower: Matrix = square_table(lower, "lower")
+        self.upper: Matrix = square_table(upper, "upper")
+        if self.lower.shape != self.upper.shape:
+            raise BeliefError(
+                "lower and upper must have the same shape",
+                got=f"{len(self.lower)} and {len(self.upper)} rows",
+                why="each transition has a lower and an upper bound",
+            )
+        self.states = name_states(states, len(self.lower))
+        for row, (low, high) in enumerate(zip(self.lower, self.upper, strict=True), 1):
+            if np.any(low > high) or np.any(high > 1):
+                raise BeliefError(f"row {row} must have lower ≤ upper ≤ 1", got="bounds the other way round or above 1")
+            if low.sum() > 1 + SUM_TOLERANCE or high.sum() < 1 - SUM_TOLERANCE:
+                raise BeliefError(
+                    f"row {row}: some distribution must lie within the bounds",
+                    got=f"lower bounds that sum to {low.sum():.6g} and upper ones to {high.sum():.6g}",
+                    why="a row of probabilities sums to 1",
+                )
+        self.lower.setflags(write=False)
+        self.upper.setflags(write=False)
+
+    def __repr__(self) -> str:
+        return f"IntervalChain({len(self.states)} states)"
+
+    @classmethod
+    def from_counts(
+        cls, counts: ArrayLike, *, confidence: float, states: Sequence[object] | None = None
+    ) -> "IntervalChain":
+        """Bounds that hold for all transitions at once with this confidence (Clopper and Pearson, Bonferroni).
+
+        >>> IntervalChain.from_counts([[90, 10], [40, 60]], confidence=0.95).lower.round(2).tolist()
+        [[0.8, 0.04], [0.28, 0.47]]
+        """
+        from scipy.special import betaincinv
+
+        if not 0 < confidence < 1:
+            raise ParameterError(
+                "confidence must be above 0 and below 1", got=str(confidence), why="it is a probability"
+            )
+        table = square_table(counts, "counts")
+        miss = (1 - confidence) / table.size / 2
+        rest = table.sum(axis=1, keepdims=True) - table
+        lower: NDArray[np.float64] = np.zeros_like(table)
+        upper: NDArray[np.float64] = np.ones_like(table)
+        seen, left_out = table > 0, rest > 0
+        lower[seen] = betaincinv(table[seen], rest[seen] + 1, miss)
+        upper[left_out] = betaincinv(table[left_out] + 1, rest[left_out], 1 - miss)
+        return cls(lower, upper, states=states)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The contents of a belief file."""
+        return {
+            "kind": "interval",
+            "states": list(self.states),
+            "lower": self.lower.tolist(),
+            "upper": self.upper.tolist(),
+            "initial": "any",
+        }

@@ -1,0 +1,374 @@
+"""The command: a thin shell over the library. No mathematics here; heavy imports wait until they are needed."""
+
+import json
+import shutil
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal, NoReturn
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from quiltwork._version import __version__
+from quiltwork.errors import NotCoveredError, ParameterError, QuiltworkError
+
+app = typer.Typer(
+    name="quiltwork",
+    help="Private releases from correlated data.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+belief_app = typer.Typer(help="Make and look at belief files.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(belief_app, name="belief")
+
+out = Console(soft_wrap=True, highlight=False)
+err = Console(stderr=True, soft_wrap=True, highlight=False)
+
+
+class MissingRule(StrEnum):
+    """What to do with missing values."""
+
+    REFUSE = "refuse"
+    SPLIT = "split"
+
+
+class GapsRule(StrEnum):
+    """What a gap means."""
+
+    DEPENDENT = "dependent"
+    INDEPENDENT = "independent"
+
+
+BeliefFile = Annotated[Path, typer.Argument(metavar="BELIEF", help="A belief file, JSON or TOML.")]
+DataFile = Annotated[Path, typer.Argument(metavar="DATA", help="A CSV, TSV or Parquet file.")]
+ColumnName = Annotated[str, typer.Option("--column", metavar="C", help="The column with the states.")]
+SubjectName = Annotated[
+    str | None, typer.Option("--subject", metavar="S", help="The column that says whose row it is.")
+]
+TimeName = Annotated[
+    str | None,
+    typer.Option("--time", metavar="T", help="The column to sort by; else rows are in time order."),
+]
+QueryText = Annotated[
+    str,
+    typer.Option("--query", metavar="Q", help="count:STATE, histogram, frequencies, mean, sum or transitions."),
+]
+EpsilonValue = Annotated[
+    float,
+    typer.Option("--epsilon", metavar="E", help="How much may be told about one moment; smaller is safer."),
+]
+Missing = Annotated[MissingRule, typer.Option("--missing", help="Refuse missing values, or split the series at them.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"quiltwork {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Private releases from correlated data."""
+
+
+@app.command()
+def plan(
+    belief: BeliefFile,
+    query: QueryText,
+    length: Annotated[str, typer.Option("--length", metavar="N", help="Values of the longest series, or any.")],
+    epsilon: EpsilonValue,
+    mechanism: Annotated[
+        list[str] | None, typer.Option("--mechanism", metavar="M", help="Only this one; may be repeated.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how much noise each mechanism would need. Sees no data, spends nothing."""
+    from quiltwork import load_belief, parse_query
+    from quiltwork import plan as make_plan
+
+    made = make_plan(
+        parse_query(query),
+        belief=load_belief(belief),
+        epsilon=epsilon,
+        length=_length(length),
+        mechanisms=mechanism,
+    )
+    if all(offer.refused for offer in made.offers):
+        raise NotCoveredError(
+            f"no mechanism covers this: {' '.join(f'{o.mechanism}: {o.refused}' for o in made.offers)[:-1]}"
+        )
+    if as_json:
+        _print_json(made.to_dict())
+    else:
+        _print_plan(made)
+
+
+@app.command()
+def release(
+    data: DataFile,
+    column: ColumnName,
+    belief: Annotated[Path, typer.Option("--belief", metavar="B", help="A belief file, JSON or TOML.")],
+    query: QueryText,
+    epsilon: EpsilonValue,
+    mechanism: Annotated[
+        str | None, typer.Option("--mechanism", metavar="M", help="Another than the one with least noise.")
+    ] = None,
+    subject: SubjectName = None,
+    time: TimeName = None,
+    segment: Annotated[
+        str | None,
+        typer.Option("--segment", metavar="A:B", help="Only values A to B of each series, from 1."),
+    ] = None,
+    missing: Missing = MissingRule.REFUSE,
+    gaps: Annotated[
+        GapsRule,
+        typer.Option("--gaps", help="Whether values before and after a gap may depend on each other."),
+    ] = GapsRule.DEPENDENT,
+    report: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE.html", help="Write a report to open in a browser.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Release a statistic with noise that hides every single value."""
+    from quiltwork import load_belief, parse_query, read_series
+    from quiltwork import plan as make_plan
+    from quiltwork import release as make_release
+
+    held, asked = load_belief(belief), parse_query(query)
+    series = read_series(
+        data,
+        column=column,
+        states=held.states,
+        subject=subject,
+        time=time,
+        missing=_missing(missing),
+        segment=None if segment is None else _segment(segment),
+    )
+    result = make_release(
+        series,
+        asked,
+        belief=held,
+        epsilon=epsilon,
+        mechanism=mechanism,
+        gaps="dependent" if gaps is GapsRule.DEPENDENT else "independent",
+    )
+    if report is not None:
+        from quiltwork.report import write_report
+
+        beside = make_plan(asked, belief=held, epsilon=epsilon, length=result.calibration.length)
+        write_report(report, release=result, plan=beside)
+    if as_json:
+        _print_json(result.to_dict())
+        return
+    _print_release(result)
+    if report is not None:
+        out.print(f"Report: {report}")
+
+
+@belief_app.command("fit")
+def belief_fit(
+    data: DataFile,
+    column: ColumnName,
+    subject: SubjectName = None,
+    time: TimeName = None,
+    confidence: Annotated[
+        float | None,
+        typer.Option("--confidence", metavar="P", help="Bounds on each probability instead of one estimate."),
+    ] = None,
+    smoothing: Annotated[
+        float, typer.Option("--smoothing", metavar="X", help="Added to each transition count of an estimate.")
+    ] = 1.0,
+    missing: Missing = MissingRule.REFUSE,
+    out_file: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE.json", help="Write the belief here instead of printing it."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Estimate a chain from data that is public, or that is not the data to protect."""
+    from quiltwork import Belief, IntervalChain, MarkovChain, read_series, save_belief
+
+    series = read_series(data, column=column, states=None, subject=subject, time=time, missing=_missing(missing))
+    fitted: Belief
+    if confidence is None:
+        fitted = MarkovChain.from_counts(series.transitions(), smoothing=smoothing, states=series.states)
+    else:
+        fitted = IntervalChain.from_counts(series.transitions(), confidence=confidence, states=series.states)
+    err.print(
+        "warning: a belief must not come from the data it is to protect: it would tell about that data without any "
+        "noise. Fit it on public data, or on other people's data of the same kind."
+    )
+    if out_file is not None:
+        save_belief(fitted, out_file)
+    if as_json or out_file is None:
+        _print_json(fitted.to_dict())
+    else:
+        out.print(f"Wrote {out_file}: {len(fitted.states)} states, from {series.size:,} values.")
+
+
+@belief_app.command("show")
+def belief_show(belief: BeliefFile, as_json: AsJson = False) -> None:
+    """Show what a belief file says, and how fast values forget each other under it."""
+    from quiltwork import load_belief
+    from quiltwork.beliefs.summary import summarise
+
+    summary = summarise(load_belief(belief))
+    if as_json:
+        _print_json(summary)
+        return
+    for heading, content in summary.items():
+        if isinstance(content, list) and content and isinstance(content[0], dict):
+            out.print(_table(content))
+        elif not isinstance(content, list):
+            out.print(f"{heading.replace('_', ' '):>14}  {_cell(content)}")
+
+
+@app.command()
+def demo(
+    report: Annotated[Path, typer.Option("--out", metavar="FILE.html", help="Where to write the report.")] = Path(
+        "quiltwork-report.html"
+    ),
+    files: Annotated[
+        Path | None,
+        typer.Option("--files", metavar="FOLDER", help="Only copy the sample diary and its belief there."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Release a histogram of the sample diary, privately, and write a report."""
+    from quiltwork import Histogram, read_series, save_belief
+    from quiltwork import plan as make_plan
+    from quiltwork import release as make_release
+    from quiltwork.report import write_report
+    from quiltwork.samples import diary_belief, diary_path
+
+    if files is not None:
+        files.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(diary_path(), files / "diary.parquet")
+        save_belief(diary_belief(), files / "belief.json")
+        out.print(f"Wrote {files / 'diary.parquet'} and {files / 'belief.json'}")
+        return
+    held = diary_belief()
+    series = read_series(diary_path(), column="activity", states=held.states, subject="person", time="time")
+    made = make_plan(Histogram(), belief=held, epsilon=1.0, length=series.longest)
+    result = make_release(series, Histogram(), belief=held, epsilon=1.0)
+    write_report(report, release=result, plan=made)
+    if as_json:
+        _print_json(result.to_dict() | {"report": str(report)})
+        return
+    out.print(
+        f"A simulated activity diary: {len(series.subjects)} people, {series.size:,} quarter hours, "
+        f"{len(held.states)} activities.\n"
+        "How much noise hides what anybody did in any one quarter hour, at ε = 1?\n"
+    )
+    _print_plan(made)
+    out.print("\nThe private histogram of quarter hours:\n")
+    _print_release(result)
+    out.print(f"\nReport: {report} (open it in a browser)")
+
+
+def _missing(rule: MissingRule) -> Literal["refuse", "split"]:
+    return "split" if rule is MissingRule.SPLIT else "refuse"
+
+
+def _length(text: str) -> int | None:
+    if text == "any":
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise ParameterError(
+            "length must be a whole number or any",
+            got=repr(text),
+            why="it counts the values of the longest series",
+        ) from None
+
+
+def _segment(text: str) -> tuple[int, int]:
+    try:
+        first, last = (int(part) for part in text.split(":"))
+    except ValueError:
+        raise ParameterError("segment must be A:B with whole numbers", got=repr(text), fix="1:96, say") from None
+    return first, last
+
+
+def _print_json(content: dict[str, Any]) -> None:
+    print(json.dumps(content, ensure_ascii=False, allow_nan=False))
+
+
+def _print_plan(made: Any) -> None:
+    rows = []
+    for offer in made.offers:
+        if offer.calibration is None:
+            rows.append({"mechanism": offer.mechanism, "noise scale": "-", "±95 %": "-", "why": offer.refused})
+            continue
+        promise = "" if offer.calibration.guarantee != "none" else "NO GUARANTEE. "
+        rows.append(
+            {
+                "mechanism": offer.mechanism,
+                "noise scale": offer.noise_scale,
+                "±95 %": offer.error_95,
+                "why": promise + offer.calibration.reason.sentence(),
+            }
+        )
+    span = "any length" if made.length is None else f"length {made.length:,}"
+    out.print(_table(rows, title=f"{made.query}, ε = {made.epsilon:g}, {span}"))
+    if made.best is not None:
+        out.print(f"Least noise with a guarantee: {made.best.mechanism}.")
+
+
+def _print_release(result: Any) -> None:
+    error = result.error()
+    widest = max(abs(n) for n in result.numbers) or 1
+    rows = [
+        {
+            result.calibration.query: name,
+            "released": number,
+            "±95 %": error,
+            "": "█" * round(24 * max(number, 0) / widest),
+        }
+        for name, number in zip(result.labels, result.numbers, strict=True)
+    ]
+    out.print(_table(rows))
+    out.print(result.explain())
+
+
+def _table(rows: list[dict[str, Any]], *, title: str | None = None) -> Table:
+    table = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
+    for name, value in rows[0].items():
+        numeric = isinstance(value, int | float) or name in ("noise scale", "±95 %")
+        table.add_column(name, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
+    for row in rows:
+        table.add_row(*(_cell(value) for value in row.values()))
+    return table
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.6g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def main() -> NoReturn:
+    """Run the command; every failure is one line on stderr and an exit code."""
+    try:
+        code = app(standalone_mode=False)
+    except QuiltworkError as problem:
+        err.print(f"error: {' '.join(str(problem).split())}", markup=False)
+        sys.exit(problem.exit_code)
+    except typer.TyperException as problem:
+        err.print(f"error: {problem.format_message().rstrip('.')}. See quiltwork --help.", markup=False)
+        sys.exit(2)
+    except typer.Abort:
+        sys.exit(130)
+    sys.exit(code or 0)

@@ -1,0 +1,152 @@
+"""Figures, and the report that a release leaves behind: one HTML file that needs no network.
+
+A report shows noisy values, noise and reasons; never the data.
+"""
+
+import html
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import altair as alt
+import vl_convert
+
+from quiltwork._version import __version__
+from quiltwork.errors import InputError
+from quiltwork.plan import Offer, Plan
+from quiltwork.release import Release
+
+INK, QUIET, ACCENT, WARNING = "#22304a", "#8792a6", "#2f6fb3", "#c2703d"
+FONT = "system-ui, sans-serif"
+
+Chart = dict[str, Any]
+"""A chart in Vega-Lite's own form."""
+
+
+def values_chart(release: Release) -> Chart:
+    """The released numbers as bars, with how far the noise may have moved all of them at once."""
+    error = release.error(simultaneous=True)
+    rows = [
+        {"name": name, "value": value, "low": value - error, "high": value + error}
+        for name, value in zip(release.labels, release.numbers, strict=True)
+    ]
+    base = alt.Chart(alt.InlineData(rows)).encode(
+        y=alt.Y("name:N", sort=list(release.labels), title=None, axis=alt.Axis(labelLimit=260))
+    )
+    bars = base.mark_bar(color=ACCENT, height={"band": 0.62}).encode(
+        x=alt.X("value:Q", title=f"{release.calibration.query}, with noise", axis=alt.Axis(format="~s"))
+    )
+    whiskers = base.mark_rule(color=INK, strokeWidth=2).encode(x="low:Q", x2="high:Q")
+    return _sized(alt.layer(bars, whiskers), len(rows))
+
+
+def noise_chart(plan: Plan) -> Chart:
+    """The noise of each mechanism, on a logarithmic axis."""
+    offers = [(o.mechanism, o.noise_scale, o.calibration) for o in plan.offers if o.noise_scale]
+    rows = [
+        {
+            "name": name,
+            "noise": scale,
+            "label": f"{scale:,.4g}" + (" (no guarantee)" if c is not None and c.guarantee == "none" else ""),
+            "kind": "none" if c is not None and c.guarantee == "none" else "pufferfish",
+        }
+        for name, scale, c in offers
+    ]
+    base = alt.Chart(alt.InlineData(rows)).encode(
+        y=alt.Y("name:N", sort=[name for name, _, _ in offers], title=None, axis=alt.Axis(labelLimit=260))
+    )
+    axis = alt.X("noise:Q", scale=alt.Scale(type="log"), title="noise scale on each number (log axis)")
+    dots = base.mark_point(filled=True, size=110).encode(
+        x=axis,
+        color=alt.Color("kind:N", scale=alt.Scale(domain=["pufferfish", "none"], range=[ACCENT, WARNING]), legend=None),
+    )
+    text = base.mark_text(align="left", dx=10, color=INK).encode(x=axis, text="label:N")
+    return _sized(alt.layer(dots, text), len(rows))
+
+
+def _sized(chart: Any, rows: int) -> Chart:
+    styled = (
+        chart.properties(width=520, height=34 * max(rows, 2), background="white", padding={"right": 90})
+        .configure_view(stroke=None)
+        .configure_axis(labelColor=INK, titleColor=QUIET, gridColor="#e6e9ef", labelFont=FONT, titleFont=FONT)
+        .configure_text(font=FONT)
+    )
+    return cast(Chart, styled.to_dict())
+
+
+def to_svg(chart: Chart) -> str:
+    """A chart as SVG text, drawn without a network."""
+    return str(vl_convert.vegalite_to_svg(chart))
+
+
+def write_report(path: str | Path, *, release: Release, plan: Plan | None = None) -> Path:
+    """Write one self-contained HTML file about a release, and beside it what other mechanisms would have needed."""
+    calibration = release.calibration
+    error, everyone = release.error(), release.error(simultaneous=True)
+    values = "".join(
+        f"<tr><td>{html.escape(name)}</td><td class=n>{value:,.6g}</td><td class=n>± {error:,.6g}</td></tr>"
+        for name, value in zip(release.labels, release.numbers, strict=True)
+    )
+    sections = [
+        f"<h1>Private {html.escape(calibration.query)}</h1>",
+        f"<p class=lead>ε = {calibration.epsilon:g} · {html.escape(calibration.mechanism)} · noise scale "
+        f"{release.noise_scale:,.6g} on each number</p>",
+        _figure(
+            to_svg(values_chart(release)),
+            "Bars: released numbers. Lines: where the true ones are with "
+            "probability 95 %, all at once, as far as the noise is concerned.",
+        ),
+        f"<table><tr><th></th><th class=n>released</th><th class=n>95 %</th></tr>{values}</table>",
+        f"<p>All {len(release.numbers)} at once: ± {everyone:,.6g}. These limits are about the noise that was added, "
+        "not about how well the data stands for a larger population. Noisy counts may be negative; rounding them up "
+        "to 0 costs no privacy.</p>",
+        "<h2>Why this much noise</h2>",
+        "".join(f"<p>{html.escape(line)}</p>" for line in calibration.explain().splitlines()),
+    ]
+    if plan is not None:
+        sections += [
+            "<h2>What other mechanisms would add</h2>",
+            _figure(to_svg(noise_chart(plan)), ""),
+            _refusals(plan.offers),
+        ]
+    sections += [
+        "<h2>What is not promised</h2>",
+        "<p>The promise is about the value at any one time. It does not hide that somebody is in the data, how long "
+        "their series is, or long-run habits that hold at all times. It holds for the stated belief: if values hang "
+        "together more strongly than that, the protection is weaker. Further releases from the same data add up.</p>",
+        f"<footer>quiltwork {__version__} · {datetime.now(UTC):%Y-%m-%d %H:%M} UTC</footer>",
+    ]
+    path = Path(path)
+    try:
+        path.write_text(_PAGE.format(title=html.escape(calibration.query), body="\n".join(sections)), encoding="utf-8")
+    except OSError as problem:
+        raise InputError(f"report {path} cannot be written", why=problem.strerror or "the system refused") from problem
+    return path
+
+
+def _figure(svg: str, caption: str) -> str:
+    return f"<figure>{svg}<figcaption>{html.escape(caption)}</figcaption></figure>"
+
+
+def _refusals(offers: Sequence[Offer]) -> str:
+    refused = [o for o in offers if o.refused]
+    items = "".join(f"<li><b>{html.escape(o.mechanism)}</b>: {html.escape(o.refused or '')}</li>" for o in refused)
+    return f"<p>Not applicable here:</p><ul>{items}</ul>" if refused else ""
+
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Private {title} - quiltwork</title>
+<style>
+body {{ font: 16px/1.55 system-ui, sans-serif; color: #22304a; max-width: 46rem; margin: 2.5rem auto; padding: 0 1rem }}
+h1 {{ margin-bottom: .2rem }} h2 {{ margin-top: 2.2rem }} .lead {{ color: #5b6780; margin-top: 0 }}
+table {{ border-collapse: collapse }} td, th {{ padding: .25rem 1rem .25rem 0; border-bottom: 1px solid #e6e9ef }}
+.n {{ text-align: right; font-variant-numeric: tabular-nums }}
+figure {{ margin: 1rem 0 }} figure svg {{ max-width: 100%; height: auto }}
+figcaption, footer {{ color: #5b6780; font-size: .9rem }}
+footer {{ margin-top: 3rem }}
+</style></head><body>
+{body}
+</body></html>
+"""

@@ -1,0 +1,1 @@
+"""Draw the pictures of the README again."""
