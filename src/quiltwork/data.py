@@ -74,8 +74,11 @@ class Series:
     ) -> "Series":
         """One array of state codes per subject, -1 for a missing value; of each, only the segment if there is one."""
         arrays = [np.asarray(s, dtype=np.int64) for s in subjects]
-        first, last = segment or (1, max(map(len, arrays), default=1))
-        if not 1 <= first <= last <= max(map(len, arrays), default=1):
+        longest = max(map(len, arrays), default=0)
+        if not longest:
+            raise DataError("the data must have at least one value", got="none", why="there is nothing to count")
+        first, last = segment or (1, longest)
+        if not 1 <= first <= last <= longest:
             raise DataError(
                 "a segment must lie within the longest series, first before last",
                 got=f"{first}:{last}",
@@ -93,7 +96,7 @@ class Series:
         split = tuple(_stretches(s) for s in arrays)
         series = cls(tuple(states), tuple(s for s in split if s), first)
         if not series.subjects:
-            raise DataError("the data must have at least one value", got="none", why="there is nothing to count")
+            raise DataError("the data must have at least one value", got="missing ones only", why="none can be counted")
         return series
 
     @property
@@ -204,6 +207,7 @@ def _read(path: Path) -> "pl.DataFrame":
 
     suffix = path.suffix.lower()
     try:
+        path.open("rb").close()  # the system's own reason, if there is one
         if suffix == ".parquet":
             return pl.read_parquet(path)
         if suffix in (".csv", ".tsv", ".tab", ".txt"):

@@ -20,6 +20,7 @@ def add_noise(answer: NDArray[Any], *, scale: float, unit: Fraction = Fraction(1
     An integer answer is in units: it gets discrete Laplace noise and comes back as exact multiples of the unit. A float
     answer comes back as floats. A scale of 0, the right one for an answer that no value can change, adds nothing.
 
+    >>> import numpy as np
     >>> add_noise(np.array([3]), scale=0.0)
     [Fraction(3, 1)]
     """

@@ -56,8 +56,13 @@ def noise_chart(plan: Plan) -> Chart:
     base = alt.Chart(alt.InlineData(rows)).encode(
         y=alt.Y("name:N", sort=[name for name, _, _ in offers], title=None, axis=alt.Axis(labelLimit=260))
     )
-    axis = alt.X("noise:Q", scale=alt.Scale(type="log"), title="noise scale on each number (log axis)")
-    dots = base.mark_point(filled=True, size=110).encode(
+    axis = alt.X(
+        "noise:Q",
+        scale=alt.Scale(type="log"),
+        axis=alt.Axis(tickCount=5),
+        title="noise scale on each number (log axis)",
+    )
+    dots = base.mark_point(filled=True, size=110, opacity=1).encode(
         x=axis,
         color=alt.Color("kind:N", scale=alt.Scale(domain=["pufferfish", "none"], range=[ACCENT, WARNING]), legend=None),
     )
@@ -67,7 +72,12 @@ def noise_chart(plan: Plan) -> Chart:
 
 def _sized(chart: Any, rows: int) -> Chart:
     styled = (
-        chart.properties(width=520, height=34 * max(rows, 2), background="white", padding={"right": 90})
+        chart.properties(
+            width=520,
+            height=34 * max(rows, 2),
+            background="white",
+            padding={"left": 10, "right": 24, "top": 10, "bottom": 10},
+        )
         .configure_view(stroke=None)
         .configure_axis(labelColor=INK, titleColor=QUIET, gridColor="#e6e9ef", labelFont=FONT, titleFont=FONT)
         .configure_text(font=FONT)

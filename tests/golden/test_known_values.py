@@ -36,7 +36,7 @@ def test_gap_counts_multiplicity() -> None:
 
 
 def test_the_printed_lemma_would_be_false() -> None:
-    """Theory section 7.2: skipping the repeated eigenvalue "bounds" influence at distance 40 by 3.06e-6; it is 4.77e-6."""
+    """Theory section 7.2: without the repeated eigenvalue the "bound" at distance 40 is 3.06e-6; it is 4.77e-6."""
     chain = MarkovChain([[0, 1, 0], [0, 0, 1], [0.5, 0.5, 0]])
     printed = spectral_influence(np.array([40]), pi_min=chain.pi_min, gap=0.75, reversible=False)[0]
     tables = ChainTables(chain.transition)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from quiltwork.beliefs.base import Belief, name_states
-from quiltwork.beliefs.structure import Flags, Matrix, closed_classes, period, stationary_law
+from quiltwork.beliefs.structure import Flags, Matrix, Table, closed_classes, period, stationary_law
 from quiltwork.errors import BeliefError
 
 Start = Literal["stationary", "any", "given"]
@@ -30,7 +30,7 @@ class MarkovChain(Belief):
 
     def __init__(
         self,
-        transition: ArrayLike,
+        transition: Table,
         *,
         initial: ArrayLike | Literal["stationary", "any"] = "any",
         states: Sequence[object] | None = None,
@@ -63,7 +63,7 @@ class MarkovChain(Belief):
     @classmethod
     def from_counts(
         cls,
-        counts: ArrayLike,
+        counts: Table,
         *,
         smoothing: float = 0.0,
         initial: ArrayLike | Literal["stationary", "any"] = "any",
@@ -252,7 +252,7 @@ class ChainSet(Belief):
         return {"kind": "set", "members": [m.to_dict() for m in self.members]}
 
 
-def square_table(table: ArrayLike, name: str) -> Matrix:
+def square_table(table: Table, name: str) -> Matrix:
     """A square table of finite numbers that are not negative, or an error that names the row."""
     try:
         A = np.array(table, dtype=np.float64)
@@ -279,7 +279,7 @@ def square_table(table: ArrayLike, name: str) -> Matrix:
     return A
 
 
-def _distributions(table: ArrayLike, name: str) -> Matrix:
+def _distributions(table: Table, name: str) -> Matrix:
     A = square_table(table, name)
     sums = A.sum(axis=1)
     wrong = np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE)
@@ -291,7 +291,7 @@ def _distributions(table: ArrayLike, name: str) -> Matrix:
             why="each row is a distribution over next states",
             fix="Fix the row, or use MarkovChain.from_counts(...)",
         )
-    A /= sums[:, None]
+    A /= np.where(np.abs(sums - 1) > len(A) * 2.0**-52, sums, 1.0)[:, None]  # what is normalised stays as it is
     A.setflags(write=False)
     return A
 
@@ -311,6 +311,7 @@ def _distribution(vector: ArrayLike, count: int) -> Matrix:
         raise BeliefError("initial must have finite entries that are not negative", why="they are probabilities")
     if abs(v.sum() - 1) > SUM_TOLERANCE:
         raise BeliefError("initial must sum to 1", got=f"{v.sum():.10g}", why="it is the law of the first state")
-    v /= v.sum()
+    if abs(v.sum() - 1) > count * 2.0**-52:
+        v /= v.sum()
     v.setflags(write=False)
     return v

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from quiltwork.beliefs.base import Belief, name_states
 from quiltwork.beliefs.chain import SUM_TOLERANCE, square_table
-from quiltwork.beliefs.structure import Matrix
+from quiltwork.beliefs.structure import Matrix, Table
 from quiltwork.errors import BeliefError, ParameterError
 
 
@@ -21,7 +21,7 @@ class IntervalChain(Belief):
     IntervalChain(2 states)
     """
 
-    def __init__(self, lower: ArrayLike, upper: ArrayLike, *, states: Sequence[object] | None = None):
+    def __init__(self, lower: Table, upper: Table, *, states: Sequence[object] | None = None):
         self.lower: Matrix = square_table(lower, "lower")
         self.upper: Matrix = square_table(upper, "upper")
         if self.lower.shape != self.upper.shape:
@@ -48,7 +48,7 @@ class IntervalChain(Belief):
 
     @classmethod
     def from_counts(
-        cls, counts: ArrayLike, *, confidence: float, states: Sequence[object] | None = None
+        cls, counts: Table, *, confidence: float, states: Sequence[object] | None = None
     ) -> "IntervalChain":
         """Bounds that hold for all transitions at once with this confidence (Clopper and Pearson, Bonferroni).
 

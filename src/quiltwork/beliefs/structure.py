@@ -4,12 +4,15 @@ Everything here is a pure function of the matrix. Zeros are structural: an entry
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Matrix = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+Table = ArrayLike | Sequence[Sequence[float]]
+"""What people pass as a matrix: rows of numbers, whole ones included."""
 
 
 def reachability(support: Flags) -> Flags:

@@ -35,7 +35,7 @@ def summarise(belief: Belief) -> dict[str, Any]:
 def _chain(chain: MarkovChain) -> dict[str, Any]:
     unique = len(chain._closed) == 1
     laws = [float(p) for p in chain.stationary.round(12)] if unique else [None] * len(chain.states)
-    stays = [None if p >= 1 else round(1 / (1 - p), 6) for p in chain.transition.diagonal()]
+    stays = [None if p >= 1 else round(1 / (1 - p), 6) for p in chain.transition.diagonal().tolist()]
     return {
         "initial": chain.start,
         "irreducible": chain.irreducible,

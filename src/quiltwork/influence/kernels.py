@@ -31,11 +31,29 @@ def largest_ratios(table: Floats, support: Flags) -> Floats:
                     below[x, y] = 1.0 / table[x, y]
     out = np.empty((k, k))
     for x in range(k):
-        for z in range(k):
-            largest = 0.0
+        for z in range(0, k - 1, 2):  # two at a time: half the loads
+            one, two = TINY, TINY
             for y in range(columns):
-                largest = max(largest, above[x, y] * below[z, y])
-            out[x, z] = largest
+                one = max(one, above[x, y] * below[z, y])
+                two = max(two, above[x, y] * below[z + 1, y])
+            out[x, z], out[x, z + 1] = one, two
+        if k % 2:
+            one = TINY
+            for y in range(columns):
+                one = max(one, above[x, y] * below[k - 1, y])
+            out[x, k - 1] = one
+    return out
+
+
+@njit(cache=True, error_model="numpy", fastmath=FAST)
+def row_peaks(table: Floats, added: Floats) -> Floats:
+    """The largest entry of each row of table + added, at least 0."""
+    out = np.zeros(len(table))
+    for n in range(len(table)):
+        largest = 0.0
+        for p in range(table.shape[1]):
+            largest = max(largest, table[n, p] + added[p])
+        out[n] = largest
     return out
 
 
@@ -66,14 +84,15 @@ def best_quilt(
     distances: NDArray[np.int64],
     left: Floats,
     prior: Floats,
+    left_peaks: Floats,
     right: Floats,
-    peaks: Floats,
+    right_peaks: Floats,
     ends: tuple[float, float],
 ) -> tuple[float, int, int, float]:
     """The quilt with the smallest score card(N) / (ε - e) below ``best``, by rows ia, ib of the tables.
 
     ``left`` + ``prior`` and ``right`` are the two sides' influences by distance and pair (``prior`` is ``IMPOSSIBLE``
-    for pairs that cannot occur), ``peaks`` the largest of ``right`` at each distance. ``ends`` are the distances of the
+    for pairs that cannot occur), and the peaks their largest values at each distance. ``ends`` are the distances of the
     imaginary nodes just outside the series (A, B.2): row ``len(left)`` stands for "no left node" and row ``len(right)``
     for "no right node", so that card(N) = a + b - 1 in all four forms. Both sides' influences are at least 0 and fall
     with distance. Returns (score, ia, ib, e); ia = -1 if nothing beats ``best``.
@@ -84,30 +103,29 @@ def best_quilt(
         card = ends[0] + distances[ib] - 1.0
         if card >= best * epsilon:
             break
-        if peaks[ib] < epsilon - card / best:
-            best, found_a, found_b, found_e = card / (epsilon - peaks[ib]), na, ib, peaks[ib]
-    row, nothing = np.empty(left.shape[1]), np.zeros(left.shape[1])
+        if right_peaks[ib] < epsilon - card / best:
+            best, found_a, found_b, found_e = card / (epsilon - right_peaks[ib]), na, ib, right_peaks[ib]
+    row = np.empty(left.shape[1])
     witness, first = 0, 0
     for ia in range(na):
         a = float(distances[ia])
         if a >= best * epsilon:  # card(N) >= a, and e >= 0
             break
+        while first < nb and right_peaks[first] >= epsilon - distances[first] / best:
+            first += 1  # too telling by itself, and best only falls
+        card = a + (float(distances[first]) if first < nb else ends[1]) - 1.0
+        if left_peaks[ia] >= epsilon - card / best:
+            continue
         for p in range(len(row)):
             row[p] = left[ia, p] + prior[p]
-        while first < nb and peaks[first] >= epsilon - distances[first] / best:
-            first += 1  # too telling by itself, and best only falls
-        nearest = float(distances[first]) if first < nb else ends[1]
-        alone, witness = _largest_sum(row, nothing, epsilon - (a + nearest - 1.0) / best, witness)
-        if alone >= epsilon - (a + nearest - 1.0) / best:
-            continue
         for ib in range(first, nb + 1):
             card = a + (float(distances[ib]) if ib < nb else ends[1]) - 1.0
             if card >= best * epsilon:
                 break
             limit = epsilon - card / best  # only an influence below this improves
-            e = alone
+            e = left_peaks[ia]
             if ib < nb:
-                if peaks[ib] >= limit:
+                if right_peaks[ib] >= limit:
                     continue
                 e, witness = _largest_sum(row, right[ib], limit, witness)
             if e < limit:

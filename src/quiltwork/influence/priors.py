@@ -62,7 +62,7 @@ class Phase:
             table = table.copy()
             for n in special:
                 sources = self.early[node - int(tables.distances[n]) - 1]
-                table[n] = tables.left(n + 1, sources)[n]
+                table[n] = tables.left_at(int(tables.distances[n]), sources)
         return table
 
 

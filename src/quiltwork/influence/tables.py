@@ -8,6 +8,7 @@ Both fall with distance (data processing), so it is sound to know them only at s
 no subtraction. Zeros are tracked structurally; an entry too small to trust counts as zero where that adds noise.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quiltwork.beliefs.structure import Flags, Matrix
-from quiltwork.influence.kernels import INFINITE, TINY, largest_ratios
+from quiltwork.influence.kernels import INFINITE, largest_ratios
 
 UNIT_ROUNDOFF = 2.0**-53
 FURTHEST = 2**50
@@ -63,7 +64,7 @@ class ChainTables:
         self._powers = [_Power(np.ascontiguousarray(transition), transition > 0)]
         self._doubled = [self._powers[0]]  # P, P^2, P^4, ...
         self._step = (1, self._powers[0])  # the last step between distances, and its power
-        self._right = _Rows(k * k)
+        self._right = _Rows(k * k, self._right_row)
         self._left: dict[bytes, _Rows] = {}
         self._everything = np.ones(k, dtype=bool)
         self._alike: Flags | None = None
@@ -90,23 +91,30 @@ class ChainTables:
 
     def right(self, count: int) -> Matrix:
         """F at the first ``count`` distances, flattened over pairs (x, x')."""
-        for n in range(len(self._right), count):
-            self._right.append(self._influence(n, self._powers[n].table, self._powers[n].support))
         return self._right.first(count)
 
     def left(self, count: int, sources: Flags | None = None) -> Matrix:
         """G at the first ``count`` distances with z among ``sources`` (all states if None)."""
-        chosen = self._everything if sources is None or sources.all() else sources
-        rows = self._left.setdefault(chosen.tobytes(), _Rows(len(chosen) ** 2))
-        for n in range(len(rows), count):
-            power = self._powers[n]
-            rows.append(self._influence(n, _transposed(power.table[chosen]), _transposed(power.support[chosen])))
-        return rows.first(count)
+        return self._left_rows(sources).first(count)
 
     def left_at(self, distance: int, sources: Flags | None = None) -> Matrix:
         """G at the furthest tabulated distance not beyond this one; an upper bound there, by monotonicity."""
         n = int(np.searchsorted(self.distances, distance, side="right"))
-        return np.asarray(self.left(n, sources)[n - 1])
+        return self._left_rows(sources).at(n - 1)
+
+    def _left_rows(self, sources: Flags | None) -> "_Rows":
+        chosen = self._everything if sources is None or sources.all() else sources
+        if chosen.tobytes() not in self._left:
+            self._left[chosen.tobytes()] = _Rows(chosen.size**2, lambda n: self._left_row(n, chosen))
+        return self._left[chosen.tobytes()]
+
+    def _left_row(self, index: int, chosen: Flags) -> Matrix:
+        power = self._powers[index]
+        return self._influence(index, _transposed(power.table[chosen]), _transposed(power.support[chosen]))
+
+    def _right_row(self, index: int) -> Matrix:
+        power = self._powers[index]
+        return self._influence(index, power.table, power.support)
 
     def forgets(self, pairs: Flags) -> bool:
         """Whether F is finite for all these pairs at some distance: whether the rows' supports ever become equal.
@@ -125,10 +133,11 @@ class ChainTables:
         ratios = largest_ratios(table, support).ravel()
         # each entry of P^d is off by at most d (k + 4) roundings, P's own digits included; a ratio by twice that
         error = 2.02 * float(self.distances[index]) * (len(self._everything) + 4) * UNIT_ROUNDOFF
-        logs = np.log(np.maximum(ratios, TINY))
+        logs = np.log(ratios)
         logs += error + 8 * UNIT_ROUNDOFF
-        logs[ratios > 1e150] = INFINITE
-        return logs
+        if ratios.max() > 1e150:
+            logs[ratios > 1e150] = INFINITE
+        return np.asarray(logs)
 
 
 @dataclass(frozen=True)
@@ -143,22 +152,27 @@ class _Power:
 
 
 class _Rows:
-    """A table that grows by rows."""
+    """A table whose rows are made when first asked for, and then kept."""
 
-    def __init__(self, width: int):
-        self._held = np.empty((16, width))
-        self._count = 0
+    def __init__(self, width: int, make: Callable[[int], Matrix]):
+        self._make = make
+        self._held = np.empty((64, width))
+        self._known = np.zeros(64, dtype=bool)
 
-    def __len__(self) -> int:
-        return self._count
-
-    def append(self, row: Matrix) -> None:
-        if self._count == len(self._held):
+    def at(self, index: int) -> Matrix:
+        while index >= len(self._known):
             self._held = np.concatenate([self._held, np.empty_like(self._held)])
-        self._held[self._count] = row
-        self._count += 1
+            self._known = np.concatenate([self._known, np.zeros_like(self._known)])
+        if not self._known[index]:
+            self._held[index] = self._make(index)
+            self._known[index] = True
+        return np.asarray(self._held[index])
 
     def first(self, count: int) -> Matrix:
+        if count:
+            self.at(count - 1)
+        for index in np.flatnonzero(~self._known[:count]):
+            self.at(int(index))
         return self._held[:count]
 
 

@@ -86,7 +86,7 @@ def gk16(query: Query, *, belief: Belief, epsilon: float, length: int | None) ->
     >>> from quiltwork import Count
     >>> near_independent = MarkovChain([[0.5, 0.5], [0.45, 0.55]], initial="stationary")
     >>> round(gk16(Count("1"), belief=near_independent, epsilon=1.0, length=100).noise_scale, 3)
-    2.225
+    2.247
     """
     members = belief.members if isinstance(belief, ChainSet) else (belief,)
     if len(belief.states) != 2 or not all(isinstance(m, MarkovChain) for m in members):

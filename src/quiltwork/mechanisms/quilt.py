@@ -23,7 +23,7 @@ from quiltwork.beliefs import Belief, ChainSet, MarkovChain, MixingClass
 from quiltwork.beliefs.structure import Flags, Matrix
 from quiltwork.calibration import Calibration, Reason
 from quiltwork.errors import NotCoveredError
-from quiltwork.influence.kernels import best_quilt
+from quiltwork.influence.kernels import best_quilt, row_peaks
 from quiltwork.influence.priors import Phase, phases
 from quiltwork.influence.spectral import SpectralTables
 from quiltwork.influence.tables import FURTHEST, ChainTables, Tables
@@ -226,6 +226,7 @@ class _Search:
         self._tables, self._epsilon, self._length, self._member = tables, epsilon, length, member
         self._pairs = np.zeros(0, dtype=bool)
         self._peaks = np.zeros(0)
+        self._span = FIRST_LOOK
 
     def attend(self, pairs: Flags, *, horizon: int) -> None:
         """Look at these pairs of states from now on, and at no distance beyond the horizon."""
@@ -243,35 +244,51 @@ class _Search:
         space = FURTHEST if node is None or length is None else length - node
         ends = (math.inf if node is None else float(node), math.inf if length is None else space + 1.0)
         score, a, b, e = empty, 0, 0, 0.0
-        span = FIRST_LOOK
+        span, far_left, far_right = self._span, reach, space
         while True:
-            useful = int(min(score * self._epsilon, FURTHEST)) + 1  # card(N) is at least either distance
-            needed = min(max(reach, space), self._horizon, useful)
-            tables.extend(min(span, needed))
-            na = int(np.searchsorted(tables.distances, reach, side="right"))
-            nb = int(np.searchsorted(tables.distances, space, side="right"))
+            far = min(max(far_left, far_right), self._horizon)
+            tables.extend(min(span, far))
+            na = int(np.searchsorted(tables.distances, min(far_left, span), side="right"))
+            nb = int(np.searchsorted(tables.distances, min(far_right, span), side="right"))
+            behind, ahead = left(na), tables.right(nb)
+            behind_peaks, ahead_peaks = row_peaks(behind, prior), self._peaks_up_to(nb)
             found, ia, ib, influence = best_quilt(
                 self._epsilon,
                 min(score, NO_SCORE),
                 tables.distances,
-                left(na),
+                behind,
                 prior,
-                tables.right(nb),
-                self._peaks_up_to(nb),
+                behind_peaks,
+                ahead,
+                ahead_peaks,
                 (min(ends[0], NO_SCORE), min(ends[1], NO_SCORE)),
             )
             if ia >= 0:
                 score, e = found, influence
                 a = int(tables.distances[ia]) if ia < na else 0
                 b = int(tables.distances[ib]) if ib < nb else 0
-            furthest = int(tables.distances[-1])
-            if furthest >= min(needed, int(min(score * self._epsilon, FURTHEST)) + 1):
+            far_left = min(reach, self._useful(score, ahead_peaks, ends[1], span))
+            far_right = min(space, self._useful(score, behind_peaks, ends[0], span))
+            if span >= min(max(far_left, far_right), self._horizon):
                 break
-            span = 2 * furthest
+            span += span // 4
+        self._span = span  # the next node begins where this one ended
         if not a and not b:
             return Quilt(empty, node, None, None, 0.0, length, self._member)
         nearby = (a or int(ends[0])) + (b or int(ends[1])) - 1
         return Quilt(score, node, a or None, b or None, e, nearby, self._member)
+
+    def _useful(self, score: float, other_side: Matrix, other_end: float, known: int) -> int:
+        """Up to which distance a node on one side can improve on the score, whatever node is on the other side.
+
+        card(N) = a + b - 1 must be below score · (ε - e), and e is at least the other side's own influence.
+        """
+        if score == math.inf:
+            return FURTHEST
+        rooms = score * (self._epsilon - np.minimum(other_side, self._epsilon))
+        rooms -= self._tables.distances[: len(other_side)]
+        room = rooms.max(initial=score * self._epsilon - min(other_end, known + 1.0))
+        return int(min(max(room, 0.0) + 1, FURTHEST - 1)) + 1
 
     def _peaks_up_to(self, count: int) -> Matrix:
         """The right side's largest influence over the pairs attended to, by distance."""

@@ -1,0 +1,166 @@
+"""The command, as a user meets it: exit codes, one line on stderr, one JSON object on stdout."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+BELIEF: dict[str, Any] = {
+    "kind": "chain",
+    "states": ["sit", "walk"],
+    "transition": [[0.9, 0.1], [0.4, 0.6]],
+    "initial": "stationary",
+}
+
+
+def run(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from quiltwork.cli import main; main()", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
+
+
+def answer(*arguments: object) -> dict[str, Any]:
+    done = run(*arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    content = json.loads(done.stdout)
+    assert isinstance(content, dict)
+    return content
+
+
+@pytest.fixture
+def belief(tmp_path: Path) -> Path:
+    path = tmp_path / "belief.json"
+    path.write_text(json.dumps(BELIEF))
+    return path
+
+
+@pytest.fixture
+def diary(tmp_path: Path) -> Path:
+    path = tmp_path / "diary.csv"
+    who = ["ann"] * 60 + ["bob"] * 60
+    pl.DataFrame({"who": who, "doing": ["sit", "sit", "walk"] * 40, "t": list(range(60)) * 2}).write_csv(path)
+    return path
+
+
+def test_version_and_help() -> None:
+    assert run("--version").stdout.startswith("quiltwork 0.")
+    for command in ((), ("plan",), ("release",), ("belief",), ("belief", "fit"), ("belief", "show"), ("demo",)):
+        done = run(*command, "--help")
+        assert done.returncode == 0
+        assert "Usage" in done.stdout
+
+
+def test_plan(belief: Path) -> None:
+    made = answer("plan", belief, "--query", "count:walk", "--length", 1000, "--epsilon", 1)
+    assert (made["query"], made["epsilon"], made["length"], made["lipschitz"]) == ("count:walk", 1.0, 1000, 1.0)
+    exact, approx, group, gk16, entry = made["mechanisms"]
+    assert round(exact["noise_scale"], 5) == 12.83996
+    assert {"node", "left", "right", "max_influence", "nearby"} <= set(exact["detail"])
+    assert exact["detail"]["left"] == exact["detail"]["right"] == 5
+    assert exact["guarantee"] == approx["guarantee"] == group["guarantee"] == "pufferfish"
+    assert entry["guarantee"] == "none"
+    assert "spectral norm" in gk16["refused"]
+    assert exact["error_95"] == 38
+    assert exact["seconds"] > 0
+    text = run("plan", belief, "--query", "histogram", "--length", "any", "--epsilon", 1, "--mechanism", "quilt-exact")
+    assert "25.6799" in text.stdout
+    assert "quilt-approx" not in text.stdout
+
+
+def test_release(belief: Path, diary: Path, tmp_path: Path) -> None:
+    common = ("release", diary, "--column", "doing", "--belief", belief, "--epsilon", 1, "--subject", "who")
+    found = answer(*common, "--query", "histogram", "--time", "t", "--out", tmp_path / "report.html")
+    assert set(found["value"]) == {"sit", "walk"}
+    assert {"noise_scale", "error_95", "epsilon", "mechanism", "guarantee", "ledger"} <= set(found)
+    report = (tmp_path / "report.html").read_text()
+    assert "<svg" in report
+    assert "http://" not in report.replace("http://www.w3.org", "")
+    assert "https://" not in report
+    shown = run(*common, "--query", "frequencies", "--segment", "1:30").stdout
+    assert "95 %" in shown
+    assert "Theorem" in shown
+    missing = tmp_path / "holes.csv"
+    missing.write_text("doing\nsit\n\nwalk\nNA\n")
+    refused = run("release", missing, *common[2:-2], "--query", "histogram")
+    assert refused.returncode == 2
+
+
+def test_belief_commands(diary: Path, belief: Path, tmp_path: Path) -> None:
+    done = run("belief", "fit", diary, "--column", "doing", "--subject", "who", "--out", tmp_path / "new.json")
+    assert done.returncode == 0
+    assert "must not come from the data it is to protect" in done.stderr
+    assert answer("belief", "show", tmp_path / "new.json")["states"] == ["sit", "walk"]
+    bounds = answer("belief", "fit", diary, "--column", "doing", "--confidence", 0.9)
+    assert bounds["kind"] == "interval"
+    shown = run("belief", "show", belief).stdout
+    assert "stationary" in shown
+    assert "0.5" in shown
+    for other in (
+        {"kind": "set", "members": [BELIEF, BELIEF]},
+        {"kind": "mixing", "states": 3, "pi_min": 0.1, "gap": 0.5},
+        {"kind": "chain", "transition": [[1, 0], [0, 1]]},
+    ):
+        belief.write_text(json.dumps(other))
+        assert run("belief", "show", belief).returncode == 0
+
+
+def test_demo(tmp_path: Path) -> None:
+    done = run("demo", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "private histogram" in done.stdout
+    assert "sleep" in done.stdout
+    assert (tmp_path / "quiltwork-report.html").exists()
+    run("demo", "--files", tmp_path / "sample")
+    again = answer(
+        "release", tmp_path / "sample/diary.parquet", "--column", "activity", "--subject", "person", "--time", "time",
+        "--belief", tmp_path / "sample/belief.json", "--query", "count:sleep", "--epsilon", 2,
+    )  # fmt: skip
+    assert again["length"] == 2688
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["plan", "BELIEF", "--query", "count:run", "--length", "9", "--epsilon", "1"], 2, "Choose from sit, walk"),
+        (["plan", "BELIEF", "--query", "median", "--length", "9", "--epsilon", "1"], 2, "Known: count:STATE"),
+        (["plan", "BELIEF", "--query", "histogram", "--length", "0", "--epsilon", "1"], 2, "got 0"),
+        (["plan", "BELIEF", "--query", "histogram", "--length", "x", "--epsilon", "1"], 2, "got 'x'"),
+        (["plan", "BELIEF", "--query", "histogram", "--length", "9", "--epsilon", "0"], 2, "epsilon must be"),
+        (["plan", "BELIEF", "--query", "histogram", "--length", "9", "--epsilon", "inf"], 2, "got inf"),
+        (["plan", "BELIEF", "--query", "histogram", "--length", "9", "--epsilon", "nan"], 2, "got nan"),
+        (["plan", "BELIEF", "--query", "histogram", "--length", "9", "--epsilon", "one"], 2, "--epsilon"),
+        (["plan", "BELIEF", "--query", "histogram", "--length", "9"], 2, "--epsilon"),
+        (["plan", "NOWHERE", "--query", "histogram", "--length", "9", "--epsilon", "1"], 2, "cannot be read"),
+        (["plan", "BELIEF", "--query", "sum", "--length", "9", "--epsilon", "1"], 2, "number for every state"),
+        (["plan", "BELIEF", "--query", "histogram", "--length", "9", "--epsilon", "1", "--mechanism", "m"], 2, "'m'"),
+        (["plan", "BELIEF", "--query", "sum", "--length", "any", "--epsilon", "1", "--mechanism", "group"], 2, "sum"),
+        (["plan", "BELIEF", "--query", "histogram", "--length", "any", "--epsilon", "1", "--mechanism", "group"],
+         4, "length"),
+        (["release", "DATA", "--column", "x", "--belief", "BELIEF", "--query", "histogram", "--epsilon", "1"],
+         2, "'doing'"),
+        (["release", "DATA", "--column", "t", "--belief", "BELIEF", "--query", "histogram", "--epsilon", "1"],
+         2, "row 1"),
+        (["release", "DATA", "--column", "doing", "--belief", "BELIEF", "--query", "histogram", "--epsilon", "1",
+          "--mechanism", "entry"], 4, "no guarantee"),
+        (["release", "DATA", "--column", "doing", "--belief", "BELIEF", "--query", "histogram", "--epsilon", "1",
+          "--segment", "5"], 2, "A:B"),
+        (["release", "NOWHERE", "--column", "doing", "--belief", "BELIEF", "--query", "histogram", "--epsilon", "1"],
+         2, "cannot be read"),
+        (["belief", "fit", "DATA", "--column", "nope"], 2, "'nope'"),
+        (["nonsense"], 2, "nonsense"),
+    ],
+)  # fmt: skip
+def test_failures_are_one_line_and_an_exit_code(
+    belief: Path, diary: Path, tmp_path: Path, arguments: list[str], code: int, message: str
+) -> None:
+    places = {"BELIEF": str(belief), "DATA": str(diary), "NOWHERE": str(tmp_path / "nowhere.csv")}
+    before = sorted(tmp_path.iterdir())
+    done = run(*[places.get(a, a) for a in arguments])
+    assert done.returncode == code, done.stderr
+    assert done.stdout == ""
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert message in done.stderr
+    assert sorted(tmp_path.iterdir()) == before

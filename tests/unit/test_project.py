@@ -1,0 +1,138 @@
+"""The shape of the project: public names, direction of imports, documentation, no leftovers."""
+
+import ast
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+import typer
+
+import quiltwork
+from quiltwork.cli import app
+from quiltwork.samples import diary_path, simulate_diary
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "quiltwork"
+# data flows one way: a module imports only from layers above its own
+LAYERS = [
+    {"_version", "errors", "rounding"},
+    {"beliefs"},
+    {"data"},
+    {"queries"},
+    {"influence"},
+    {"calibration"},
+    {"mechanisms"},
+    {"noise"},
+    {"samples"},
+    {"release", "plan"},
+    {"report"},
+    {"__init__"},
+    {"cli"},
+]
+
+
+def test_public_names_are_frozen() -> None:
+    assert sorted(quiltwork.__all__) == [
+        "Belief", "Calibration", "ChainSet", "Count", "Custom", "Frequencies", "Histogram", "InputError",
+        "IntervalChain", "MarkovChain", "Mean", "MixingClass", "NotCoveredError", "Plan", "Query", "QuiltworkError",
+        "Release", "Series", "Sum", "Transitions", "__version__", "calibrate", "load_belief", "parse_query", "plan",
+        "read_series", "release", "save_belief",
+    ]  # fmt: skip
+
+
+def test_public_names_are_documented() -> None:
+    reference = (ROOT / "docs" / "api.md").read_text()
+    for name in quiltwork.__all__:
+        if name != "__version__":
+            assert inspect.getdoc(getattr(quiltwork, name)), name
+            assert f"`{name}" in reference, f"{name} is not in docs/api.md"
+
+
+def test_every_command_and_option_is_documented() -> None:
+    text = (ROOT / "docs" / "commands.md").read_text()
+
+    def walk(command: object, path: str) -> None:
+        for name, child in getattr(command, "commands", {}).items():
+            walk(child, f"{path} {name}")
+        if not hasattr(command, "commands"):
+            assert f"## `{path}" in text, f"{path} is not in docs/commands.md"
+            section = text.split(f"## `{path}")[1].split("\n## ")[0]
+            for parameter in command.params:  # type: ignore[attr-defined]
+                for option in parameter.opts:
+                    if option.startswith("--") and option not in ("--help", "--json"):
+                        assert option in section, f"{option} of {path} is not in docs/commands.md"
+
+    walk(typer.main.get_command(app), "quiltwork")
+
+
+def test_imports_point_one_way() -> None:
+    level = {module: n for n, layer in enumerate(LAYERS) for module in layer}
+    for file in SOURCE.rglob("*.py"):
+        relative = file.relative_to(SOURCE).parts
+        own = relative[0].removesuffix(".py")
+        for node in ast.walk(ast.parse(file.read_text())):
+            names = []
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = [node.module]
+            elif isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            for name in names:
+                parts = name.split(".")
+                if parts[0] == "quiltwork":
+                    other = parts[1] if len(parts) > 1 else "__init__"
+                    assert level[other] < level[own] or other == own, f"{file.name} imports {name}"
+
+
+def test_only_noise_draws_privacy_randomness() -> None:
+    for file in SOURCE.rglob("*.py"):
+        text = file.read_text()
+        if file.name != "noise.py":
+            assert "opendp" not in re.sub(r'""".*?"""', "", text, flags=re.S), file.name
+        if "samples" not in file.parts:
+            assert "np.random" not in text, file.name
+
+
+def test_no_leftovers() -> None:
+    marks = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
+    for file in [*ROOT.glob("*.md"), *SOURCE.rglob("*.py"), *(ROOT / "docs").rglob("*.md")]:
+        assert not marks.search(file.read_text()), file
+
+
+def test_lock_file_has_hashes_and_no_addresses() -> None:
+    lock = (ROOT / "requirements.lock").read_text()
+    assert "://" not in lock
+    for block in re.split(r"\n(?=\S)", lock.strip()):
+        assert "--hash=sha256:" in block, block[:60]
+
+
+def test_the_shipped_diary_is_the_simulated_one() -> None:
+    import polars as pl
+
+    assert pl.read_parquet(diary_path()).equals(simulate_diary())
+    assert diary_path().stat().st_size < 100_000
+
+
+@pytest.mark.parametrize("file", ["README.md", "docs/quickstart.md"])
+def test_commands_in_the_documents_run(file: str, tmp_path: Path) -> None:
+    """Every `quiltwork ...` line of a console block runs, in order, in one folder."""
+    import subprocess
+    import sys
+
+    blocks = re.findall(r"```console\n(.*?)```", (ROOT / file).read_text(), flags=re.S)
+    lines = [line.removeprefix("$ ") for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    commands = [line for line in lines if line.startswith("quiltwork ")]
+    assert commands
+    for command in commands:
+        shell = command.replace("quiltwork ", f"{sys.executable} -c 'from quiltwork.cli import main; main()' ", 1)
+        done = subprocess.run(shell, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S602
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+
+
+@pytest.mark.parametrize("file", ["README.md", "docs/quickstart.md", "docs/api.md", "docs/promise.md"])
+def test_python_in_the_documents_runs(file: str) -> None:
+    import doctest
+
+    failed, tried = doctest.testfile(str(ROOT / file), module_relative=False, optionflags=doctest.ELLIPSIS)
+    assert failed == 0
+    assert tried or file == "docs/promise.md"
