@@ -5,13 +5,14 @@ Everything here is a pure function of the matrix. Zeros are structural: an entry
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-Table = ArrayLike | Sequence[Sequence[float]]
+Table = Sequence[Sequence[float]] | NDArray[Any]
 """What people pass as a matrix: rows of numbers, whole ones included."""
 
 
