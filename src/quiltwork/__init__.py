@@ -1,18 +1,21 @@
 """quiltwork: private releases from correlated data.
 
-What may an adversary believe?   MarkovChain, ChainSet, IntervalChain, MixingClass, Belief, load_belief, save_belief
+What may an adversary believe?   MarkovChain, ChainSet, IntervalChain, MixingClass, JointTable, Belief, load_belief, save_belief
 What is asked?                   Count, Histogram, Frequencies, Sum, Mean, Transitions, Custom, Query, parse_query
 What is the data?                Series, read_series
 How much noise, and why?         calibrate, plan, Calibration, Plan
+Is it true?                      audit, Audit, Noisy
 What may be published?           release, Release
 What went wrong?                 QuiltworkError, InputError, NotCoveredError
 """
 
 from quiltwork._version import __version__
+from quiltwork.audit import Audit, Noisy, audit
 from quiltwork.beliefs import (
     Belief,
     ChainSet,
     IntervalChain,
+    JointTable,
     MarkovChain,
     MixingClass,
     load_belief,
@@ -37,6 +40,7 @@ from quiltwork.queries import (
 from quiltwork.release import Release, release
 
 __all__ = [
+    "Audit",
     "Belief",
     "Calibration",
     "ChainSet",
@@ -46,10 +50,12 @@ __all__ = [
     "Histogram",
     "InputError",
     "IntervalChain",
+    "JointTable",
     "MarkovChain",
     "Mean",
     "MixingClass",
     "NotCoveredError",
+    "Noisy",
     "Plan",
     "Query",
     "QuiltworkError",
@@ -58,6 +64,7 @@ __all__ = [
     "Sum",
     "Transitions",
     "__version__",
+    "audit",
     "calibrate",
     "load_belief",
     "parse_query",

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from quiltwork.errors import ParameterError
 
-Guarantee = Literal["pufferfish", "none"]
+Guarantee = Literal["pufferfish", "approximate pufferfish", "none"]
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,22 @@ class Reason:
     def detail(self) -> dict[str, Any]:
         """The reason as plain values."""
         return {}
+
+
+@dataclass(frozen=True)
+class Plain(Reason):
+    """A reason that is one sentence, with the numbers in it."""
+
+    text: str
+    numbers: tuple[tuple[str, float], ...] = ()
+
+    def sentence(self) -> str:
+        """The reason in words."""
+        return self.text
+
+    def detail(self) -> dict[str, Any]:
+        """The reason as plain values."""
+        return dict(self.numbers)
 
 
 @dataclass(frozen=True)
@@ -55,6 +71,8 @@ class Calibration:
                 f"Promise: seeing the result changes the odds between any two values at any one time by a factor of "
                 f"at most e^{self.epsilon:g} = {math.exp(min(self.epsilon, 700)):.3g}, for every belief in the class."
             )
+        if self.guarantee == "approximate pufferfish":
+            promise += f" Up to a probability of δ = {self.detail().get('delta')}, with which anything may be told."
         return "\n".join(
             [
                 f"{self.mechanism}: Laplace noise of scale {self.noise_scale:.6g} on each number of {self.query}, "

@@ -3,6 +3,9 @@
 import json
 import shutil
 import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn
@@ -123,7 +126,7 @@ def release(
         str | None, typer.Option("--mechanism", metavar="M", help="Another than the one with least noise.")
     ] = None,
     subject: SubjectName = None,
-    time: TimeName = None,
+    time_column: TimeName = None,
     segment: Annotated[
         str | None,
         typer.Option("--segment", metavar="A:B", help="Only values A to B of each series, from 1."),
@@ -149,7 +152,7 @@ def release(
         column=column,
         states=held.states,
         subject=subject,
-        time=time,
+        time=time_column,
         missing=_missing(missing),
         segment=None if segment is None else _segment(segment),
     )
@@ -174,12 +177,72 @@ def release(
         out.print(f"Report: {report}")
 
 
+@app.command()
+def audit(
+    belief: BeliefFile,
+    query: QueryText,
+    noise_scale: Annotated[
+        float, typer.Option("--noise-scale", metavar="S", help="The scale of the Laplace noise on each number.")
+    ],
+    length: Annotated[
+        str | None, typer.Option("--length", metavar="N", help="Values of the series; not for a joint table.")
+    ] = None,
+    releases: Annotated[int, typer.Option("--releases", metavar="K", help="How many such releases are seen.")] = 1,
+    know: Annotated[
+        list[str] | None,
+        typer.Option("--know", metavar="POS=STATE", help="A value the adversary knows; may be repeated."),
+    ] = None,
+    segment: Annotated[
+        str | None, typer.Option("--segment", metavar="A:B", help="The query is about values A to B only.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE.html", help="Draw the loss along time and the two densities.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compute the exact loss of Laplace noise, and where it is attained."""
+    from quiltwork import load_belief, parse_query
+    from quiltwork.audit import Noisy
+    from quiltwork.audit import audit as make_audit
+
+    if releases < 1:
+        raise ParameterError("releases must be at least 1", got=str(releases))
+    held = load_belief(belief)
+    noisy = [Noisy(parse_query(query), noise_scale, None if segment is None else _segment(segment))] * releases
+    span = None if length is None else _length(length)
+    with _progress("exact laws") as progress:
+        found = make_audit(held, noisy, length=span, know=_known(know or []), progress=progress)
+    if report is not None:
+        _draw_audit(report, held, noisy, span, found)
+    if as_json:
+        _print_json(found.to_dict())
+        return
+    for line in found.lines():
+        out.print(line)
+    if report is not None:
+        out.print(f"Report: {report}")
+
+
+def _draw_audit(path: Path, belief: Any, noisy: list[Any], length: int | None, found: Any) -> None:
+    from quiltwork.audit.auditor import worst_densities
+    from quiltwork.report import density_chart, loss_chart, write_audit
+
+    charts = [("The exact loss at each time: how much a result can tell about the value then.", loss_chart(found))]
+    try:
+        curves = worst_densities(belief, noisy, found, length=length)
+    except NotCoveredError:
+        curves = None  # several numbers: no line to draw along
+    if curves is not None:
+        charts.append(("The law of the output given each of the two values.", density_chart(*curves, found)))
+    write_audit(path, found=found, lines=found.lines(), charts=charts)
+
+
 @belief_app.command("fit")
 def belief_fit(
     data: DataFile,
     column: ColumnName,
     subject: SubjectName = None,
-    time: TimeName = None,
+    time_column: TimeName = None,
     confidence: Annotated[
         float | None,
         typer.Option("--confidence", metavar="P", help="Bounds on each probability instead of one estimate."),
@@ -197,7 +260,7 @@ def belief_fit(
     """Estimate a chain from data that is public, or that is not the data to protect."""
     from quiltwork import Belief, IntervalChain, MarkovChain, read_series, save_belief
 
-    series = read_series(data, column=column, states=None, subject=subject, time=time, missing=_missing(missing))
+    series = read_series(data, column=column, states=None, subject=subject, time=time_column, missing=_missing(missing))
     fitted: Belief
     if confidence is None:
         fitted = MarkovChain.from_counts(series.transitions(), smoothing=smoothing, states=series.states)
@@ -275,6 +338,30 @@ def demo(
     out.print(f"\nReport: {report} (open it in a browser)")
 
 
+def _known(facts: list[str]) -> dict[str, str]:
+    known = {}
+    for fact in facts:
+        place, equals, state = fact.partition("=")
+        if not (place and equals and state):
+            raise ParameterError("what is known must be POS=STATE", got=repr(fact), fix="--know 3=walk, say")
+        known[place] = state
+    return known
+
+
+@contextmanager
+def _progress(what: str) -> Iterator[Callable[[float], None] | None]:
+    """A bar for work of more than two seconds, on a terminal only."""
+    if not err.is_terminal:
+        yield None
+        return
+    from rich.progress import Progress
+
+    begun = time.monotonic()
+    with Progress(console=err, transient=True, disable=False) as bar:
+        task = bar.add_task(what, total=1.0, visible=False)
+        yield lambda done: bar.update(task, completed=done, visible=time.monotonic() - begun > 2)
+
+
 def _missing(rule: MissingRule) -> Literal["refuse", "split"]:
     return "split" if rule is MissingRule.SPLIT else "refuse"
 
@@ -308,7 +395,8 @@ def _print_plan(made: Any) -> None:
     rows = []
     for offer in made.offers:
         if offer.calibration is None:
-            rows.append({"mechanism": offer.mechanism, "noise scale": "-", "±95 %": "-", "why": offer.refused})
+            blank = {"noise scale": "-", "±95 %": "-", "× least": "-"}
+            rows.append({"mechanism": offer.mechanism, **blank, "why": offer.refused})
             continue
         promise = "" if offer.calibration.guarantee != "none" else "NO GUARANTEE. "
         rows.append(
@@ -316,6 +404,7 @@ def _print_plan(made: Any) -> None:
                 "mechanism": offer.mechanism,
                 "noise scale": offer.noise_scale,
                 "±95 %": offer.error_95,
+                "× least": "" if (times := made.multiple(offer)) is None else f"{times:,.3g}",
                 "why": promise + offer.calibration.reason.sentence(),
             }
         )
@@ -344,7 +433,7 @@ def _print_release(result: Any) -> None:
 def _table(rows: list[dict[str, Any]], *, title: str | None = None) -> Table:
     table = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
     for name, value in rows[0].items():
-        numeric = isinstance(value, int | float) or name in ("noise scale", "±95 %")
+        numeric = isinstance(value, int | float) or name in ("noise scale", "±95 %", "× least")
         table.add_column(name, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
     for row in rows:
         table.add_row(*(_cell(value) for value in row.values()))

@@ -14,6 +14,10 @@ from quiltwork.queries import Query
 from quiltwork.rounding import round_up
 
 
+SLOW = ("wasserstein", "audited")  # their tables grow with the length
+QUICK_WORK = 5e6
+
+
 @dataclass(frozen=True)
 class Offer:
     """One mechanism's noise, or why it cannot be used."""
@@ -54,17 +58,26 @@ class Plan:
     @property
     def best(self) -> Offer | None:
         """The offer with the least noise among those with a guarantee."""
-        real = [o for o in self.offers if o.calibration is not None and o.calibration.guarantee != "none"]
+        real = [o for o in self.offers if o.calibration is not None and o.calibration.guarantee == "pufferfish"]
         return min(real, key=lambda o: o.noise_scale or 0.0, default=None)
+
+    def multiple(self, offer: Offer) -> float | None:
+        """An offer's noise as a multiple of the least that any analysis could allow, where that is known."""
+        least = next((o.noise_scale for o in self.offers if o.mechanism == "audited"), None)
+        return offer.noise_scale / least if least and offer.noise_scale is not None else None
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain values, as ``quiltwork plan --json`` prints it."""
+        offers = [
+            offer.to_dict() | ({} if (times := self.multiple(offer)) is None else {"times_audited": times})
+            for offer in self.offers
+        ]
         return {
             "query": self.query,
             "epsilon": self.epsilon,
             "length": "any" if self.length is None else self.length,
             "lipschitz": self.lipschitz,
-            "mechanisms": [offer.to_dict() for offer in self.offers],
+            "mechanisms": offers,
         }
 
 
@@ -101,7 +114,24 @@ def plan(
         epsilon=epsilon,
         length=length,
         lipschitz=query.lipschitz(belief.states) / divisor,
-        offers=tuple(_offer(name, query, belief, epsilon, length, divisor) for name in names),
+        offers=tuple(
+            _too_slow(name)
+            if not mechanisms and name in SLOW and _work(query, belief, length) > QUICK_WORK
+            else _offer(name, query, belief, epsilon, length, divisor)
+            for name in names
+        ),
+    )
+
+
+def _work(query: Query, belief: Belief, length: int | None) -> float:
+    from quiltwork.laws import expected_work
+
+    return 0.0 if length is None else expected_work(query, belief, length)
+
+
+def _too_slow(name: str) -> Offer:
+    return Offer(
+        name, 0.0, refused=f"{name} would take more than a second at this length. Ask for it: --mechanism {name}."
     )
 
 

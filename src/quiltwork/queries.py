@@ -54,6 +54,10 @@ class Query(ABC):
         """What the noisy answer is divided by, given the number of values."""
         return 1
 
+    def steps(self, states: States) -> Codes | None:  # noqa: ARG002 - additive queries need the states
+        """What each value adds to each number of the answer, in units: shape (numbers, states); None if not additive."""
+        return None
+
     @abstractmethod
     def evaluate(self, series: Series) -> Numbers:
         """The answer before noise, in units; one-dimensional."""
@@ -96,6 +100,10 @@ class Count(Query):
         hit = np.arange(len(states)) == self._code(states)
         return np.asarray(np.not_equal.outer(hit, hit), dtype=np.float64)
 
+    def steps(self, states: States) -> Codes:
+        """1 for the counted state."""
+        return np.eye(len(states), dtype=np.int64)[[self._code(states)]]
+
     def evaluate(self, series: Series) -> Codes:
         """The count."""
         return series.counts()[[self._code(series.states)]]
@@ -113,6 +121,10 @@ class Histogram(Query):
     def sensitivity(self, states: States) -> NDArray[np.float64]:
         """2 between different states: one count falls, another rises."""
         return 2.0 * ~np.eye(len(states), dtype=bool)
+
+    def steps(self, states: States) -> Codes:
+        """1 in each state's own count."""
+        return np.eye(len(states), dtype=np.int64)
 
     def evaluate(self, series: Series) -> Codes:
         """The counts, in the order of the states."""
@@ -186,10 +198,18 @@ class Sum(Query):
         numbers = self._numbers(states)
         return np.array([[float_above(abs(y - z)) for z in numbers] for y in numbers])
 
+    def _multiples(self, states: States) -> list[int]:
+        unit = self.unit(states)
+        return [int(n / unit) for n in self._numbers(states)]
+
+    def steps(self, states: States) -> Codes:
+        """The states' numbers, in units."""
+        return np.array([self._multiples(states)], dtype=np.int64)
+
     def evaluate(self, series: Series) -> Codes:
         """The sum, in units."""
         unit = self.unit(series.states)
-        multiples = [int(n / unit) for n in self._numbers(series.states)]
+        multiples = self._multiples(series.states)
         total = sum(m * int(c) for m, c in zip(multiples, series.counts(), strict=True))
         largest = max(map(abs, multiples)) * series.size
         if largest >= 2**62:

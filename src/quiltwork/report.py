@@ -13,6 +13,7 @@ import altair as alt
 import vl_convert
 
 from quiltwork._version import __version__
+from quiltwork.audit import Audit
 from quiltwork.errors import InputError
 from quiltwork.plan import Offer, Plan
 from quiltwork.release import Release
@@ -70,6 +71,53 @@ def noise_chart(plan: Plan) -> Chart:
     return _sized(alt.layer(dots, text), len(rows))
 
 
+def loss_chart(found: Audit) -> Chart:
+    """The exact loss at each time step, with the worst one marked."""
+    rows = [{"time": n, "loss": loss} for n, loss in enumerate(found.by_node, 1)]
+    base = alt.Chart(alt.InlineData(rows)).encode(
+        x=alt.X("time:Q", title="time (the value attacked)", scale=alt.Scale(zero=False, nice=False)),
+        y=alt.Y("loss:Q", title="exact loss", scale=alt.Scale(zero=True)),
+    )
+    worst = max(range(len(rows)), key=lambda n: rows[n]["loss"])
+    mark = base.transform_filter(f"datum.time == {worst + 1}").mark_point(
+        color=WARNING, size=120, filled=True, opacity=1
+    )
+    return _sized(alt.layer(base.mark_line(color=ACCENT, point=len(rows) < 40), mark), 6)
+
+
+def density_chart(outputs: Sequence[float], more: Sequence[float], less: Sequence[float], found: Audit) -> Chart:
+    """The law of the output given each of the two values at the worst time, on a logarithmic axis."""
+    pair = found.pair or ("", "")
+    names = [f"given {state}" for state in pair]
+    rows = [
+        {"output": w, "density": p, "given": name}
+        for name, curve in zip(names, (more, less), strict=True)
+        for w, p in zip(outputs, curve, strict=True)
+        if p > 0
+    ]
+    lines = (
+        alt.Chart(alt.InlineData(rows))
+        .mark_line()
+        .encode(
+            x=alt.X("output:Q", title="output"),
+            y=alt.Y("density:Q", scale=alt.Scale(type="log"), title="density (log axis)", axis=alt.Axis(format="~e")),
+            color=alt.Color("given:N", scale=alt.Scale(domain=names, range=[ACCENT, WARNING]), title=None),
+        )
+    )
+    return _sized(alt.layer(lines), 6)
+
+
+def write_audit(path: str | Path, *, found: Audit, lines: Sequence[str], charts: Sequence[tuple[str, Chart]]) -> Path:
+    """Write one self-contained HTML file about an audit."""
+    sections = [
+        f"<h1>Exact loss {found.epsilon:.6g}</h1>",
+        *(f"<p>{html.escape(line)}</p>" for line in lines),
+        *(_figure(to_svg(chart), caption) for caption, chart in charts),
+        _footer(),
+    ]
+    return _write_page(path, "audit", sections)
+
+
 def _sized(chart: Any, rows: int) -> Chart:
     styled = (
         chart.properties(
@@ -125,11 +173,19 @@ def write_report(path: str | Path, *, release: Release, plan: Plan | None = None
         "<p>The promise is about the value at any one time. It does not hide that somebody is in the data, how long "
         "their series is, or long-run habits that hold at all times. It holds for the stated belief: if values hang "
         "together more strongly than that, the protection is weaker. Further releases from the same data add up.</p>",
-        f"<footer>quiltwork {__version__} · {datetime.now(UTC):%Y-%m-%d %H:%M} UTC</footer>",
+        _footer(),
     ]
+    return _write_page(path, f"private {calibration.query}", sections)
+
+
+def _footer() -> str:
+    return f"<footer>quiltwork {__version__} · {datetime.now(UTC):%Y-%m-%d %H:%M} UTC</footer>"
+
+
+def _write_page(path: str | Path, title: str, sections: Sequence[str]) -> Path:
     path = Path(path)
     try:
-        path.write_text(_PAGE.format(title=html.escape(calibration.query), body="\n".join(sections)), encoding="utf-8")
+        path.write_text(_PAGE.format(title=html.escape(title), body="\n".join(sections)), encoding="utf-8")
     except OSError as problem:
         raise InputError(f"report {path} cannot be written", why=problem.strerror or "the system refused") from problem
     return path
@@ -147,7 +203,7 @@ def _refusals(offers: Sequence[Offer]) -> str:
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Private {title} - quiltwork</title>
+<title>{title} - quiltwork</title>
 <style>
 body {{ font: 16px/1.55 system-ui, sans-serif; color: #22304a; max-width: 46rem; margin: 2.5rem auto; padding: 0 1rem }}
 h1 {{ margin-bottom: .2rem }} h2 {{ margin-top: 2.2rem }} .lead {{ color: #5b6780; margin-top: 0 }}

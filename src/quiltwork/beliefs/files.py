@@ -9,6 +9,7 @@ from typing import Any
 from quiltwork.beliefs.base import Belief
 from quiltwork.beliefs.chain import ChainSet, MarkovChain
 from quiltwork.beliefs.interval import IntervalChain
+from quiltwork.beliefs.joint import JointTable
 from quiltwork.beliefs.mixing import MixingClass
 from quiltwork.errors import BeliefError
 
@@ -93,11 +94,25 @@ def _interval(content: dict[str, Any]) -> IntervalChain:
     return IntervalChain(content["lower"], content["upper"], states=_names(content.get("states")))
 
 
+def _joint(content: dict[str, Any]) -> JointTable:
+    _check_keys(content, "joint", required={"variables", "table"})
+    variables, table = content["variables"], content["table"]
+    if not isinstance(variables, dict) or not all(isinstance(s, list) for s in variables.values()):
+        raise BeliefError("variables must be an object of lists of states", got="something else")
+    if not isinstance(table, list) or not all(isinstance(row, dict) for row in table):
+        raise BeliefError("table must be a list of objects with a value for each variable and p", got="something else")
+    for n, row in enumerate(table, 1):
+        if set(row) != {*variables, "p"}:
+            raise BeliefError(f"table row {n} must have a value for each variable, and p", got="other keys")
+    return JointTable(variables, [(tuple(row[v] for v in variables), row["p"]) for row in table])
+
+
 _READERS: dict[str, Callable[[dict[str, Any]], Belief]] = {
     "chain": _chain,
     "set": _set,
     "mixing": _mixing,
     "interval": _interval,
+    "joint": _joint,
 }
 _KINDS_HINT = f"Known kinds: {', '.join(_READERS)}"
 

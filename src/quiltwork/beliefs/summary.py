@@ -5,6 +5,7 @@ from typing import Any
 from quiltwork.beliefs.base import Belief
 from quiltwork.beliefs.chain import ChainSet, MarkovChain
 from quiltwork.beliefs.interval import IntervalChain
+from quiltwork.beliefs.joint import JointTable
 from quiltwork.beliefs.mixing import MixingClass
 
 
@@ -29,6 +30,8 @@ def summarise(belief: Belief) -> dict[str, Any]:
     elif isinstance(belief, IntervalChain):
         width = belief.upper - belief.lower
         summary |= {"initial": "any", "widest": float(width.max()), "narrowest": float(width.min())}
+    elif isinstance(belief, JointTable):
+        summary |= {"variables": len(belief.variables), "outcomes": len(belief.outcomes)}
     return summary | {"fingerprint": belief.fingerprint}
 
 

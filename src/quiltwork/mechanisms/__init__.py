@@ -12,8 +12,10 @@ from quiltwork.queries import Query
 _WHERE = {
     "quilt-exact": ("quilt", "quilt_exact"),
     "quilt-approx": ("quilt", "quilt_approx"),
+    "wasserstein": ("wasserstein", "wasserstein"),
     "group": ("baselines", "group"),
     "gk16": ("baselines", "gk16"),
+    "audited": ("audited", "audited"),
     "entry": ("baselines", "entry"),
 }
 MECHANISMS = tuple(_WHERE)

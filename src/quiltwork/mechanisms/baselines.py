@@ -1,34 +1,16 @@
 """What to compare with (theory section 9): group privacy, GK16, entry privacy."""
 
 import math
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from quiltwork.beliefs import Belief, ChainSet, MarkovChain
-from quiltwork.calibration import Calibration, Reason
+from quiltwork.calibration import Calibration, Plain
 from quiltwork.errors import NotCoveredError
 from quiltwork.queries import Query
 from quiltwork.rounding import round_up
 
 SOLVE_UP_TO = 200  # longer series take the limit, which is never smaller
-
-
-@dataclass(frozen=True)
-class Plain(Reason):
-    """A reason that is one sentence, with the numbers in it."""
-
-    text: str
-    numbers: tuple[tuple[str, float], ...] = ()
-
-    def sentence(self) -> str:
-        """The reason in words."""
-        return self.text
-
-    def detail(self) -> dict[str, Any]:
-        """The reason as plain values."""
-        return dict(self.numbers)
 
 
 def group(query: Query, *, belief: Belief, epsilon: float, length: int | None) -> Calibration:

@@ -1,0 +1,9 @@
+"""The exact loss of a release: a second, independent way to every privacy number.
+
+Imports nothing from ``mechanisms`` or ``influence``: an error there cannot hide here.
+"""
+
+from quiltwork.audit.auditor import Audit, Noisy, audit, audit_mechanism
+from quiltwork.audit.calibrate import smallest_scale
+
+__all__ = ["Audit", "Noisy", "audit", "audit_mechanism", "smallest_scale"]

@@ -1,0 +1,127 @@
+"""The exact privacy loss of Laplace noise, from the laws of what is released given each secret (theory section 4).
+
+For Laplace noise on a lattice-valued answer the log-ratio of two mixtures is, in each coordinate, monotone between
+neighbouring lattice points and constant beyond the last ones. So its supremum over all outputs is attained on the
+lattice spanned by the possible answers: a finite computation. Discrete Laplace noise has the same ratios there.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from quiltwork.errors import NotCoveredError
+from quiltwork.laws import SecretLaws, add_logs, in_threads
+
+Floats = NDArray[np.float64]
+MOST_OUTPUTS = 2**24
+MOST_WORK = 4 * 10**9
+
+
+@dataclass(frozen=True)
+class NodeLoss:
+    """The largest loss at one node: between which two states, at which output (an index into the lattice)."""
+
+    loss: float
+    more: int
+    less: int
+    output: int
+
+
+class Lattice:
+    """The outputs at which the loss can be attained: all combinations of the values between the extreme ones."""
+
+    def __init__(self, laws: SecretLaws):
+        self.lows = laws.points.min(axis=0)
+        self.shape = tuple(int(n) for n in np.ptp(laws.points, axis=0) + 1)
+        self.size = int(np.prod([float(n) for n in self.shape]))
+        nodes, states, points = laws.logs.shape
+        work = nodes * states * self.size * len(self.shape)
+        if self.size > MOST_OUTPUTS or work > MOST_WORK:
+            raise NotCoveredError(
+                "the exact loss would need too many outputs",
+                got=f"{self.size:,} outputs and {work:.1e} steps",
+                why=f"the limits are {MOST_OUTPUTS:,} and {MOST_WORK:.0e}",
+                fix="Use a shorter length, fewer releases, or a count instead of a histogram",
+            )
+        self.places = np.ravel_multi_index(tuple((laws.points - self.lows).T), self.shape)
+
+    def output(self, index: int) -> tuple[int, ...]:
+        """The lattice point with this index."""
+        return tuple(int(n + low) for n, low in zip(np.unravel_index(index, self.shape), self.lows, strict=True))
+
+
+def node_densities(law: Floats, lattice: Lattice, scales: Floats) -> Floats:
+    """log of the output densities given each state of one node, up to a common constant: shape (states, outputs)."""
+    density = np.full((len(law), lattice.size), -np.inf)
+    density[:, lattice.places] = law
+    _smooth_axes(density, lattice.shape, scales)
+    return density
+
+
+def losses(laws: SecretLaws, lattice: Lattice, scales: Floats) -> list[NodeLoss]:
+    """The largest loss at every node; ``scales`` are the noise scales of the numbers, in units."""
+    if len(lattice.shape) == 1 and len(lattice.places) == lattice.size:
+        table = np.empty((len(laws.logs), 4))
+        in_threads(lambda nodes: _line_losses(laws.logs[nodes], 1.0 / float(scales[0]), table[nodes]), len(table))
+        return [NodeLoss(float(row[0]), int(row[1]), int(row[2]), int(row[3])) for row in table]
+    found = []
+    for law in laws.logs:
+        row = _worst_pair(node_densities(law, lattice, scales))
+        found.append(NodeLoss(float(row[0]), int(row[1]), int(row[2]), int(row[3])))
+    return found
+
+
+def rounding_error(laws: SecretLaws, lattice: Lattice, scales: Floats) -> float:
+    """A bound on the error of a computed loss: so many roundings of logarithms of this size."""
+    finite = laws.logs[np.isfinite(laws.logs)]
+    size = float(np.abs(finite).max(initial=1.0)) + float((np.array(lattice.shape) / scales).sum())
+    return 4 * (len(laws.nodes) + sum(lattice.shape)) * size * 2.0**-53
+
+
+def _smooth_axes(density: Floats, shape: tuple[int, ...], scales: Floats) -> None:
+    inner = density.shape[1]
+    for extent, scale in zip(shape, scales, strict=True):
+        inner //= extent
+        _smooth(density.reshape(-1, extent, inner), 1.0 / float(scale))
+
+
+@njit(cache=True)
+def _smooth(log_mass: Floats, decay: float) -> None:
+    """log of the sum over s of mass(s) exp(-decay |w - s|) along the middle axis, in place."""
+    outer, extent, inner = log_mass.shape
+    behind, ahead = np.empty(extent), np.empty(extent)
+    for i in range(outer):
+        for j in range(inner):
+            behind[0] = log_mass[i, 0, j]
+            ahead[extent - 1] = -np.inf  # strictly ahead, so that nothing is counted twice
+            for w in range(1, extent):
+                behind[w] = add_logs(log_mass[i, w, j], behind[w - 1] - decay)
+            for w in range(extent - 2, -1, -1):
+                ahead[w] = add_logs(log_mass[i, w + 1, j], ahead[w + 1]) - decay
+            for w in range(extent):
+                log_mass[i, w, j] = add_logs(behind[w], ahead[w])
+
+
+@njit(cache=True)
+def _worst_pair(density: Floats) -> Floats:
+    """(loss, more likely state, less likely state, output) of one node."""
+    worst = np.array([0.0, -1.0, -1.0, 0.0])
+    for x in range(len(density)):
+        for y in range(len(density)):
+            if x != y and density[x, 0] > -np.inf and density[y, 0] > -np.inf:
+                for w in range(density.shape[1]):
+                    ratio = density[x, w] - density[y, w]
+                    if ratio > worst[0] or worst[1] < 0:
+                        worst[0], worst[1], worst[2], worst[3] = ratio, x, y, w
+    return worst
+
+
+@njit(cache=True, nogil=True)
+def _line_losses(logs: Floats, decay: float, out: Floats) -> None:
+    """The worst pair of every node for a single number."""
+    for i in range(len(logs)):
+        density = logs[i].copy().reshape(logs.shape[1], logs.shape[2], 1)
+        _smooth(density, decay)
+        out[i] = _worst_pair(density.reshape(logs.shape[1], logs.shape[2]))

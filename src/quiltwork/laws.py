@@ -1,0 +1,358 @@
+"""The exact law of statistics given one secret: what the audit and the Wasserstein Mechanism both look at.
+
+A statistic is a vector of sums of whole numbers, one for each value. On a chain its laws given X_i = x come from forward
+and backward tables over (state, partial sums), kept as logarithms so that tail masses of any size stay accurate; no
+Fourier transform, whose errors are relative to the largest mass. Partial sums of several statistics are one number, in
+mixed radix, so that one table serves all. For T values, k states and R possible sums the cost is about k T R^2 / 6 and
+the memory k T R numbers. An explicit joint distribution is simply added up.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from quiltwork.beliefs import Belief, ChainSet, JointTable, MarkovChain
+from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.queries import Query
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Progress = Callable[[float], None]
+Segment = tuple[int, int]
+MOST_NUMBERS = 2**26
+MOST_WORK = 2 * 10**10
+NEGLIGIBLE = 45.0  # terms smaller than the largest by more than exp(45) are left out of a sum
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An additive query on a segment of the series (None: all of it)."""
+
+    query: Query
+    segment: Segment | None = None
+
+
+@dataclass(frozen=True)
+class SecretLaws:
+    """Laws of the numbers asked for, in units, given each secret.
+
+    ``points[v]`` are possible values of all numbers together, ``logs[i, x, v]`` is log P(numbers = points[v] | X_i = x),
+    -inf throughout where X_i = x is impossible. ``nodes`` and ``states`` name the secrets.
+    """
+
+    nodes: tuple[str, ...]
+    states: tuple[tuple[str, ...], ...]
+    points: Integers
+    logs: Floats
+
+    @property
+    def possible(self) -> Flags:
+        """Which secrets can occur, by node and state."""
+        return np.asarray(np.isfinite(self.logs).any(axis=2))
+
+
+def chain_laws(
+    chain: MarkovChain,
+    asked: Sequence[Asked],
+    length: int,
+    *,
+    know: Mapping[int, str] | None = None,
+    progress: Progress | None = None,
+) -> SecretLaws:
+    """The laws of sums over a chain's values, given X_i = x and what else is known (time → state).
+
+    >>> from quiltwork import Count
+    >>> coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial="stationary")
+    >>> laws = chain_laws(coin, [Asked(Count("1"))], 2)
+    >>> laws.points.ravel().tolist(), np.exp(laws.logs[0]).round(6).tolist()      # X_1 = 0 and X_1 = 1
+    ([0, 1, 2], [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
+    """
+    if chain.initial is None:
+        raise NotCoveredError(
+            "exact laws need a start",
+            got='initial "any"',
+            why="the law of a statistic depends on how the series starts",
+            fix='Give initial as a vector or "stationary", or a set of chains with the starts that matter',
+        )
+    digits, numbers = _digits(asked, chain.states, length)
+    moves, widths, lows = _moves(digits, chain.states, length)
+    width = int(np.prod([float(w) for w in widths]))
+    _check_size(length * len(chain.states) * width, len(chain.states) * length * width * width // 6)
+    allowed = np.ones((length, len(chain.states)), dtype=bool)
+    for node, state in (know or {}).items():
+        allowed[node - 1] = _known_state(chain, node, state, length)
+    with np.errstate(divide="ignore"):
+        log_p, log_start = np.log(chain.transition), np.log(chain.initial)
+    forward = _forward(log_p, log_start, moves, allowed, width)
+    backward = _backward(log_p, moves, allowed, width)
+    logs = np.empty_like(forward)
+    in_threads(lambda nodes: _join(forward[nodes], backward[nodes], logs[nodes]), length, progress)
+    _check_known(logs)
+    sums = np.stack(np.unravel_index(np.arange(width), widths), axis=1) + lows
+    points = np.stack([base + sums @ weights for weights, base in numbers], axis=1)
+    if len(widths) > 1:  # most combinations of several sums cannot occur
+        kept = np.isfinite(logs).any(axis=(0, 1))
+        points, logs = points[kept], np.ascontiguousarray(logs[:, :, kept])
+    names = tuple(str(t) for t in range(1, length + 1))
+    return SecretLaws(names, (chain.states,) * length, points.astype(np.int64), logs)
+
+
+def joint_laws(table: JointTable, asked: Sequence[Asked], *, know: Mapping[str, str] | None = None) -> SecretLaws:
+    """The laws of sums over the variables of an explicit joint distribution, given one of them, by addition."""
+    _check_variables(table, know or {})
+    names = list(table.variables)
+    steps = np.concatenate([_additive(a.query, table.states) for a in asked])
+    if any(a.segment for a in asked):
+        raise ParameterError("segments need a series", got="a joint table", why="its variables have no order in time")
+    code = {state: n for n, state in enumerate(table.states)}
+    kept = [
+        (outcome, p)
+        for outcome, p in zip(table.outcomes, table.probabilities, strict=True)
+        if all(outcome[names.index(n)] == state for n, state in (know or {}).items())
+    ]
+    sums = np.array([steps[:, [code[value] for value in outcome]].sum(axis=1) for outcome, _ in kept])
+    points, place = np.unique(sums.reshape(len(kept), -1), axis=0, return_inverse=True)
+    masses = np.zeros((len(names), max(map(len, table.variables.values())), max(len(points), 1)))
+    for (outcome, p), v in zip(kept, place.ravel(), strict=True):
+        for n, (value, states) in enumerate(zip(outcome, table.variables.values(), strict=True)):
+            masses[n, states.index(value), v] += p
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(masses) - np.log(masses.sum(axis=2, keepdims=True))
+    logs[np.isnan(logs)] = -np.inf
+    _check_known(logs)
+    return SecretLaws(tuple(names), tuple(table.variables.values()), points, logs)
+
+
+def expected_work(query: Query, belief: Belief, length: int) -> float:
+    """About how many steps the tables of one query take; 0 where they do not apply."""
+    steps = query.steps(belief.states)
+    if steps is None or isinstance(belief, JointTable):
+        return 0.0
+    widths = [float(np.ptp(row)) * length + 1 for row in (steps[:-1] if len(steps) > 1 else steps)]
+    members = belief.members if isinstance(belief, ChainSet) else (belief,)
+    return len(members) * len(belief.states) * length * float(np.prod(widths)) ** 2 / 6
+
+
+def unit_of(asked: Asked, states: Sequence[str], length: int) -> Fraction:
+    """What one unit of the laws' numbers is worth in the query's own answer."""
+    first, last = asked.segment or (1, length)
+    return asked.query.unit(states) / asked.query.divisor(last - first + 1)
+
+
+def _additive(query: Query, states: Sequence[str]) -> Integers:
+    steps = query.steps(states)
+    if steps is None:
+        raise NotCoveredError(
+            f"exact laws need a query that adds up over values, got {query.text}",
+            why="the tables hold partial sums",
+            fix="Use a count, histogram, frequencies, sum or mean",
+        )
+    return steps
+
+
+Digit = tuple[tuple[int, ...], Segment]
+
+
+def _digits(
+    asked: Sequence[Asked], states: Sequence[str], length: int
+) -> tuple[list[Digit], list[tuple[Integers, int]]]:
+    """The different partial sums to keep, and each number asked for as weights on them plus a constant.
+
+    The last count of a histogram is the number of values less the others, so it needs no sum of its own.
+    """
+    digits: dict[Digit, int] = {}
+    parts: list[tuple[dict[int, int], int]] = []
+    for a in asked:
+        first, last = segment = a.segment or (1, length)
+        if not 1 <= first <= last <= length:
+            raise ParameterError(
+                f"a segment must lie within 1:{length}", got=f"{first}:{last}", why="the series has no other values"
+            )
+        steps = _additive(a.query, states)
+        whole = len(steps) > 1 and bool((steps.sum(axis=0) == 1).all())
+        for row in steps[:-1] if whole else steps:
+            parts.append(({digits.setdefault((tuple(row.tolist()), segment), len(digits)): 1}, 0))
+        if whole:
+            parts.append(({n: -1 for part, _ in parts[1 - len(steps) :] for n in part}, last - first + 1))
+    numbers = []
+    for part, base in parts:
+        weights = np.zeros(len(digits), dtype=np.int64)
+        for n, weight in part.items():
+            weights[n] = weight
+        numbers.append((weights, base))
+    return list(digits), numbers
+
+
+def _moves(digits: Sequence[Digit], states: Sequence[str], length: int) -> tuple[Integers, tuple[int, ...], Integers]:
+    """What each value adds to the mixed-radix sum, by time and state; the digits' widths and lowest values."""
+    lows = np.array([min(steps) * (last - first + 1) for steps, (first, last) in digits], dtype=np.int64)
+    widths = tuple((max(s) - min(s)) * (last - first + 1) + 1 for s, (first, last) in digits)
+    moves = np.zeros((length, len(states)), dtype=np.int64)
+    stride = 1
+    for (steps, (first, last)), width in zip(reversed(digits), reversed(widths), strict=True):
+        moves[first - 1 : last] += stride * (np.array(steps) - min(steps))
+        stride *= width
+    return moves, widths, lows
+
+
+def _known_state(chain: MarkovChain, node: int, state: str, length: int) -> Flags:
+    if not 1 <= node <= length or state not in chain.states:
+        raise ParameterError(
+            "what is known must be a time and a state of the series",
+            got=f"{node}={state}",
+            fix=f"Times are 1 to {length}, states {', '.join(chain.states)}",
+        )
+    return np.array(chain.states) == state
+
+
+def _check_variables(table: JointTable, know: Mapping[str, str]) -> None:
+    for name, state in know.items():
+        if state not in table.variables.get(name, ()):
+            raise ParameterError(
+                "what is known must be a variable and one of its states",
+                got=f"{name}={state}",
+                fix=f"Variables are {', '.join(table.variables)}",
+            )
+
+
+def _check_known(logs: Floats) -> None:
+    if not np.isfinite(logs).any():
+        raise ParameterError(
+            "what is known must be possible under the belief",
+            got="values of probability zero",
+            why="there is no law given something that cannot happen",
+            fix="Check --know",
+        )
+
+
+def _check_size(numbers: int, work: int) -> None:
+    if numbers > MOST_NUMBERS or work > MOST_WORK:
+        raise NotCoveredError(
+            "the tables of exact laws would be too large",
+            got=f"{numbers:,} numbers and {work:.1e} steps",
+            why=f"the limits are {MOST_NUMBERS:,} (half a gigabyte) and {MOST_WORK:.0e} (some minutes)",
+            fix="Use a shorter length, or a query with fewer possible values",
+        )
+
+
+def in_threads(work: Callable[[slice], None], count: int, progress: Progress | None = None) -> None:
+    """Do compiled work on all nodes, a few at a time on every core."""
+    pieces = [slice(n, n + max(1, count // 64)) for n in range(0, count, max(1, count // 64))]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for n, _ in enumerate(pool.map(work, pieces), 1):
+            if progress is not None:
+                progress(n / len(pieces))
+
+
+@njit(cache=True)
+def add_logs(a: float, b: float) -> float:
+    """log(exp(a) + exp(b))."""
+    if a < b:
+        a, b = b, a
+    if b == -np.inf:
+        return a
+    return a + np.log1p(np.exp(b - a))
+
+
+@njit(cache=True)
+def _forward(log_p: Floats, log_start: Floats, moves: Integers, allowed: Flags, width: int) -> Floats:
+    """log P(X_t = x, what is known up to t, sums up to t = s) as [t, x, s]."""
+    length, k = allowed.shape
+    table = np.full((length, k, width), -np.inf)
+    for x in range(k):
+        if allowed[0, x]:
+            table[0, x, moves[0, x]] = log_start[x]
+    for t in range(1, length):
+        for x in range(k):
+            for z in range(k):
+                if allowed[t, x] and log_p[z, x] > -np.inf:
+                    _shift_in(table[t, x], table[t - 1, z], moves[t, x], log_p[z, x])
+    return table
+
+
+@njit(cache=True)
+def _backward(log_p: Floats, moves: Integers, allowed: Flags, width: int) -> Floats:
+    """log P(what is known after t, sums after t = s | X_t = x) as [t, x, s]."""
+    length, k = allowed.shape
+    table = np.full((length, k, width), -np.inf)
+    table[length - 1, :, 0] = 0.0
+    for t in range(length - 2, -1, -1):
+        for x in range(k):
+            for y in range(k):
+                if allowed[t + 1, y] and log_p[x, y] > -np.inf:
+                    _shift_in(table[t, x], table[t + 1, y], moves[t + 1, y], log_p[x, y])
+    return table
+
+
+@njit(cache=True)
+def _shift_in(target: Floats, source: Floats, move: int, weight: float) -> None:
+    """target[s + move] += source[s] * weight, in logarithms."""
+    for s in range(len(source) - move):
+        if source[s] > -np.inf:
+            target[s + move] = add_logs(target[s + move], source[s] + weight)
+
+
+@njit(cache=True, nogil=True)
+def _join(forward: Floats, backward: Floats, out: Floats) -> None:
+    """out[t, x] = law of the two partial sums' total given X_t = x, normalised."""
+    nodes, k, width = forward.shape
+    for t in range(nodes):
+        for x in range(k):
+            _convolve(forward[t, x], backward[t, x], out[t, x])
+            largest = out[t, x].max()
+            if largest > -np.inf:
+                total = 0.0
+                for s in range(width):
+                    total += np.exp(out[t, x, s] - largest)
+                out[t, x] -= largest + np.log(total)
+
+
+@njit(cache=True)
+def _convolve(a: Floats, b: Floats, out: Floats) -> None:
+    """out[w] = log of the sum over s of exp(a[s] + b[w - s]): the largest term first, then all that matter beside it."""
+    width = len(a)
+    first_a, last_a = _span(a)
+    first_b, last_b = _span(b)
+    out[:] = -np.inf
+    if last_a < 0 or last_b < 0:
+        return
+    flipped = b[::-1].copy()  # b[w - s] = flipped[width - 1 - w + s]
+    for w in range(first_a + first_b, min(last_a + last_b, width - 1) + 1):
+        begin, stop = max(first_a, w - last_b), min(last_a, w - first_b) + 1
+        shift = width - 1 - w
+        largest = _largest_sum(a[begin:stop], flipped[shift + begin : shift + stop])
+        if largest == -np.inf:
+            continue
+        total = 0.0
+        for s in range(begin, stop):
+            term = a[s] + flipped[shift + s] - largest
+            if term > -NEGLIGIBLE:
+                total += np.exp(term)
+        out[w] = largest + np.log(total)
+
+
+@njit(cache=True, fastmath={"nnan", "nsz", "reassoc"})
+def _largest_sum(a: Floats, b: Floats) -> float:
+    largest = -np.inf
+    for s in range(len(a)):
+        largest = max(largest, a[s] + b[s])
+    return largest
+
+
+@njit(cache=True)
+def _span(a: Floats) -> tuple[int, int]:
+    """First and last index with a finite entry; (0, -1) if there is none."""
+    first, last = 0, -1
+    for s in range(len(a)):
+        if a[s] > -np.inf:
+            if last < 0:
+                first = s
+            last = s
+    return first, last

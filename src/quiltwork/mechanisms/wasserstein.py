@@ -1,0 +1,175 @@
+"""The Wasserstein Mechanism (A section 3).
+
+Promise: ε-Pufferfish privacy for one query under chains or an explicit joint distribution.
+Rule (A Theorem 3.2): W is the largest ∞-Wasserstein distance between the laws of the answer given two secrets of a
+pair, over all pairs and beliefs; the noise scale is W / ε.
+On the line, W_∞(μ, ν) ≤ w exactly if cdf_μ(s) ≤ cdf_ν(s + w) and cdf_ν(s) ≤ cdf_μ(s + w) for all s. Masses of any size
+count, so lower tails are compared by cdf and upper tails by survival function, each summed from its own end.
+Tails that are equal up to rounding (a relative ``SLACK``) count as equal: the laws then differ from ones at that distance by a
+factor of at most 1 + SLACK, which costs at most 2 SLACK of ε and is taken off it.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quiltwork.beliefs import Belief, ChainSet, JointTable, MarkovChain
+from quiltwork.calibration import Calibration, Reason
+from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.laws import Asked, SecretLaws, chain_laws, joint_laws
+from quiltwork.queries import Query
+from quiltwork.rounding import round_up
+
+Floats = NDArray[np.float64]
+SLACK = 1e-10
+
+
+@dataclass(frozen=True)
+class Distance(Reason):
+    """The two laws that are furthest apart: given which values of which node, and how far."""
+
+    distance: float
+    node: str
+    pair: tuple[str, str]
+    delta: float = 0.0
+    member: int | None = None
+
+    def sentence(self) -> str:
+        """The reason in words."""
+        rest = f", leaving out mass {self.delta:g}" if self.delta else ""
+        return (
+            f"learning whether {self.node} is {self.pair[0]} or {self.pair[1]} moves the law of the answer by up to "
+            f"{self.distance:g} (∞-Wasserstein distance{rest}), and the noise covers that much."
+        )
+
+    def detail(self) -> dict[str, Any]:
+        """The reason as plain values."""
+        found: dict[str, Any] = {"distance": self.distance, "node": self.node, "pair": list(self.pair)}
+        if self.delta:
+            found["delta"] = self.delta
+        return found if self.member is None else found | {"member": self.member}
+
+
+def wasserstein(query: Query, *, belief: Belief, epsilon: float, length: int | None, delta: float = 0.0) -> Calibration:
+    """Noise of scale W / ε.
+
+    With a ``delta`` above 0 mass of that size may be moved further than W; the promise is then (ε, δ), not ε.
+
+    >>> from quiltwork import Count
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+    >>> round(wasserstein(Count("1"), belief=chain, epsilon=1.0, length=60).noise_scale, 6)
+    4.0
+    """
+    if not 0 <= delta < 1:
+        raise ParameterError("delta must be at least 0 and below 1", got=str(delta), why="it is a probability")
+    if epsilon <= 4 * SLACK:
+        raise NotCoveredError("wasserstein needs epsilon above 4e-10", got=f"{epsilon:g}", why="rounding takes as much")
+    if isinstance(belief, ChainSet):
+        found = [_furthest(query, m, length, delta, n) for n, m in enumerate(belief.members, 1)]
+        furthest = max(found, key=lambda d: d.distance)
+    else:
+        furthest = _furthest(query, belief, length, delta)
+    return Calibration(
+        mechanism="wasserstein",
+        query=query.text,
+        epsilon=epsilon,
+        length=length,
+        lipschitz=query.lipschitz(belief.states),
+        noise_scale=round_up(furthest.distance / (epsilon - 2 * SLACK)),
+        guarantee="approximate pufferfish" if delta else "pufferfish",
+        theorem="A Theorem 3.2" + (f", (ε, δ) with δ = {delta:g}" if delta else ""),
+        reason=furthest,
+    )
+
+
+def _furthest(query: Query, belief: Belief, length: int | None, delta: float, member: int | None = None) -> Distance:
+    """The largest distance over all secret pairs of one belief, in terms of the query's numbers before division."""
+    steps = query.steps(belief.states)
+    if steps is None or len(steps) > 2 or (len(steps) == 2 and len(belief.states) != 2):
+        raise NotCoveredError(
+            f"wasserstein does not cover {query.text} here",
+            why="distances are computed between laws of one number that adds up over values",
+            fix="Use a count, sum or mean, or quilt-exact",
+        )
+    if isinstance(belief, MarkovChain):
+        if length is None:
+            raise NotCoveredError("wasserstein needs a length", got="any", why="its tables go through all values")
+        laws = chain_laws(belief, [Asked(query)], length)
+    elif isinstance(belief, JointTable):
+        laws = joint_laws(belief, [Asked(query)])
+    else:
+        raise NotCoveredError(
+            "wasserstein needs chains or a joint table", got=repr(belief), why="the class has infinitely many beliefs"
+        )
+    # with two states the second count mirrors the first: the distance in L1 is that of one count, twice
+    factor = float(query.unit(belief.states)) * len(steps)
+    return _largest_distance(laws, factor, delta, member)
+
+
+def _largest_distance(laws: SecretLaws, factor: float, delta: float, member: int | None) -> Distance:
+    order = np.argsort(laws.points[:, 0])
+    values = laws.points[order, 0]
+    best = Distance(0.0, laws.nodes[0], (laws.states[0][0], laws.states[0][0]), delta, member)
+    for name, states, law in zip(laws.nodes, laws.states, laws.logs[:, :, order], strict=True):
+        present = [x for x in range(len(states)) if np.isfinite(law[x]).any()]
+        for n, x in enumerate(present):
+            for y in present[:n]:
+                moved = factor * line_distance(values, law[x], law[y], delta)
+                if moved > best.distance:
+                    best = Distance(moved, name, (states[x], states[y]), delta, member)
+    return best
+
+
+def line_distance(values: NDArray[np.int64], mu: Floats, nu: Floats, delta: float = 0.0) -> int:
+    """W_∞ of two laws on increasing whole numbers, given by the logarithms of their masses.
+
+    With ``delta``, the least distance within which the monotone coupling moves all but that much mass.
+
+    >>> with np.errstate(divide="ignore"):
+    ...     laws = np.log([[0.2, 0.225, 0.5, 0.075, 0], [0, 0.075, 0.5, 0.225, 0.2]])
+    >>> line_distance(np.arange(5), laws[0], laws[1])
+    2
+    """
+    if delta > 0:
+        return _coupling_distance(values, np.exp(mu), np.exp(nu), delta)
+    return max(_one_way(values, mu, nu), _one_way(values, nu, mu))
+
+
+def _one_way(values: NDArray[np.int64], mu: Floats, nu: Floats) -> int:
+    """The least w with cdf_mu(s) ≤ cdf_nu(s + w) for all s."""
+    below_mu, below_nu = np.logaddexp.accumulate(mu), np.logaddexp.accumulate(nu)
+    above_mu, above_nu = _strictly_above(mu), _strictly_above(nu)
+    reach, w = 0, 0
+    for n in range(len(values)):
+        if below_mu[n] == -np.inf:
+            continue
+        # the first place where nu has caught up, judged by whichever tail is the smaller
+        while not (
+            below_mu[n] <= below_nu[reach] + SLACK if below_mu[n] < -0.7 else above_nu[reach] <= above_mu[n] + SLACK
+        ):
+            reach += 1
+        w = max(w, int(values[reach] - values[n]))
+    return w
+
+
+def _strictly_above(mass: Floats) -> Floats:
+    tail = np.full(len(mass), -np.inf)
+    tail[:-1] = np.logaddexp.accumulate(mass[::-1])[::-1][1:]
+    return tail
+
+
+def _coupling_distance(values: NDArray[np.int64], mu: Floats, nu: Floats, delta: float) -> int:
+    """Quantiles against quantiles: the least distance that leaves out at most ``delta`` of the mass."""
+    levels = np.unique(np.concatenate([[0.0], np.cumsum(mu), np.cumsum(nu)]))
+    middles, widths = (levels[1:] + levels[:-1]) / 2, np.diff(levels)
+    last = len(values) - 1
+    moved = np.abs(
+        values[np.minimum(np.searchsorted(np.cumsum(mu), middles), last)]
+        - values[np.minimum(np.searchsorted(np.cumsum(nu), middles), last)]
+    )
+    order = np.argsort(-moved)
+    left_out = np.cumsum(widths[order]) + 1e-12
+    within = np.flatnonzero(left_out > delta)
+    return int(moved[order[within[0]]]) if within.size else 0
