@@ -1,6 +1,7 @@
 """quiltwork: private releases from correlated data.
 
-What may an adversary believe?   MarkovChain, ChainSet, IntervalChain, MixingClass, JointTable, Belief, load_belief, save_belief
+What may an adversary believe?   MarkovChain, ChainSet, IntervalChain, MixingClass, JointTable, Belief
+                                 load_belief, save_belief
 What is asked?                   Count, Histogram, Frequencies, Sum, Mean, Transitions, Custom, Query, parse_query
 What is the data?                Series, read_series
 How much noise, and why?         calibrate, plan, Calibration, Plan
@@ -54,8 +55,8 @@ __all__ = [
     "MarkovChain",
     "Mean",
     "MixingClass",
-    "NotCoveredError",
     "Noisy",
+    "NotCoveredError",
     "Plan",
     "Query",
     "QuiltworkError",

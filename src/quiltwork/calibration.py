@@ -63,20 +63,21 @@ class Calibration:
 
     def explain(self) -> str:
         """The noise and its reason in a few sentences."""
+        numbers = {"frequencies": "count", "mean": "sum"}.get(self.query, f"number of {self.query}")
         span = "series of any length" if self.length is None else f"series of up to {self.length:,} values"
+        factor = f" = {math.exp(self.epsilon):.3g}" if self.epsilon < 50 else ", which is no limit at all"
         if self.guarantee == "none":
             promise = "NO GUARANTEE: this noise hides a single value only if values were independent of each other."
         else:
             promise = (
                 f"Promise: seeing the result changes the odds between any two values at any one time by a factor of "
-                f"at most e^{self.epsilon:g} = {math.exp(min(self.epsilon, 700)):.3g}, for every belief in the class."
+                f"at most e^{self.epsilon:g}{factor}, for every belief in the class."
             )
         if self.guarantee == "approximate pufferfish":
             promise += f" Up to a probability of δ = {self.detail().get('delta')}, with which anything may be told."
         return "\n".join(
             [
-                f"{self.mechanism}: Laplace noise of scale {self.noise_scale:.6g} on each number of {self.query}, "
-                f"for {span}.",
+                f"{self.mechanism}: Laplace noise of scale {self.noise_scale:.6g} on each {numbers}, for {span}.",
                 promise,
                 f"Why: {self.reason.sentence()}",
                 f"Theorem: {self.theorem}.",
@@ -90,7 +91,7 @@ class Calibration:
 
 def check_epsilon(epsilon: float) -> float:
     """A usable ε, or an error that says why not."""
-    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not (0 < epsilon < math.inf):
+    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not (1e-100 <= epsilon < math.inf):
         raise ParameterError(
             "epsilon must be a positive, finite number",
             got=str(epsilon),
@@ -100,14 +101,15 @@ def check_epsilon(epsilon: float) -> float:
     return float(epsilon)
 
 
-def check_length(length: int | None) -> int | None:
+def check_length(length: int | str | None) -> int | None:
     """A usable length (None: any), or an error that says why not."""
-    if length is None:
+    if length is None or length == "any":
         return None
     if isinstance(length, bool) or not isinstance(length, int) or not (1 <= length <= 10**15):
         raise ParameterError(
             "length must be a whole number from 1 to 10^15, or any",
             got=str(length),
             why="it is the number of values of the longest series",
+            fix="Count the values of the longest series, or say any",
         )
     return length

@@ -1,5 +1,6 @@
 """The command: a thin shell over the library. No mathematics here; heavy imports wait until they are needed."""
 
+import io
 import json
 import shutil
 import sys
@@ -20,16 +21,15 @@ from quiltwork.errors import NotCoveredError, ParameterError, QuiltworkError
 app = typer.Typer(
     name="quiltwork",
     help="Private releases from correlated data.",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-belief_app = typer.Typer(help="Make and look at belief files.", no_args_is_help=True, rich_markup_mode=None)
+belief_app = typer.Typer(help="Make and look at belief files.", rich_markup_mode=None)
 app.add_typer(belief_app, name="belief")
 
-out = Console(soft_wrap=True, highlight=False)
-err = Console(stderr=True, soft_wrap=True, highlight=False)
+out = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
+err = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
 class MissingRule(StrEnum):
@@ -89,6 +89,10 @@ def plan(
     query: QueryText,
     length: Annotated[str, typer.Option("--length", metavar="N", help="Values of the longest series, or any.")],
     epsilon: EpsilonValue,
+    values: Annotated[
+        int | None,
+        typer.Option("--values", metavar="N", help="Values of all series together, for frequencies and mean."),
+    ] = None,
     mechanism: Annotated[
         list[str] | None, typer.Option("--mechanism", metavar="M", help="Only this one; may be repeated.")
     ] = None,
@@ -103,12 +107,11 @@ def plan(
         belief=load_belief(belief),
         epsilon=epsilon,
         length=_length(length),
+        values=values,
         mechanisms=mechanism,
     )
     if all(offer.refused for offer in made.offers):
-        raise NotCoveredError(
-            f"no mechanism covers this: {' '.join(f'{o.mechanism}: {o.refused}' for o in made.offers)[:-1]}"
-        )
+        raise NotCoveredError(" ".join(offer.refused or "" for offer in made.offers).rstrip("."))
     if as_json:
         _print_json(made.to_dict())
     else:
@@ -167,10 +170,12 @@ def release(
     if report is not None:
         from quiltwork.report import write_report
 
-        beside = make_plan(asked, belief=held, epsilon=epsilon, length=result.calibration.length)
+        beside = make_plan(
+            asked, belief=result.belief, epsilon=epsilon, length=result.calibration.length, values=result.values
+        )
         write_report(report, release=result, plan=beside)
     if as_json:
-        _print_json(result.to_dict())
+        _print_json(result.to_dict() | ({} if report is None else {"report": str(report)}))
         return
     _print_release(result)
     if report is not None:
@@ -315,9 +320,13 @@ def demo(
 
     if files is not None:
         files.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(diary_path(), files / "diary.parquet")
-        save_belief(diary_belief(), files / "belief.json")
-        out.print(f"Wrote {files / 'diary.parquet'} and {files / 'belief.json'}")
+        copies = {"diary": files / "diary.parquet", "belief": files / "belief.json"}
+        shutil.copyfile(diary_path(), copies["diary"])
+        save_belief(diary_belief(), copies["belief"])
+        if as_json:
+            _print_json({name: str(path) for name, path in copies.items()})
+        else:
+            out.print(f"Wrote {copies['diary']} and {copies['belief']}")
         return
     held = diary_belief()
     series = read_series(diary_path(), column="activity", states=held.states, subject="person", time="time")
@@ -367,7 +376,7 @@ def _missing(rule: MissingRule) -> Literal["refuse", "split"]:
 
 
 def _length(text: str) -> int | None:
-    if text == "any":
+    if text.lower() == "any":
         return None
     try:
         return int(text)
@@ -426,6 +435,7 @@ def _print_release(result: Any) -> None:
         }
         for name, number in zip(result.labels, result.numbers, strict=True)
     ]
+    out.print(f"{result.subjects:,} series, {result.values:,} values in all.")
     out.print(_table(rows))
     out.print(result.explain())
 
@@ -443,6 +453,8 @@ def _table(rows: list[dict[str, Any]], *, title: str | None = None) -> Table:
 def _cell(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if value is None:
+        return "-"
     if isinstance(value, float):
         return f"{value:,.6g}"
     return f"{value:,}" if isinstance(value, int) else str(value)
@@ -450,13 +462,19 @@ def _cell(value: object) -> str:
 
 def main() -> NoReturn:
     """Run the command; every failure is one line on stderr and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without ε gets a question mark, not a crash
     try:
         code = app(standalone_mode=False)
     except QuiltworkError as problem:
-        err.print(f"error: {' '.join(str(problem).split())}", markup=False)
+        err.print(f"error: {' '.join(str(problem).split())}")
         sys.exit(problem.exit_code)
     except typer.TyperException as problem:
-        err.print(f"error: {problem.format_message().rstrip('.')}. See quiltwork --help.", markup=False)
+        err.print(f"error: {problem.format_message().rstrip('.')}. See quiltwork --help.")
+        sys.exit(2)
+    except OSError as problem:
+        err.print(f"error: {problem.filename or 'a file'} cannot be used: {problem.strerror}. Check the path.")
         sys.exit(2)
     except typer.Abort:
         sys.exit(130)

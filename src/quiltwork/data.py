@@ -4,6 +4,7 @@ A *subject* is one chain; subjects are independent of one another and each is pr
 a subject's series into *stretches*: nothing is counted across a gap. Numbers of subjects and lengths are public.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,13 +15,17 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from quiltwork.errors import DataError
+from quiltwork.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     import polars as pl
 
 Codes = NDArray[np.int64]
 Missing = Literal["refuse", "split"]
+MISSING_WORDS = frozenset({"NA", "N/A", "NaN", "nan", "null", "NULL", "None"})
+"""Text that means a missing value, unless it is the name of a state; so does an empty cell."""
+NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
+ISO_TIME = r"^(\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[-+]\d{2}:?\d{2})?)?|\d{2}:\d{2}(:\d{2}(\.\d+)?)?)$"
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,8 @@ class Series:
         segment: tuple[int, int] | None = None,
     ) -> "Series":
         """One array of state codes per subject, -1 for a missing value; of each, only the segment if there is one."""
+        if missing not in ("refuse", "split"):
+            raise ParameterError("missing must be refuse or split", got=repr(missing))
         arrays = [np.asarray(s, dtype=np.int64) for s in subjects]
         longest = max(map(len, arrays), default=0)
         if not longest:
@@ -98,6 +105,9 @@ class Series:
         if not series.subjects:
             raise DataError("the data must have at least one value", got="missing ones only", why="none can be counted")
         return series
+
+    def __repr__(self) -> str:
+        return f"Series({len(self.subjects)} subjects, {self.size} values of {len(self.states)} states)"
 
     @property
     def stretches(self) -> tuple[Codes, ...]:
@@ -159,15 +169,17 @@ def read_series(
     >>> read_series(diary_path(), column="activity", states=None, subject="person", time="time").size
     64512
     """
-    frame = _read(Path(path))
     wanted = [column, *([subject] if subject else []), *([time] if time else [])]
+    if len(set(wanted)) < len(wanted):
+        raise DataError(
+            "column, subject and time must be different columns",
+            got="one of them twice",
+            why="a series told apart or sorted by its own values would tell them",
+        )
+    frame = _read(Path(path))
     for name in wanted:
         if name not in frame.columns:
-            raise DataError(
-                f"column {name!r} must be in the file",
-                got=f"columns {', '.join(map(repr, frame.columns))}",
-                fix="Name one of them",
-            )
+            raise _no_column(name, frame.columns)
     if frame.height == 0:
         raise DataError("the data must have at least one row", got="none", why="there is nothing to count")
     for name in wanted[1:]:
@@ -178,7 +190,7 @@ def read_series(
                 got=f"{holes} missing",
                 why="a row without it cannot be placed",
             )
-    names = _as_names(frame[column])
+    names = _as_names(frame[column], states)
     if states is None:
         states = sorted(set(names) - {""}, key=_natural)
     codes = _code(names, states)
@@ -210,7 +222,7 @@ def _read(path: Path) -> "pl.DataFrame":
         path.open("rb").close()  # the system's own reason, if there is one
         if suffix == ".parquet":
             return pl.read_parquet(path)
-        if suffix in (".csv", ".tsv", ".tab", ".txt"):
+        if suffix in (".csv", ".tsv"):
             # text stays text: "01" and "1" are different state names
             separator = "," if suffix == ".csv" else "\t"
             return pl.read_csv(path, separator=separator, infer_schema=False)
@@ -218,7 +230,7 @@ def _read(path: Path) -> "pl.DataFrame":
         raise DataError(f"data file {path} must have a header and rows", got="an empty file") from problem
     except (OSError, pl.exceptions.PolarsError) as problem:
         # a parser's message may quote the data: only the kind of failure is shown
-        reason = getattr(problem, "strerror", None) or f"it is not a well-formed {suffix[1:]} file"
+        reason = getattr(problem, "strerror", None) or f"it is not a well-formed {suffix[1:]} file in UTF-8"
         raise DataError(f"data file {path} cannot be read", why=reason) from None
     raise DataError(
         f"data file {path} must end in .csv, .tsv or .parquet",
@@ -227,22 +239,60 @@ def _read(path: Path) -> "pl.DataFrame":
     )
 
 
-def _as_names(values: "pl.Series") -> list[str]:
-    """State names of the values, "" for a missing one; 3.0 and 3 are the same name."""
+def _no_column(name: str, columns: Sequence[str]) -> DataError:
+    """Lists the columns, unless the first line looks like data."""
+    if any(re.fullmatch(r"[-+.\d][-+.:\dTeEZ ]*", c) for c in columns):
+        listed, fix = "a first line that looks like values, not names", "Put a line with the columns' names first"
+    else:
+        listed = f"columns {', '.join(map(repr, columns[:30]))}" + (
+            f" and {len(columns) - 30} more" * (len(columns) > 30)
+        )
+        fix = "Name one of them"
+        if len(columns) == 1 and re.search(r"[;\t|]", columns[0]):
+            fix = "The file seems to use another separator: .csv files have commas, .tsv files tabs"
+    return DataError(f"column {name!r} must be in the file", got=listed, fix=fix)
+
+
+def _as_names(values: "pl.Series", states: Sequence[str] | None) -> list[str]:
+    """State names of the values, "" for a missing one; numbers are matched to states by value."""
     import polars as pl
 
-    if values.dtype.is_float():
-        values = values.fill_nan(None)
-        present = values.drop_nulls()
-        if bool(((present % 1 == 0) & (present.abs() < 2**53)).all()):
-            values = values.cast(pl.Int64)
-    return [name.strip() for name in values.cast(pl.String).fill_null("").to_list()]
+    if values.dtype.is_numeric() or values.dtype == pl.Boolean:
+        if values.dtype == pl.Boolean and not {"true", "false"} & set(states or ("true",)):
+            values = values.cast(pl.Int8)
+        by_value = {number: state for state in reversed(states or ()) if (number := _number(state)) is not None}
+        return [
+            "" if _is_missing(v) else by_value.get(v) or (str(v).lower() if isinstance(v, bool) else _name(v))
+            for v in values.to_list()
+        ]
+    try:
+        names = [name.strip() for name in values.cast(pl.String).fill_null("").to_list()]
+    except pl.exceptions.PolarsError:
+        raise DataError(
+            f"column {values.name!r} must hold text or numbers", got=f"type {values.dtype.base_type()}"
+        ) from None
+    absent = MISSING_WORDS - set(states or ())
+    return ["" if name in absent else name for name in names]
+
+
+def _number(state: str) -> float | None:
+    try:
+        return float(state)
+    except ValueError:
+        return None
 
 
 def _as_ticks(times: "pl.Series") -> NDArray[np.int64]:
     """Ranks that order the times; text is read as numbers, else as ISO dates or times."""
     import polars as pl
 
+    if times.dtype == pl.String and not (times.str.contains(ISO_TIME).all() or times.str.contains(NUMBER).all()):
+        raise DataError(
+            f"column {times.name!r} must hold numbers, or dates or times in ISO form",
+            got="other text",
+            why="sorted as text, 10 would come before 9, and 1/2/2024 is a day in January or in February",
+            fix="Convert the column, or sort the rows and leave --time out",
+        )
     if times.dtype == pl.String:
         readings: tuple[Callable[[], pl.Series], ...] = (
             partial(times.cast, pl.Float64),
@@ -256,11 +306,16 @@ def _as_ticks(times: "pl.Series") -> NDArray[np.int64]:
                 break
         else:
             raise DataError(
-                f"column {times.name!r} must hold numbers, or dates or times in ISO form",
-                got="other text",
-                why="sorted as text, 10 would come before 9",
-                fix="Convert the column, or sort the rows and leave --time out",
+                f"column {times.name!r} must hold times that can be compared",
+                got="several forms, or times that do not exist",
+                why="rows are sorted by them",
             )
+    if times.dtype.is_float() and not bool(times.is_finite().all()):
+        raise DataError(
+            f"column {times.name!r} must hold finite numbers",
+            got=f"{int((~times.is_finite()).sum())} others",
+            why="rows are sorted by them",
+        )
     return times.rank("dense").to_numpy().astype(np.int64)
 
 
@@ -272,9 +327,10 @@ def _code(names: Sequence[str], states: Sequence[str]) -> Codes:
     if unknown.size:
         raise DataError(
             "every value must be one of the belief's states",
-            got=f"{unknown.size} unknown of {len(codes)}, the first in row {unknown[0] + 1}",
+            got=f"{unknown.size} unknown of {len(codes)}, the first in row {unknown[0] + 1} (not counting a header)",
             why="the guarantee only speaks of the states that the belief knows",
-            fix="Clean the column, or add the state to the belief",
+            fix=f"Clean the column, or add the state to the belief. Its states: {', '.join(states[:20])}"
+            + (", ..." if len(states) > 20 else ""),
         )
     return codes
 

@@ -35,7 +35,11 @@ class QuiltworkError(Exception):
 
 
 class InputError(QuiltworkError):
-    """The input is wrong: mend it and call again."""
+    """The input is wrong: mend it and call again.
+
+    >>> InputError("x").exit_code
+    2
+    """
 
     exit_code = 2
 
@@ -57,6 +61,10 @@ class ParameterError(InputError):
 
 
 class NotCoveredError(QuiltworkError):
-    """No theorem covers this case, so nothing is released."""
+    """No theorem covers this case, so nothing is released.
+
+    >>> NotCoveredError("x").exit_code
+    4
+    """
 
     exit_code = 4

@@ -1,10 +1,10 @@
 """The exact law of statistics given one secret: what the audit and the Wasserstein Mechanism both look at.
 
-A statistic is a vector of sums of whole numbers, one for each value. On a chain its laws given X_i = x come from forward
-and backward tables over (state, partial sums), kept as logarithms so that tail masses of any size stay accurate; no
-Fourier transform, whose errors are relative to the largest mass. Partial sums of several statistics are one number, in
-mixed radix, so that one table serves all. For T values, k states and R possible sums the cost is about k T R^2 / 6 and
-the memory k T R numbers. An explicit joint distribution is simply added up.
+A statistic is a vector of sums of whole numbers, one for each value. On a chain its laws given X_i = x come from
+forward and backward tables over (state, partial sums), kept as logarithms so that tail masses of any size stay
+accurate; no Fourier transform, whose errors are relative to the largest mass. Partial sums of several statistics are
+one number, in mixed radix, so that one table serves all. For T values, k states and R possible sums the cost is about
+k T R^2 / 6 and the memory k T R numbers. An explicit joint distribution is simply added up.
 """
 
 import os
@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from quiltwork.beliefs import Belief, ChainSet, JointTable, MarkovChain
@@ -28,7 +27,6 @@ Progress = Callable[[float], None]
 Segment = tuple[int, int]
 MOST_NUMBERS = 2**26
 MOST_WORK = 2 * 10**10
-NEGLIGIBLE = 45.0  # terms smaller than the largest by more than exp(45) are left out of a sum
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ class Asked:
 class SecretLaws:
     """Laws of the numbers asked for, in units, given each secret.
 
-    ``points[v]`` are possible values of all numbers together, ``logs[i, x, v]`` is log P(numbers = points[v] | X_i = x),
+    ``points[v]`` are possible values of all the numbers; ``logs[i, x, v]`` is log P(numbers = points[v] | X_i = x),
     -inf throughout where X_i = x is impossible. ``nodes`` and ``states`` name the secrets.
     """
 
@@ -88,12 +86,14 @@ def chain_laws(
     allowed = np.ones((length, len(chain.states)), dtype=bool)
     for node, state in (know or {}).items():
         allowed[node - 1] = _known_state(chain, node, state, length)
+    from quiltwork import law_tables  # compiled: loaded when needed
+
     with np.errstate(divide="ignore"):
         log_p, log_start = np.log(chain.transition), np.log(chain.initial)
-    forward = _forward(log_p, log_start, moves, allowed, width)
-    backward = _backward(log_p, moves, allowed, width)
-    logs = np.empty_like(forward)
-    in_threads(lambda nodes: _join(forward[nodes], backward[nodes], logs[nodes]), length, progress)
+    before = law_tables.forward(log_p, log_start, moves, allowed, width)
+    after = law_tables.backward(log_p, moves, allowed, width)
+    logs = np.empty_like(before)
+    in_threads(lambda nodes: law_tables.join(before[nodes], after[nodes], logs[nodes]), length, progress)
     _check_known(logs)
     sums = np.stack(np.unravel_index(np.arange(width), widths), axis=1) + lows
     points = np.stack([base + sums @ weights for weights, base in numbers], axis=1)
@@ -177,8 +177,8 @@ def _digits(
             )
         steps = _additive(a.query, states)
         whole = len(steps) > 1 and bool((steps.sum(axis=0) == 1).all())
-        for row in steps[:-1] if whole else steps:
-            parts.append(({digits.setdefault((tuple(row.tolist()), segment), len(digits)): 1}, 0))
+        own = steps[:-1] if whole else steps
+        parts += [({digits.setdefault((tuple(row.tolist()), segment), len(digits)): 1}, 0) for row in own]
         if whole:
             parts.append(({n: -1 for part, _ in parts[1 - len(steps) :] for n in part}, last - first + 1))
     numbers = []
@@ -209,7 +209,7 @@ def _known_state(chain: MarkovChain, node: int, state: str, length: int) -> Flag
             got=f"{node}={state}",
             fix=f"Times are 1 to {length}, states {', '.join(chain.states)}",
         )
-    return np.array(chain.states) == state
+    return np.asarray(np.array(chain.states) == state)
 
 
 def _check_variables(table: JointTable, know: Mapping[str, str]) -> None:
@@ -249,110 +249,3 @@ def in_threads(work: Callable[[slice], None], count: int, progress: Progress | N
         for n, _ in enumerate(pool.map(work, pieces), 1):
             if progress is not None:
                 progress(n / len(pieces))
-
-
-@njit(cache=True)
-def add_logs(a: float, b: float) -> float:
-    """log(exp(a) + exp(b))."""
-    if a < b:
-        a, b = b, a
-    if b == -np.inf:
-        return a
-    return a + np.log1p(np.exp(b - a))
-
-
-@njit(cache=True)
-def _forward(log_p: Floats, log_start: Floats, moves: Integers, allowed: Flags, width: int) -> Floats:
-    """log P(X_t = x, what is known up to t, sums up to t = s) as [t, x, s]."""
-    length, k = allowed.shape
-    table = np.full((length, k, width), -np.inf)
-    for x in range(k):
-        if allowed[0, x]:
-            table[0, x, moves[0, x]] = log_start[x]
-    for t in range(1, length):
-        for x in range(k):
-            for z in range(k):
-                if allowed[t, x] and log_p[z, x] > -np.inf:
-                    _shift_in(table[t, x], table[t - 1, z], moves[t, x], log_p[z, x])
-    return table
-
-
-@njit(cache=True)
-def _backward(log_p: Floats, moves: Integers, allowed: Flags, width: int) -> Floats:
-    """log P(what is known after t, sums after t = s | X_t = x) as [t, x, s]."""
-    length, k = allowed.shape
-    table = np.full((length, k, width), -np.inf)
-    table[length - 1, :, 0] = 0.0
-    for t in range(length - 2, -1, -1):
-        for x in range(k):
-            for y in range(k):
-                if allowed[t + 1, y] and log_p[x, y] > -np.inf:
-                    _shift_in(table[t, x], table[t + 1, y], moves[t + 1, y], log_p[x, y])
-    return table
-
-
-@njit(cache=True)
-def _shift_in(target: Floats, source: Floats, move: int, weight: float) -> None:
-    """target[s + move] += source[s] * weight, in logarithms."""
-    for s in range(len(source) - move):
-        if source[s] > -np.inf:
-            target[s + move] = add_logs(target[s + move], source[s] + weight)
-
-
-@njit(cache=True, nogil=True)
-def _join(forward: Floats, backward: Floats, out: Floats) -> None:
-    """out[t, x] = law of the two partial sums' total given X_t = x, normalised."""
-    nodes, k, width = forward.shape
-    for t in range(nodes):
-        for x in range(k):
-            _convolve(forward[t, x], backward[t, x], out[t, x])
-            largest = out[t, x].max()
-            if largest > -np.inf:
-                total = 0.0
-                for s in range(width):
-                    total += np.exp(out[t, x, s] - largest)
-                out[t, x] -= largest + np.log(total)
-
-
-@njit(cache=True)
-def _convolve(a: Floats, b: Floats, out: Floats) -> None:
-    """out[w] = log of the sum over s of exp(a[s] + b[w - s]): the largest term first, then all that matter beside it."""
-    width = len(a)
-    first_a, last_a = _span(a)
-    first_b, last_b = _span(b)
-    out[:] = -np.inf
-    if last_a < 0 or last_b < 0:
-        return
-    flipped = b[::-1].copy()  # b[w - s] = flipped[width - 1 - w + s]
-    for w in range(first_a + first_b, min(last_a + last_b, width - 1) + 1):
-        begin, stop = max(first_a, w - last_b), min(last_a, w - first_b) + 1
-        shift = width - 1 - w
-        largest = _largest_sum(a[begin:stop], flipped[shift + begin : shift + stop])
-        if largest == -np.inf:
-            continue
-        total = 0.0
-        for s in range(begin, stop):
-            term = a[s] + flipped[shift + s] - largest
-            if term > -NEGLIGIBLE:
-                total += np.exp(term)
-        out[w] = largest + np.log(total)
-
-
-@njit(cache=True, fastmath={"nnan", "nsz", "reassoc"})
-def _largest_sum(a: Floats, b: Floats) -> float:
-    largest = -np.inf
-    for s in range(len(a)):
-        largest = max(largest, a[s] + b[s])
-    return largest
-
-
-@njit(cache=True)
-def _span(a: Floats) -> tuple[int, int]:
-    """First and last index with a finite entry; (0, -1) if there is none."""
-    first, last = 0, -1
-    for s in range(len(a)):
-        if a[s] > -np.inf:
-            if last < 0:
-                first = s
-            last = s
-    return first, last

@@ -8,11 +8,10 @@ from typing import Any
 from quiltwork.beliefs import Belief
 from quiltwork.calibration import Calibration, check_epsilon, check_length
 from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.mechanisms import MECHANISMS, calibrate, find_mechanism
+from quiltwork.mechanisms import MECHANISMS, as_belief, as_query, calibrate, find_mechanism
 from quiltwork.noise import noise_error
 from quiltwork.queries import Query
 from quiltwork.rounding import round_up
-
 
 SLOW = ("wasserstein", "audited")  # their tables grow with the length
 QUICK_WORK = 5e6
@@ -47,7 +46,13 @@ class Offer:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a query would cost under a belief, mechanism by mechanism."""
+    """What a query would cost under a belief, mechanism by mechanism.
+
+    >>> from quiltwork import MarkovChain, plan
+    >>> made = plan("histogram", belief=MarkovChain([[0.9, 0.1], [0.4, 0.6]]), epsilon=1.0, length="any")
+    >>> made.best.mechanism
+    'quilt-exact'
+    """
 
     query: str
     epsilon: float
@@ -82,32 +87,39 @@ class Plan:
 
 
 def plan(
-    query: Query,
+    query: Query | str,
     *,
     belief: Belief,
     epsilon: float,
-    length: int | None = None,
+    length: int | str | None = None,
+    values: int | None = None,
     mechanisms: Sequence[str] | None = None,
 ) -> Plan:
-    """Compare mechanisms for one series of this length (None: any).
+    """Compare mechanisms for series of up to this length (None or "any": any).
+
+    ``values`` is the number of values of all series together, which frequencies and means are divided by; it is the
+    length if there is one series.
 
     >>> from quiltwork import Count, MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
     >>> found = plan(Count("1"), belief=chain, epsilon=1.0, length=100)
     >>> [(o.mechanism, o.noise_scale and round(o.noise_scale, 2)) for o in found.offers]
-    [('quilt-exact', 12.84), ('quilt-approx', 23.51), ('group', 100.0), ('gk16', None), ('entry', 1.0)]
+    ... # doctest: +NORMALIZE_WHITESPACE
+    [('quilt-exact', 12.84), ('quilt-approx', 23.51), ('wasserstein', 4.0), ('group', 100.0), ('gk16', None),
+     ('audited', 3.34), ('entry', 1.0)]
     """
-    epsilon, length = check_epsilon(epsilon), check_length(length)
+    query, belief = as_query(query), as_belief(belief)
+    epsilon, length, values = check_epsilon(epsilon), check_length(length), check_length(values)
     for name in mechanisms or ():
         find_mechanism(name)
-    if length is None and query.divisor(2) != 1:
+    if length is None and values is None and query.divisor(2) != 1:
         raise ParameterError(
             f"{query.text} needs a length",
             got="any",
             why="its noise is that of the counts or sums, divided by the number of values",
-            fix="Give the length, or plan for histogram or sum",
+            fix="Give the length or the number of values, or plan for histogram or sum",
         )
-    divisor = 1 if length is None else query.divisor(length)
+    divisor = query.divisor(values or length or 1)
     names = tuple(dict.fromkeys(mechanisms)) if mechanisms else MECHANISMS
     return Plan(
         query=query.text,

@@ -24,7 +24,11 @@ Numbers = NDArray[np.int64] | NDArray[np.float64]
 
 
 class Query(ABC):
-    """A question about series of states."""
+    """A question about series of states.
+
+    >>> isinstance(parse_query("histogram"), Query)
+    True
+    """
 
     integer = True
     """Whether answers are whole multiples of ``unit``; else noise on floats is needed."""
@@ -55,7 +59,7 @@ class Query(ABC):
         return 1
 
     def steps(self, states: States) -> Codes | None:  # noqa: ARG002 - additive queries need the states
-        """What each value adds to each number of the answer, in units: shape (numbers, states); None if not additive."""
+        """What each value adds to each number of the answer, in units, as (numbers, states); None if not additive."""
         return None
 
     @abstractmethod
@@ -111,7 +115,11 @@ class Count(Query):
 
 @dataclass(frozen=True)
 class Histogram(Query):
-    """How often each state occurs, as one release of all counts."""
+    """How often each state occurs, as one release of all counts.
+
+    >>> Histogram().sensitivity(["sit", "walk"]).tolist()
+    [[0.0, 2.0], [2.0, 0.0]]
+    """
 
     @property
     def text(self) -> str:
@@ -141,7 +149,11 @@ class Histogram(Query):
 
 @dataclass(frozen=True)
 class Frequencies(Histogram):
-    """Which share of the values each state has: the histogram, divided by the public number of values."""
+    """Which share of the values each state has: the histogram, divided by the public number of values.
+
+    >>> Frequencies().divisor(1000)
+    1000
+    """
 
     @property
     def text(self) -> str:
@@ -171,6 +183,8 @@ class Sum(Query):
         return "sum"
 
     def _numbers(self, states: States) -> list[Fraction]:
+        if not isinstance(self.values, Mapping | None):
+            raise QueryError("values must be a mapping of states to numbers", got=type(self.values).__name__)
         numbers = []
         for state in states:
             value = state if self.values is None else self.values.get(state)
@@ -224,7 +238,11 @@ class Sum(Query):
 
 @dataclass(frozen=True)
 class Mean(Sum):
-    """The mean of numeric states: the sum, divided by the public number of values."""
+    """The mean of numeric states: the sum, divided by the public number of values.
+
+    >>> Mean().lipschitz(["0", "10"]), Mean().divisor(1000)
+    (10.0, 1000)
+    """
 
     @property
     def text(self) -> str:
@@ -289,7 +307,10 @@ class Custom(Query):
     name: str = field(default="custom", kw_only=True)
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.constant) and self.constant >= 0):
+        number = isinstance(self.constant, int | float)
+        if not callable(self.function):
+            raise QueryError("a custom query needs a function", got=type(self.function).__name__)
+        if not (number and math.isfinite(self.constant) and self.constant >= 0):
             raise QueryError(
                 "the Lipschitz constant must be finite and not negative",
                 got=str(self.constant),

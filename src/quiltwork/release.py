@@ -8,13 +8,14 @@ from typing import Any, Literal
 from quiltwork.beliefs import Belief, ChainSet, MarkovChain
 from quiltwork.calibration import Calibration
 from quiltwork.data import Series
-from quiltwork.errors import NotCoveredError
-from quiltwork.mechanisms import calibrate
+from quiltwork.errors import DataError, NotCoveredError, ParameterError
+from quiltwork.mechanisms import as_belief, as_query, calibrate
 from quiltwork.noise import add_noise, noise_error
 from quiltwork.queries import Query
 from quiltwork.rounding import round_up
 
 Gaps = Literal["dependent", "independent"]
+MOST_STEPS = 2**55  # noise of a larger scale would not fit into 64-bit integers
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,12 @@ class Release:
 
     ``value`` is a number, or numbers by state; ``numbers`` the same numbers in a row, named by ``labels``.
     ``noise_scale`` is the scale of the noise on each of them.
+
+    >>> from quiltwork import MarkovChain, release
+    >>> coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]])
+    >>> result = release(["0", "1"] * 50, "count:1", belief=coin, epsilon=1.0)
+    >>> result.error(0.95), result.subjects, result.values
+    (3.0, 1, 100)
     """
 
     value: Any
@@ -31,6 +38,10 @@ class Release:
     noise_scale: float
     step: float
     integer: bool
+    divisor: int
+    subjects: int
+    values: int
+    belief: Belief
     calibration: Calibration
 
     def error(self, confidence: float = 0.95, *, simultaneous: bool = False) -> float:
@@ -53,6 +64,11 @@ class Release:
         if len(self.numbers) > 1:
             everyone = self.error(simultaneous=True)
             lines = [f"{lines[0][:-1]}; all {len(self.numbers)} at once within ±{everyone:.6g}."]
+        if self.divisor > 1:
+            lines.append(
+                f"The numbers are counts or sums with noise, divided by the {self.divisor:,} values; so is their "
+                f"noise, to a scale of {self.noise_scale:.6g}."
+            )
         return "\n".join([*lines, self.calibration.explain()])
 
     def to_dict(self) -> dict[str, Any]:
@@ -67,6 +83,9 @@ class Release:
             "guarantee": self.calibration.guarantee,
             "query": self.calibration.query,
             "length": self.calibration.length,
+            "subjects": self.subjects,
+            "values": self.values,
+            "belief": self.belief.fingerprint,
             "detail": self.calibration.detail(),
             "ledger": None,
         }
@@ -74,7 +93,7 @@ class Release:
 
 def release(
     data: Series | Iterable[object],
-    query: Query,
+    query: Query | str,
     *,
     belief: Belief,
     epsilon: float,
@@ -93,7 +112,17 @@ def release(
     >>> sorted(result.value), round(result.noise_scale, 3), result.error(0.95)
     (['sit', 'walk'], 25.68, 77.0)
     """
+    query, belief = as_query(query), as_belief(belief)
     series = data if isinstance(data, Series) else Series.from_values(data, states=belief.states)
+    if series.states != belief.states:
+        raise DataError(
+            "the series must have the belief's states, in the same order",
+            got=f"{len(series.states)} others",
+            why="the noise is calibrated for the states that the belief knows",
+            fix="Make the series with states=belief.states",
+        )
+    if gaps not in ("dependent", "independent"):
+        raise ParameterError("gaps must be dependent or independent", got=repr(gaps))
     bound_belief, length = _longest_chain(series, belief, gaps)
     calibration = calibrate(query, belief=bound_belief, epsilon=epsilon, length=length, mechanism=mechanism)
     if calibration.guarantee == "none":
@@ -102,9 +131,15 @@ def release(
             why="it gives no guarantee on correlated data",
             fix="Leave --mechanism out",
         )
-    answer = query.evaluate(series)
     unit, divisor = query.unit(series.states), query.divisor(series.size)
-    noisy = add_noise(answer, scale=calibration.noise_scale, unit=unit)
+    if query.integer and calibration.noise_scale > MOST_STEPS * unit:
+        raise ParameterError(
+            "epsilon is too small for these series",
+            got=f"{epsilon:g}",
+            why="the noise would not fit into 64-bit integers",
+            fix="Use a larger epsilon",
+        )
+    noisy = add_noise(query.evaluate(series), scale=calibration.noise_scale, unit=unit)
     numbers = tuple(_plain(Fraction(n) / divisor) if query.integer else float(n) for n in noisy)
     labels = query.labels(series.states)
     if len(labels) != len(numbers):
@@ -116,6 +151,10 @@ def release(
         noise_scale=round_up(calibration.noise_scale / divisor),
         step=float(unit / divisor),
         integer=query.integer,
+        divisor=divisor,
+        subjects=len(series.subjects),
+        values=series.size,
+        belief=bound_belief,
         calibration=calibration,
     )
 

@@ -36,7 +36,7 @@ def values_chart(release: Release) -> Chart:
         y=alt.Y("name:N", sort=list(release.labels), title=None, axis=alt.Axis(labelLimit=260))
     )
     bars = base.mark_bar(color=ACCENT, height={"band": 0.62}).encode(
-        x=alt.X("value:Q", title=f"{release.calibration.query}, with noise", axis=alt.Axis(format="~s"))
+        x=alt.X("value:Q", title=f"{release.calibration.query}, with noise", axis=alt.Axis(format=",~f"))
     )
     whiskers = base.mark_rule(color=INK, strokeWidth=2).encode(x="low:Q", x2="high:Q")
     return _sized(alt.layer(bars, whiskers), len(rows))
@@ -142,25 +142,31 @@ def write_report(path: str | Path, *, release: Release, plan: Plan | None = None
     """Write one self-contained HTML file about a release, and beside it what other mechanisms would have needed."""
     calibration = release.calibration
     error, everyone = release.error(), release.error(simultaneous=True)
+    several = len(release.numbers) > 1
+    together = f"All {len(release.numbers)} numbers at once: ± {everyone:,.6g}." if several else ""
     values = "".join(
         f"<tr><td>{html.escape(name)}</td><td class=n>{value:,.6g}</td><td class=n>± {error:,.6g}</td></tr>"
         for name, value in zip(release.labels, release.numbers, strict=True)
     )
     sections = [
-        f"<h1>Private {html.escape(calibration.query)}</h1>",
+        f"<h1>{html.escape(_title(calibration.query))}, private</h1>",
         f"<p class=lead>ε = {calibration.epsilon:g} · {html.escape(calibration.mechanism)} · noise scale "
-        f"{release.noise_scale:,.6g} on each number</p>",
+        f"{release.noise_scale:,.6g} on each number · {release.subjects:,} series, {release.values:,} values</p>",
         _figure(
             to_svg(values_chart(release)),
-            "Bars: released numbers. Lines: where the true ones are with "
-            "probability 95 %, all at once, as far as the noise is concerned.",
+            "Bars: released numbers. Lines: where all true ones are at once with "
+            "probability 95 %, as far as the noise is concerned.",
         ),
-        f"<table><tr><th></th><th class=n>released</th><th class=n>95 %</th></tr>{values}</table>",
-        f"<p>All {len(release.numbers)} at once: ± {everyone:,.6g}. These limits are about the noise that was added, "
-        "not about how well the data stands for a larger population. Noisy counts may be negative; rounding them up "
-        "to 0 costs no privacy.</p>",
+        f"<table><tr><th></th><th class=n>released</th><th class=n>95 %, each</th></tr>{values}</table>",
+        f"<p>{together} These limits are about the noise that was added, not about how well the data stands for a "
+        "larger population. A noisy count or share may be negative; setting it to 0 costs no privacy.</p>",
         "<h2>Why this much noise</h2>",
         "".join(f"<p>{html.escape(line)}</p>" for line in calibration.explain().splitlines()),
+    ]
+    sections += [
+        "<h2>What an adversary may believe</h2>",
+        f"<p>{html.escape(repr(release.belief))}, states {html.escape(', '.join(release.belief.states))}; fingerprint "
+        f"<code>{release.belief.fingerprint[:16]}</code>. The promise holds for this belief.</p>",
     ]
     if plan is not None:
         sections += [
@@ -178,12 +184,19 @@ def write_report(path: str | Path, *, release: Release, plan: Plan | None = None
     return _write_page(path, f"private {calibration.query}", sections)
 
 
+def _title(query: str) -> str:
+    kind, _, state = query.partition(":")
+    return f"Count of {state}" if state else kind.capitalize()
+
+
 def _footer() -> str:
     return f"<footer>quiltwork {__version__} · {datetime.now(UTC):%Y-%m-%d %H:%M} UTC</footer>"
 
 
 def _write_page(path: str | Path, title: str, sections: Sequence[str]) -> Path:
     path = Path(path)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"report {path} must end in .html", got=repr(path.suffix), why="it is a page for a browser")
     try:
         path.write_text(_PAGE.format(title=html.escape(title), body="\n".join(sections)), encoding="utf-8")
     except OSError as problem:

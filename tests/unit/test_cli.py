@@ -47,7 +47,16 @@ def diary(tmp_path: Path) -> Path:
 
 def test_version_and_help() -> None:
     assert run("--version").stdout.startswith("quiltwork 0.")
-    for command in ((), ("plan",), ("release",), ("belief",), ("belief", "fit"), ("belief", "show"), ("demo",)):
+    for command in (
+        (),
+        ("plan",),
+        ("release",),
+        ("belief",),
+        ("belief", "fit"),
+        ("belief", "show"),
+        ("audit",),
+        ("demo",),
+    ):
         done = run(*command, "--help")
         assert done.returncode == 0
         assert "Usage" in done.stdout
@@ -56,7 +65,7 @@ def test_version_and_help() -> None:
 def test_plan(belief: Path) -> None:
     made = answer("plan", belief, "--query", "count:walk", "--length", 1000, "--epsilon", 1)
     assert (made["query"], made["epsilon"], made["length"], made["lipschitz"]) == ("count:walk", 1.0, 1000, 1.0)
-    exact, approx, group, gk16, entry = made["mechanisms"]
+    exact, approx, _, group, gk16, audited, entry = made["mechanisms"]
     assert round(exact["noise_scale"], 5) == 12.83996
     assert {"node", "left", "right", "max_influence", "nearby"} <= set(exact["detail"])
     assert exact["detail"]["left"] == exact["detail"]["right"] == 5
@@ -65,6 +74,7 @@ def test_plan(belief: Path) -> None:
     assert "spectral norm" in gk16["refused"]
     assert exact["error_95"] == 38
     assert exact["seconds"] > 0
+    assert "--mechanism audited" in audited["refused"]
     text = run("plan", belief, "--query", "histogram", "--length", "any", "--epsilon", 1, "--mechanism", "quilt-exact")
     assert "25.6799" in text.stdout
     assert "quilt-approx" not in text.stdout
@@ -121,6 +131,48 @@ def test_demo(tmp_path: Path) -> None:
     assert again["length"] == 2688
 
 
+def test_audit(belief: Path, tmp_path: Path) -> None:
+    pair = tmp_path / "pair.json"
+    chain = {"kind": "chain", "transition": [[0.99, 0.01], [0.1, 0.9]], "initial": [0.1, 0.9]}
+    pair.write_text(json.dumps(chain))
+    common = ("audit", pair, "--query", "count:1", "--length", 2, "--noise-scale", 1)
+    assert answer(*common)["epsilon"] == pytest.approx(1.9176648, abs=1e-7)
+    two = answer(*common, "--releases", 2)
+    assert two["epsilon"] == pytest.approx(3.8476323, abs=1e-7)
+    assert {"epsilon", "node", "pair", "output"} <= set(two)
+    known = answer(*common, "--know", "2=1", "--segment", "1:1", "--out", tmp_path / "audit.html")
+    assert known["epsilon"] == pytest.approx(1.0)
+    assert (tmp_path / "audit.html").read_text().count("<svg") == 2
+    drawn = run(*common, "--releases", 2, "--out", tmp_path / "two.html")
+    assert "Attained at time 1" in drawn.stdout
+    joint = {"kind": "joint", "variables": {"a": ["0", "1"]}, "table": [{"a": "0", "p": 0.5}, {"a": "1", "p": 0.5}]}
+    belief.write_text(json.dumps(joint))
+    assert answer("audit", belief, "--query", "count:1", "--noise-scale", 2)["node"] == "a"
+    assert answer("belief", "show", belief)["outcomes"] == 2
+
+
+def test_awkward_names_and_places(belief: Path, tmp_path: Path) -> None:
+    belief.write_text(json.dumps({**BELIEF, "states": ["[/u]", "[red]x"]}))
+    data = tmp_path / "d.csv"
+    data.write_text("s\n[/u]\n[red]x\n")
+    common = ("release", data, "--column", "s", "--belief", belief, "--query", "histogram", "--epsilon", 1)
+    assert "[/u]" in run(*common).stdout
+    assert run("belief", "show", belief).returncode == 0
+    for wrong in (data, tmp_path / "x.txt", tmp_path / "no" / "x.html"):
+        done = run(*common, "--out", wrong)
+        assert (done.returncode, done.stdout) == (2, ""), wrong
+    assert data.read_text().startswith("s\n")
+    for wrong in (data, tmp_path / "no" / "x.json", tmp_path / "x.toml"):
+        assert run("belief", "fit", data, "--column", "s", "--out", wrong).returncode == 2
+    assert run("demo", "--files", data).returncode == 2
+    assert set(answer("demo", "--files", tmp_path / "sample")) == {"diary", "belief"}
+    for bare in ((), ("belief",)):
+        done = run(*bare)
+        assert done.returncode == 2
+        assert len(done.stderr.strip().splitlines()) == 1
+    assert answer(*common, "--out", tmp_path / "r.html")["report"].endswith("r.html")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -151,6 +203,11 @@ def test_demo(tmp_path: Path) -> None:
          2, "cannot be read"),
         (["belief", "fit", "DATA", "--column", "nope"], 2, "'nope'"),
         (["nonsense"], 2, "nonsense"),
+        (["audit", "BELIEF", "--query", "transitions", "--length", "5", "--noise-scale", "1"], 4, "adds up"),
+        (["audit", "BELIEF", "--query", "histogram", "--length", "5", "--noise-scale", "0"], 2, "noise scale"),
+        (["audit", "BELIEF", "--query", "histogram", "--length", "5", "--noise-scale", "1", "--know", "x"], 2, "'x'"),
+        (["audit", "BELIEF", "--query", "histogram", "--noise-scale", "1", "--releases", "0"], 2, "at least 1"),
+        (["audit", "BELIEF", "--query", "count:sit", "--length", "9999999", "--noise-scale", "1"], 4, "too large"),
     ],
 )  # fmt: skip
 def test_failures_are_one_line_and_an_exit_code(

@@ -50,7 +50,7 @@ def test_numbers_are_matched_by_name(tmp_path: Path) -> None:
     assert held.counts().tolist() == [2, 1]
     assert Series.from_values([1.0, 2, "1"], states=("1", "2")).counts().tolist() == [2, 1]
     odd = pl.DataFrame({"level": [1.5, 2.0]})
-    assert read_series(write(odd, tmp_path / "e.parquet"), column="level", states=None).states == ("1.5", "2.0")
+    assert read_series(write(odd, tmp_path / "e.parquet"), column="level", states=None).states == ("1.5", "2")
 
 
 def test_states_that_occur_are_sorted_naturally(tmp_path: Path) -> None:
@@ -114,6 +114,54 @@ def test_unreadable_files(tmp_path: Path, name: str, content: bytes | None, mess
     with pytest.raises(InputError, match=message) as caught:
         read_series(tmp_path / name, column="x", states=STATES)
     assert SECRET not in str(caught.value)
+
+
+def test_a_first_line_that_looks_like_data_is_not_shown(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("ann,2024-01-01,hospital\nann,2024-01-02,sit\n")
+    with pytest.raises(InputError, match="looks like values") as caught:
+        read_series(tmp_path / "d.csv", column="x", states=STATES)
+    assert SECRET not in str(caught.value)
+    (tmp_path / "d.csv").write_text("who;what\nann;sit\n")
+    with pytest.raises(InputError, match="another separator"):
+        read_series(tmp_path / "d.csv", column="what", states=STATES)
+    (tmp_path / "d.csv").write_text(",".join(f"c{n}" for n in range(500)) + "\n" + "," * 499 + "\n")
+    with pytest.raises(InputError, match="and 470 more"):
+        read_series(tmp_path / "d.csv", column="what", states=STATES)
+
+
+def test_one_column_cannot_play_two_parts(tmp_path: Path) -> None:
+    """Series told apart by their own values would have lengths that are counts."""
+    path = write(pl.DataFrame({"x": ["sit", "walk"], "t": [1, 2]}), tmp_path / "d.csv")
+    twice: list[dict[str, Any]] = [{"subject": "x"}, {"time": "x"}, {"subject": "t", "time": "t"}]
+    for options in twice:
+        with pytest.raises(InputError, match="different columns"):
+            read_series(path, column="x", states=STATES, **options)
+
+
+@pytest.mark.parametrize("times", [["1/2/2024", "2/1/2024"], ["2024-13-01", "2024-01-01"], ["nan", "1"], ["inf", "1"]])
+def test_times_that_could_be_misread_are_refused(tmp_path: Path, times: list[str]) -> None:
+    path = write(pl.DataFrame({"t": times, "x": ["sit", "walk"]}), tmp_path / "d.csv")
+    with pytest.raises(InputError, match="column 't' must hold"):
+        read_series(path, column="x", states=STATES, time="t")
+    if times[1] == "1":
+        path = write(pl.DataFrame({"t": list(map(float, times)), "x": ["sit", "walk"]}), tmp_path / "d.parquet")
+        with pytest.raises(InputError, match="finite"):
+            read_series(path, column="x", states=STATES, time="t")
+
+
+def test_words_for_missing_values(tmp_path: Path) -> None:
+    path = write(pl.DataFrame({"x": ["sit", "NA", "nan", "walk"]}), tmp_path / "d.csv")
+    assert read_series(path, column="x", states=STATES, missing="split").gaps == 1
+    assert read_series(path, column="x", states=(*STATES, "NA", "nan")).size == 4
+
+
+def test_other_column_types(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"f": [0.0, 1.0], "b": [False, True], "l": [[1], [2]], "c": ["sit", "walk"]})
+    path = write(frame.with_columns(pl.col("c").cast(pl.Categorical)), tmp_path / "d.parquet")
+    for column, states in (("f", ("0.0", "1.0")), ("b", ("0", "1")), ("b", ("false", "true")), ("c", STATES)):
+        assert read_series(path, column=column, states=states).counts().tolist() == [1, 1]
+    with pytest.raises(InputError, match="text or numbers"):
+        read_series(path, column="l", states=STATES)
 
 
 def test_values_in_memory() -> None:

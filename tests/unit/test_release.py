@@ -54,7 +54,7 @@ def test_accuracy_is_about_the_noise() -> None:
     text = found.explain()
     assert "confidence interval" not in text
     assert "noise only" in text
-    assert "A Theorem 4.4" in text
+    assert "Theorem 4.4 of Wang" in text
     assert "5 steps before and 5 steps after" in text
     json.dumps(found.to_dict())
 
@@ -131,6 +131,45 @@ def test_refusals() -> None:
         calibrate(Count("0"), belief=CHAIN, epsilon=1.0, length=10, mechanism="magic")
 
 
+def test_a_series_over_other_states_is_refused() -> None:
+    """The noise is calibrated for the belief's states; a series that means others by the same codes would break it."""
+    for states in (["a", "b"], ["10", "0"], ["0", "10", "20"]):
+        held = Series.from_values([states[0]] * 50, states=states)
+        with pytest.raises(InputError, match="belief's states"):
+            release(held, Count(states[0]), belief=CHAIN, epsilon=1.0)
+
+
+def test_likely_slips_in_python_are_named() -> None:
+    assert release(DATA, "histogram", belief=CHAIN, epsilon=1.0).labels == ("0", "10")
+    assert calibrate("count:0", belief=CHAIN, epsilon=1.0, length="any").length is None
+    slips: list[tuple[object, object, dict[str, object]]] = [
+        (Histogram, CHAIN, {}),
+        ("histogram", "belief.json", {}),
+        ("histogram", None, {}),
+        ("histogram", CHAIN, {"gaps": "whatever"}),
+        (Sum([0, 1]), CHAIN, {}),  # type: ignore[arg-type]
+        ("histogram", CHAIN, {"epsilon": 1e-60}),
+    ]
+    for query, belief, more in slips:
+        with pytest.raises(InputError):
+            release(DATA, query, **({"belief": belief, "epsilon": 1.0} | more))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="missing must be"):
+        Series.from_values(["0"], states=["0"], missing="perhaps")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="list of chains"):
+        ChainSet(CHAIN)  # type: ignore[arg-type]
+    for function, constant in ((5, 1), (len, "x")):
+        with pytest.raises(InputError):
+            Custom(function, constant=constant)  # type: ignore[arg-type]
+    assert "values of 2 states" in repr(Series.from_values(DATA, states=CHAIN.states))
+    assert "no limit at all" in release(DATA, "histogram", belief=CHAIN, epsilon=1e6).explain()
+
+
+def test_shares_and_means_explain_their_own_noise() -> None:
+    found = release(DATA, Mean(), belief=CHAIN, epsilon=1.0)
+    assert "divided by the 1,200 values" in found.explain()
+    assert f"{found.noise_scale:.6g}" in found.explain()
+
+
 def test_gk16_by_hand() -> None:
     """γ = 0 for independent values; norms of 1 and more are refused; a long series takes the limit 1/(1-2γ)."""
     coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial="stationary")
@@ -152,7 +191,11 @@ def test_gk16_by_hand() -> None:
 def test_plans_name_the_best_real_guarantee() -> None:
     made = plan(Histogram(), belief=CHAIN, epsilon=1.0, length=100)
     assert made.best is not None
-    assert made.best.mechanism == "quilt-exact"
+    assert made.best.mechanism == "audited"
+    assert [made.multiple(o) is None for o in made.offers] == [o.refused is not None for o in made.offers]
+    quick = plan(Histogram(), belief=CHAIN, epsilon=1.0, length=5000)
+    assert [o.mechanism for o in quick.offers if "would take" in (o.refused or "")] == ["wasserstein", "audited"]
+    assert plan("mean", belief=CHAIN, epsilon=1.0, length=100, values=400).lipschitz == pytest.approx(10 / 400)
     assert plan(Frequencies(), belief=CHAIN, epsilon=1.0, length=100).lipschitz == pytest.approx(0.02)
     with pytest.raises(InputError, match="frequencies needs a length"):
         plan(Frequencies(), belief=CHAIN, epsilon=1.0)

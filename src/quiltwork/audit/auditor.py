@@ -20,7 +20,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Noisy:
-    """A query released with Laplace noise of this scale on each of its numbers, on a segment (None: all values)."""
+    """A query released with Laplace noise of this scale on each of its numbers, on a segment (None: all values).
+
+    >>> from quiltwork import Histogram
+    >>> Noisy(Histogram(), 10.0, segment=(1, 96)).noise_scale
+    10.0
+    """
 
     query: Query
     noise_scale: float
@@ -39,9 +44,14 @@ class Noisy:
 class Audit:
     """The exact loss of releases under a belief, and where it is attained.
 
-    ``epsilon`` is rounded up by a bound on the arithmetic's error. ``node`` is a time (or a variable's name), ``pair`` the
-    more and the less likely state at ``output``; ``by_node`` has the loss at every node. ``skipped`` counts secrets of
-    probability zero, which need no protection.
+    ``epsilon`` is rounded up by a bound on the arithmetic's error. ``node`` is a time (or a variable's name), ``pair``
+    the more and the less likely state at ``output``; ``by_node`` has the loss at every node. ``skipped`` counts secrets
+    of probability zero, which need no protection.
+
+    >>> from quiltwork import Count, MarkovChain
+    >>> coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial="stationary")
+    >>> [round(loss, 6) for loss in audit(coin, [Noisy(Count("1"), 2.0)], length=3).by_node]
+    [0.5, 0.5, 0.5]
     """
 
     epsilon: float
@@ -206,7 +216,7 @@ def worst_densities(
     return outputs, curves[0].tolist(), curves[1].tolist()
 
 
-def audit_mechanism(table: JointTable, mechanism: Mapping[tuple[str, ...], Sequence[float]]) -> Audit:
+def audit_mechanism(table: JointTable, mechanism: Mapping[Any, Sequence[float]]) -> Audit:
     """The exact loss of any mechanism with finitely many outputs: outcome of the variables → law of the output.
 
     >>> pair = JointTable({"x": "01", "y": "01"}, [(("0", "0"), 0.5), (("1", "1"), 0.5)])

@@ -62,7 +62,7 @@ def _smallest_within(loss: Callable[[float], float], epsilon: float, enough: flo
         safe, low_loss = unsafe, high_loss
         unsafe /= 4
         if unsafe < enough * 1e-12:
-            return safe
+            return 0.0  # the answer tells nothing, with or without noise
         high_loss = loss(unsafe)
     tries = 0
     while safe / unsafe > 1 + TOLERANCE:

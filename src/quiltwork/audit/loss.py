@@ -8,11 +8,10 @@ lattice spanned by the possible answers: a finite computation. Discrete Laplace 
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from quiltwork.errors import NotCoveredError
-from quiltwork.laws import SecretLaws, add_logs, in_threads
+from quiltwork.laws import SecretLaws, in_threads
 
 Floats = NDArray[np.float64]
 MOST_OUTPUTS = 2**24
@@ -36,7 +35,7 @@ class Lattice:
         self.lows = laws.points.min(axis=0)
         self.shape = tuple(int(n) for n in np.ptp(laws.points, axis=0) + 1)
         self.size = int(np.prod([float(n) for n in self.shape]))
-        nodes, states, points = laws.logs.shape
+        nodes, states, _ = laws.logs.shape
         work = nodes * states * self.size * len(self.shape)
         if self.size > MOST_OUTPUTS or work > MOST_WORK:
             raise NotCoveredError(
@@ -63,12 +62,16 @@ def node_densities(law: Floats, lattice: Lattice, scales: Floats) -> Floats:
 def losses(laws: SecretLaws, lattice: Lattice, scales: Floats) -> list[NodeLoss]:
     """The largest loss at every node; ``scales`` are the noise scales of the numbers, in units."""
     if len(lattice.shape) == 1 and len(lattice.places) == lattice.size:
+        from quiltwork.audit.densities import line_losses  # compiled: loaded when needed
+
         table = np.empty((len(laws.logs), 4))
-        in_threads(lambda nodes: _line_losses(laws.logs[nodes], 1.0 / float(scales[0]), table[nodes]), len(table))
+        in_threads(lambda nodes: line_losses(laws.logs[nodes], 1.0 / float(scales[0]), table[nodes]), len(table))
         return [NodeLoss(float(row[0]), int(row[1]), int(row[2]), int(row[3])) for row in table]
+    from quiltwork.audit.densities import worst_pair
+
     found = []
     for law in laws.logs:
-        row = _worst_pair(node_densities(law, lattice, scales))
+        row = worst_pair(node_densities(law, lattice, scales))
         found.append(NodeLoss(float(row[0]), int(row[1]), int(row[2]), int(row[3])))
     return found
 
@@ -81,47 +84,9 @@ def rounding_error(laws: SecretLaws, lattice: Lattice, scales: Floats) -> float:
 
 
 def _smooth_axes(density: Floats, shape: tuple[int, ...], scales: Floats) -> None:
+    from quiltwork.audit.densities import smooth
+
     inner = density.shape[1]
     for extent, scale in zip(shape, scales, strict=True):
         inner //= extent
-        _smooth(density.reshape(-1, extent, inner), 1.0 / float(scale))
-
-
-@njit(cache=True)
-def _smooth(log_mass: Floats, decay: float) -> None:
-    """log of the sum over s of mass(s) exp(-decay |w - s|) along the middle axis, in place."""
-    outer, extent, inner = log_mass.shape
-    behind, ahead = np.empty(extent), np.empty(extent)
-    for i in range(outer):
-        for j in range(inner):
-            behind[0] = log_mass[i, 0, j]
-            ahead[extent - 1] = -np.inf  # strictly ahead, so that nothing is counted twice
-            for w in range(1, extent):
-                behind[w] = add_logs(log_mass[i, w, j], behind[w - 1] - decay)
-            for w in range(extent - 2, -1, -1):
-                ahead[w] = add_logs(log_mass[i, w + 1, j], ahead[w + 1]) - decay
-            for w in range(extent):
-                log_mass[i, w, j] = add_logs(behind[w], ahead[w])
-
-
-@njit(cache=True)
-def _worst_pair(density: Floats) -> Floats:
-    """(loss, more likely state, less likely state, output) of one node."""
-    worst = np.array([0.0, -1.0, -1.0, 0.0])
-    for x in range(len(density)):
-        for y in range(len(density)):
-            if x != y and density[x, 0] > -np.inf and density[y, 0] > -np.inf:
-                for w in range(density.shape[1]):
-                    ratio = density[x, w] - density[y, w]
-                    if ratio > worst[0] or worst[1] < 0:
-                        worst[0], worst[1], worst[2], worst[3] = ratio, x, y, w
-    return worst
-
-
-@njit(cache=True, nogil=True)
-def _line_losses(logs: Floats, decay: float, out: Floats) -> None:
-    """The worst pair of every node for a single number."""
-    for i in range(len(logs)):
-        density = logs[i].copy().reshape(logs.shape[1], logs.shape[2], 1)
-        _smooth(density, decay)
-        out[i] = _worst_pair(density.reshape(logs.shape[1], logs.shape[2]))
+        smooth(density.reshape(-1, extent, inner), 1.0 / float(scale))

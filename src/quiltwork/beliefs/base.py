@@ -13,6 +13,10 @@ class Belief(ABC):
     """Θ: what an adversary may believe about how the values hang together.
 
     A belief is immutable, knows its states, and can be written to a belief file and read back.
+
+    >>> from quiltwork import MixingClass
+    >>> MixingClass(3, pi_min=0.1, gap=0.5).states
+    ('0', '1', '2')
     """
 
     states: tuple[str, ...]

@@ -224,6 +224,8 @@ class ChainSet(Belief):
     """
 
     def __init__(self, members: Iterable[MarkovChain]):
+        if isinstance(members, Belief):
+            raise BeliefError("the members of a set must be a list of chains", got="a single belief", fix="[chain]")
         self.members = tuple(members)
         if not self.members:
             raise BeliefError("a set of beliefs must have a member", got="none", why="an empty set protects nothing")

@@ -41,8 +41,18 @@ def load_belief(path: str | Path) -> Belief:
 
 
 def save_belief(belief: Belief, path: str | Path) -> None:
-    """Write a belief file as JSON, readable by :func:`load_belief`."""
-    Path(path).write_text(json.dumps(belief.to_dict(), indent=1) + "\n", encoding="utf-8")
+    """Write a belief file as JSON, readable by :func:`load_belief`.
+
+    >>> import tempfile, pathlib
+    >>> save_belief(MixingClass(2, pi_min=0.1, gap=0.2), pathlib.Path(tempfile.mkdtemp(), "belief.json"))
+    """
+    path = Path(path)
+    if path.suffix.lower() != ".json":
+        raise BeliefError(f"belief file {path} must end in .json", got=repr(path.suffix), why="it is written as JSON")
+    try:
+        path.write_text(json.dumps(belief.to_dict(), indent=1) + "\n", encoding="utf-8")
+    except OSError as problem:
+        raise BeliefError(f"belief file {path} cannot be written", why=problem.strerror) from problem
 
 
 def belief_from_dict(content: object) -> Belief:

@@ -5,8 +5,8 @@ from typing import Protocol, cast
 
 from quiltwork.beliefs import Belief, MixingClass
 from quiltwork.calibration import Calibration, check_epsilon, check_length
-from quiltwork.errors import ParameterError
-from quiltwork.queries import Query
+from quiltwork.errors import BeliefError, ParameterError, QueryError
+from quiltwork.queries import Query, parse_query
 
 # loaded when first used: compiled code is slow to import and the baselines do not need it
 _WHERE = {
@@ -41,18 +41,38 @@ def default_mechanism(belief: Belief) -> str:
     return "quilt-approx" if isinstance(belief, MixingClass) else "quilt-exact"
 
 
+def as_query(query: object) -> Query:
+    """A query, or the one that a text names."""
+    if isinstance(query, str):
+        return parse_query(query)
+    if isinstance(query, Query):
+        return query
+    raise QueryError(
+        "the query must be a query or its text",
+        got=getattr(query, "__name__", type(query).__name__),
+        fix='"histogram", say',
+    )
+
+
+def as_belief(belief: object) -> Belief:
+    """The belief, or an error that says what was passed instead."""
+    if isinstance(belief, Belief):
+        return belief
+    raise BeliefError("the belief must be a belief", got=type(belief).__name__, fix="load_belief(path) reads one")
+
+
 def calibrate(
-    query: Query,
+    query: Query | str,
     *,
     belief: Belief,
     epsilon: float,
-    length: int | None = None,
+    length: int | str | None = None,
     mechanism: str | None = None,
 ) -> Calibration:
     """How much noise a query needs under a belief. Sees no data and spends nothing.
 
-    ``length`` is the number of values of the longest series; None covers any length. The noise is that of the query's
-    numbers before frequencies and means are divided by the number of values.
+    ``length`` is the number of values of the longest series; None or "any" covers any length. The noise is that of the
+    query's numbers before frequencies and means are divided by the number of values.
 
     >>> from quiltwork import Histogram, MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
@@ -61,5 +81,6 @@ def calibrate(
     hardest to hide is time 500. It is cut off from the rest by 5 steps before and 5 steps after, which leaves 9 nearby
     values to cover with noise; through the quilt the rest still learns 0.2991 about it (its max-influence).
     """
+    query, belief = as_query(query), as_belief(belief)
     name = default_mechanism(belief) if mechanism is None else mechanism
     return find_mechanism(name)(query, belief=belief, epsilon=check_epsilon(epsilon), length=check_length(length))

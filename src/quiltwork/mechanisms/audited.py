@@ -11,8 +11,8 @@ from quiltwork.rounding import round_up
 def audited(query: Query, *, belief: Belief, epsilon: float, length: int | None) -> Calibration:
     """Noise of the smallest scale whose exact loss is at most ε, rounded up.
 
-    Promise: ε-Pufferfish privacy for this one release. Limits: chains with a start, sets of them and joint tables; counts,
-    sums and small histograms; releases calibrated like this do not add up in any simple way.
+    Promise: ε-Pufferfish privacy for this one release. Limits: chains with a start, sets of them, joint tables;
+    counts, sums and small histograms; releases calibrated like this do not add up in any simple way.
 
     >>> from quiltwork import Count, MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
@@ -21,14 +21,16 @@ def audited(query: Query, *, belief: Belief, epsilon: float, length: int | None)
     """
     if length is None:
         raise NotCoveredError("audited needs a length", got="any", why="the exact loss goes through all values")
-    scale = smallest_scale(query, belief=belief, epsilon=epsilon, length=length)
+    scale = smallest_scale(query, belief=belief, epsilon=epsilon, length=length) * query.divisor(length)
+    if scale == 0 and query.lipschitz(belief.states) > 0:
+        scale = float(query.unit(belief.states)) / epsilon  # see docs/decisions/0003
     return Calibration(
         mechanism="audited",
         query=query.text,
         epsilon=epsilon,
         length=length,
         lipschitz=query.lipschitz(belief.states),
-        noise_scale=round_up(scale * query.divisor(length)),
+        noise_scale=round_up(scale),
         guarantee="pufferfish",
         theorem="the definition itself, checked at every time, pair of states and output",
         reason=Plain("the exact loss of this noise is ε; any less would break the promise."),

@@ -30,6 +30,7 @@ from quiltwork.influence.tables import FURTHEST, ChainTables, Tables
 from quiltwork.queries import Query
 from quiltwork.rounding import round_up
 
+THEOREM = "Markov Quilt Mechanism, Theorem 4.4 of Wang, Song and Chaudhuri 2016"
 FIRST_LOOK = 16  # distances tabulated before the first search
 HOPELESS_HORIZON = 64  # how far to look where influence never falls to zero
 NO_SCORE = 1e300  # stands for an infinite score or distance in compiled code
@@ -59,11 +60,15 @@ class Quilt(Reason):
             for distance, side in ((self.left, "before"), (self.right, "after"))
             if distance is not None
         ]
-        quilt = " and ".join(nodes) if nodes else "nothing: its quilt is empty"
         whose = "" if self.member is None else f" under chain {self.member} of the set"
+        if not nodes:
+            return (
+                f"hardest to hide is {place}{whose}. No value is far enough from it: all {self.nearby:,} are covered."
+            )
+        quilt = " and ".join(nodes)
         return (
-            f"hardest to hide is {place}{whose}. It is cut off from the rest by {quilt}, which leaves "
-            f"{self.nearby:,} nearby values to cover with noise; through the quilt the rest still learns "
+            f"hardest to hide is {place}{whose}. It is cut off from the rest by {quilt}, which leaves {self.nearby:,} "
+            f"nearby value{'s' * (self.nearby != 1)} to cover with noise; through the quilt the rest still learns "
             f"{self.max_influence:.4g} about it (its max-influence)."
         )
 
@@ -97,9 +102,9 @@ def quilt_exact(query: Query, *, belief: Belief, epsilon: float, length: int | N
             "quilt-exact needs a chain or a set of chains",
             got=repr(belief),
             why="exact max-influence is computed from a transition matrix",
-            fix="Use quilt-approx",
+            fix="Use quilt-approx for a mixing class, group for others",
         )
-    return _calibration("quilt-exact", "A Theorem 4.4 with exact max-influence", worst, query, belief, epsilon, length)
+    return _calibration("quilt-exact", f"{THEOREM} with exact max-influence", worst, query, belief, epsilon, length)
 
 
 def quilt_approx(query: Query, *, belief: Belief, epsilon: float, length: int | None) -> Calibration:
@@ -118,8 +123,8 @@ def quilt_approx(query: Query, *, belief: Belief, epsilon: float, length: int | 
     elif isinstance(belief, MixingClass):
         worst = _approx_quilt(belief, epsilon, length)
     else:
-        raise NotCoveredError("quilt-approx needs chains or a mixing class", got=repr(belief))
-    theorem = "A Theorem 4.4 with C Lemma 2.3 (multiplicity counted)"
+        raise NotCoveredError("quilt-approx needs chains or a mixing class", got=repr(belief), fix="Use group")
+    theorem = f"{THEOREM} with Lemma 2.3 of Song and Chaudhuri 2017 (multiplicity counted)"
     return _calibration("quilt-approx", theorem, worst, query, belief, epsilon, length)
 
 

@@ -5,7 +5,7 @@ Rule (A Theorem 3.2): W is the largest ∞-Wasserstein distance between the laws
 pair, over all pairs and beliefs; the noise scale is W / ε.
 On the line, W_∞(μ, ν) ≤ w exactly if cdf_μ(s) ≤ cdf_ν(s + w) and cdf_ν(s) ≤ cdf_μ(s + w) for all s. Masses of any size
 count, so lower tails are compared by cdf and upper tails by survival function, each summed from its own end.
-Tails that are equal up to rounding (a relative ``SLACK``) count as equal: the laws then differ from ones at that distance by a
+Tails equal up to rounding (a relative ``SLACK``) count as equal: the laws then differ from ones at that distance by a
 factor of at most 1 + SLACK, which costs at most 2 SLACK of ε and is taken off it.
 """
 
@@ -71,15 +71,19 @@ def wasserstein(query: Query, *, belief: Belief, epsilon: float, length: int | N
         furthest = max(found, key=lambda d: d.distance)
     else:
         furthest = _furthest(query, belief, length, delta)
+    distance = furthest.distance
+    if distance == 0 and query.lipschitz(belief.states) > 0:
+        distance = float(query.unit(belief.states))  # see docs/decisions/0003
     return Calibration(
         mechanism="wasserstein",
         query=query.text,
         epsilon=epsilon,
         length=length,
         lipschitz=query.lipschitz(belief.states),
-        noise_scale=round_up(furthest.distance / (epsilon - 2 * SLACK)),
+        noise_scale=round_up(distance / (epsilon - 2 * SLACK)),
         guarantee="approximate pufferfish" if delta else "pufferfish",
-        theorem="A Theorem 3.2" + (f", (ε, δ) with δ = {delta:g}" if delta else ""),
+        theorem="Wasserstein Mechanism, Theorem 3.2 of Wang, Song and Chaudhuri 2016"
+        + (f", (ε, δ) with δ = {delta:g}" if delta else ""),
         reason=furthest,
     )
 
