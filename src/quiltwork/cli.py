@@ -320,13 +320,15 @@ def demo(
 
     if files is not None:
         files.mkdir(parents=True, exist_ok=True)
-        copies = {"diary": files / "diary.parquet", "belief": files / "belief.json"}
+        names = {"diary": "diary.parquet", "belief": "belief.json", "stationary": "stationary.json"}
+        copies = {name: files / file for name, file in names.items()}
         shutil.copyfile(diary_path(), copies["diary"])
         save_belief(diary_belief(), copies["belief"])
+        save_belief(diary_belief().with_start("stationary"), copies["stationary"])
         if as_json:
             _print_json({name: str(path) for name, path in copies.items()})
         else:
-            out.print(f"Wrote {copies['diary']} and {copies['belief']}")
+            out.print(f"Wrote {', '.join(map(str, copies.values()))}")
         return
     held = diary_belief()
     series = read_series(diary_path(), column="activity", states=held.states, subject="person", time="time")

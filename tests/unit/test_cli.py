@@ -165,7 +165,7 @@ def test_awkward_names_and_places(belief: Path, tmp_path: Path) -> None:
     for wrong in (data, tmp_path / "no" / "x.json", tmp_path / "x.toml"):
         assert run("belief", "fit", data, "--column", "s", "--out", wrong).returncode == 2
     assert run("demo", "--files", data).returncode == 2
-    assert set(answer("demo", "--files", tmp_path / "sample")) == {"diary", "belief"}
+    assert set(answer("demo", "--files", tmp_path / "sample")) == {"diary", "belief", "stationary"}
     for bare in ((), ("belief",)):
         done = run(*bare)
         assert done.returncode == 2
