@@ -65,6 +65,9 @@ EpsilonValue = Annotated[
     typer.Option("--epsilon", metavar="E", help="How much may be told about one moment; smaller is safer."),
 ]
 Missing = Annotated[MissingRule, typer.Option("--missing", help="Refuse missing values, or split the series at them.")]
+Delta = Annotated[
+    float, typer.Option("--delta", metavar="D", help="For wasserstein: the weaker promise (ε, δ) with this δ.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
@@ -96,6 +99,7 @@ def plan(
     mechanism: Annotated[
         list[str] | None, typer.Option("--mechanism", metavar="M", help="Only this one; may be repeated.")
     ] = None,
+    delta: Delta = 0.0,
     as_json: AsJson = False,
 ) -> None:
     """Show how much noise each mechanism would need. Sees no data, spends nothing."""
@@ -108,6 +112,7 @@ def plan(
         epsilon=epsilon,
         length=_length(length),
         values=values,
+        delta=delta,
         mechanisms=mechanism,
     )
     if all(offer.refused for offer in made.offers):
@@ -139,6 +144,7 @@ def release(
         GapsRule,
         typer.Option("--gaps", help="Whether values before and after a gap may depend on each other."),
     ] = GapsRule.DEPENDENT,
+    delta: Delta = 0.0,
     report: Annotated[
         Path | None, typer.Option("--out", metavar="FILE.html", help="Write a report to open in a browser.")
     ] = None,
@@ -166,6 +172,7 @@ def release(
         epsilon=epsilon,
         mechanism=mechanism,
         gaps="dependent" if gaps is GapsRule.DEPENDENT else "independent",
+        delta=delta,
     )
     if report is not None:
         from quiltwork.report import write_report

@@ -40,7 +40,7 @@ class Series:
     states: tuple[str, ...]
     subjects: tuple[tuple[Codes, ...], ...]
     first: int = 1
-    """The position in their series of the values held first; above 1 for a later segment."""
+    """The latest position at which a subject's values begin; above 1 for a later segment, or after missing values."""
 
     @classmethod
     def from_values(
@@ -101,7 +101,8 @@ class Series:
                 fix="Fill them in, or split the series there: --missing split, missing='split'",
             )
         split = tuple(_stretches(s) for s in arrays)
-        series = cls(tuple(states), tuple(s for s in split if s), first)
+        begin = max((int(np.argmax(s >= 0)) for s in arrays if len(s)), default=0)
+        series = cls(tuple(states), tuple(s for s in split if s), first + begin)
         if not series.subjects:
             raise DataError("the data must have at least one value", got="missing ones only", why="none can be counted")
         return series

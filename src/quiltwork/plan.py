@@ -93,12 +93,14 @@ def plan(
     epsilon: float,
     length: int | str | None = None,
     values: int | None = None,
+    delta: float = 0.0,
     mechanisms: Sequence[str] | None = None,
 ) -> Plan:
     """Compare mechanisms for series of up to this length (None or "any": any).
 
     ``values`` is the number of values of all series together, which frequencies and means are divided by; it is the
-    length if there is one series.
+    length if there is one series. A ``delta`` above 0 goes to the Wasserstein mechanism, whose promise
+    is then (ε, δ).
 
     >>> from quiltwork import Count, MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
@@ -129,7 +131,7 @@ def plan(
         offers=tuple(
             _too_slow(name)
             if not mechanisms and name in SLOW and _work(query, belief, length) > QUICK_WORK
-            else _offer(name, query, belief, epsilon, length, divisor)
+            else _offer(name, query, belief, epsilon, length, divisor, delta)
             for name in names
         ),
     )
@@ -147,10 +149,13 @@ def _too_slow(name: str) -> Offer:
     )
 
 
-def _offer(name: str, query: Query, belief: Belief, epsilon: float, length: int | None, divisor: int) -> Offer:
+def _offer(
+    name: str, query: Query, belief: Belief, epsilon: float, length: int | None, divisor: int, delta: float
+) -> Offer:
     begun = time.perf_counter()
     try:
-        found = calibrate(query, belief=belief, epsilon=epsilon, length=length, mechanism=name)
+        own_delta = delta if name == "wasserstein" else 0.0
+        found = calibrate(query, belief=belief, epsilon=epsilon, length=length, mechanism=name, delta=own_delta)
     except NotCoveredError as refusal:
         return Offer(name, time.perf_counter() - begun, refused=str(refusal))
     seconds = time.perf_counter() - begun

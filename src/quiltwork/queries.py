@@ -334,6 +334,8 @@ class Custom(Query):
         if self.integer:
             if result.dtype.kind == "f":
                 raise QueryError(f"{self.name} must return integers", got="floats", why="integer=True was declared")
+            if result.size and max(abs(int(n)) for n in (result.min(), result.max())) >= 2**62:
+                raise QueryError(f"{self.name} must stay below 2^62", why="exact noise is drawn on 64-bit integers")
             return result.astype(np.int64)
         floats = result.astype(np.float64)
         if not np.all(np.isfinite(floats)):

@@ -99,6 +99,7 @@ def release(
     epsilon: float,
     mechanism: str | None = None,
     gaps: Gaps = "dependent",
+    delta: float = 0.0,
 ) -> Release:
     """Answer a query about the data with noise that hides every single value under the belief.
 
@@ -124,7 +125,9 @@ def release(
     if gaps not in ("dependent", "independent"):
         raise ParameterError("gaps must be dependent or independent", got=repr(gaps))
     bound_belief, length = _longest_chain(series, belief, gaps)
-    calibration = calibrate(query, belief=bound_belief, epsilon=epsilon, length=length, mechanism=mechanism)
+    calibration = calibrate(
+        query, belief=bound_belief, epsilon=epsilon, length=length, mechanism=mechanism, delta=delta
+    )
     if calibration.guarantee == "none":
         raise NotCoveredError(
             f"mechanism {calibration.mechanism} is for comparison only",
@@ -163,10 +166,10 @@ def _longest_chain(series: Series, belief: Belief, gaps: Gaps) -> tuple[Belief, 
     """The belief and length to calibrate for.
 
     Skipping a gap brings nodes nearer than they are, and influence falls with distance, so a subject's stretches may be
-    joined; the laws of nodes after a gap are then unknown, unless they are stationary. So is that of a later segment's
-    first node. Any start covers them all.
+    joined. The law of a node after a gap is not that of the first node, unless it is stationary, and no more is that of
+    a later segment's first node. Any start covers them all.
     """
-    if series.first > 1 or (series.gaps and gaps == "dependent"):
+    if series.first > 1 or series.gaps:
         belief = _forget_start(belief)
     return belief, series.longest if gaps == "dependent" else series.longest_stretch
 

@@ -15,6 +15,7 @@ from quiltwork.errors import BeliefError
 Start = Literal["stationary", "any", "given"]
 SUM_TOLERANCE = 1e-9
 REVERSIBLE_TOLERANCE = 1e-12
+SMALLEST_PROBABILITY = 1e-280
 
 
 class MarkovChain(Belief):
@@ -129,6 +130,13 @@ class MarkovChain(Belief):
         members = self._closed[0]
         law = np.zeros(len(self.states))
         law[members] = stationary_law(self.transition[np.ix_(members, members)])
+        if not np.all(law[members] > SMALLEST_PROBABILITY):
+            raise BeliefError(
+                "the stationary distribution must be representable",
+                got=f"probabilities below {SMALLEST_PROBABILITY:g}",
+                why="a state that counts as impossible would go unprotected",
+                fix='Use initial "any", or leave such states out',
+            )
         law.setflags(write=False)
         return law
 

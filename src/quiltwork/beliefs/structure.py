@@ -74,7 +74,8 @@ def period(support: Flags) -> int:
 def stationary_law(transition: Matrix) -> Matrix:
     """The stationary law of an irreducible chain by state reduction (Grassmann, Taksar, Heyman).
 
-    It never subtracts, so every entry, however small, is accurate to a relative error of about 2 k^3 roundings.
+    It never subtracts, so every entry, however small, is accurate to a relative error of about 2 k^3 roundings. Entries
+    too small for a float become 0.
 
     >>> stationary_law(np.array([[0.9, 0.1], [0.4, 0.6]])).round(12).tolist()
     [0.8, 0.2]
@@ -88,4 +89,6 @@ def stationary_law(transition: Matrix) -> Matrix:
     law[0] = 1.0
     for n in range(1, k):
         law[n] = law[:n] @ A[:n, n]
+        if law[n] > 1e100:  # weights grow without bound where the first states are rare
+            law[: n + 1] /= law[n]
     return np.asarray(law / law.sum())

@@ -13,7 +13,7 @@ import numpy as np
 from quiltwork.beliefs.chain import MarkovChain
 from quiltwork.beliefs.structure import Flags, Matrix, closed_classes, stationary_law
 from quiltwork.influence.kernels import IMPOSSIBLE, INFINITE, TINY
-from quiltwork.influence.tables import UNIT_ROUNDOFF, ChainTables
+from quiltwork.influence.tables import FURTHEST, UNIT_ROUNDOFF, ChainTables
 
 EXACT_NODES = 64, 2048  # a given start is followed node by node for at least and at most so many nodes
 SETTLED = 1e-11
@@ -119,7 +119,7 @@ def _given(chain: MarkovChain, length: int | None) -> Iterator[Phase]:
         spread = limit.spread(p, alive)
         hopeless = not np.isfinite(spread)
         following = node + max(1, int(node * (CHECKPOINT_GROWTH - 1)))
-        final = hopeless or spread < SETTLED or (length is not None and following > length)
+        final = hopeless or spread < SETTLED or following > (FURTHEST if length is None else length)
         last = length if final else following - 1
         prior = limit.log_ratio + spread + _step_error(node, len(p)) + _stationary_error(p)
         yield Phase(node, last, together, prior, sources, furthest_left=cycle_start + 1)
@@ -186,9 +186,9 @@ def _both(alive: Flags) -> Flags:
 def _log_ratio(p: Matrix, alive: Flags, error: float) -> Matrix:
     """log p(x')/p(x) over (x, x'), rounded up; infinite where p(x) is too small to trust."""
     logs = np.log(np.where(alive, np.maximum(p, TINY), 1.0))
-    ratio = logs[None, :] - logs[:, None] + error
+    ratio = logs[None, :] - logs[:, None] + error + 8 * UNIT_ROUNDOFF * (1 + np.abs(logs).max())
     ratio[alive & (p < TINY)] = np.inf
-    return ratio.ravel()
+    return np.asarray(ratio.ravel())
 
 
 def _step_error(node: int, states: int) -> float:

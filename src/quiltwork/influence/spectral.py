@@ -22,7 +22,8 @@ def spectral_influence(distance: NDArray[np.int64], *, pi_min: float, gap: float
     [1e+300, 2.06e-08]
     """
     rate = gap if reversible else gap / 2
-    delta = np.exp(-rate * distance) / pi_min * (1 + 1e-14)
+    # exp's error grows with its argument's size; the bound is in roundings
+    delta = np.exp(-rate * distance) / pi_min * (1 + 2.0**-50 * (8 + rate * distance))
     influence = np.full(len(delta), INFINITE)
     usable = delta < 1
     # log((1+Δ)/(1-Δ)) = 2 artanh Δ, accurate for small Δ

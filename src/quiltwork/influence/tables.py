@@ -134,7 +134,7 @@ class ChainTables:
         # each entry of P^d is off by at most d (k + 4) roundings, P's own digits included; a ratio by twice that
         error = 2.02 * float(self.distances[index]) * (len(self._everything) + 4) * UNIT_ROUNDOFF
         logs = np.log(ratios)
-        logs += error + 8 * UNIT_ROUNDOFF
+        logs += error + 8 * UNIT_ROUNDOFF + 8 * UNIT_ROUNDOFF * np.abs(logs)  # the logarithm's own rounding, and sums'
         if ratios.max() > 1e150:
             logs[ratios > 1e150] = INFINITE
         return np.asarray(logs)

@@ -6,6 +6,7 @@ from typing import Protocol, cast
 from quiltwork.beliefs import Belief, MixingClass
 from quiltwork.calibration import Calibration, check_epsilon, check_length
 from quiltwork.errors import BeliefError, ParameterError, QueryError
+from quiltwork.mechanisms.wasserstein import wasserstein
 from quiltwork.queries import Query, parse_query
 
 # loaded when first used: compiled code is slow to import and the baselines do not need it
@@ -68,11 +69,14 @@ def calibrate(
     epsilon: float,
     length: int | str | None = None,
     mechanism: str | None = None,
+    delta: float = 0.0,
 ) -> Calibration:
     """How much noise a query needs under a belief. Sees no data and spends nothing.
 
     ``length`` is the number of values of the longest series; None or "any" covers any length. The noise is that of the
     query's numbers before frequencies and means are divided by the number of values.
+
+    ``delta`` above 0 asks for the weaker (ε, δ) promise, which the Wasserstein mechanism alone can make.
 
     >>> from quiltwork import Histogram, MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
@@ -83,4 +87,15 @@ def calibrate(
     """
     query, belief = as_query(query), as_belief(belief)
     name = default_mechanism(belief) if mechanism is None else mechanism
-    return find_mechanism(name)(query, belief=belief, epsilon=check_epsilon(epsilon), length=check_length(length))
+    epsilon, length = check_epsilon(epsilon), check_length(length)
+    found = find_mechanism(name)
+    if delta == 0:
+        return found(query, belief=belief, epsilon=epsilon, length=length)
+    if name != "wasserstein":
+        raise ParameterError(
+            "delta is for the wasserstein mechanism only",
+            got=f"mechanism {name}",
+            why="no theorem gives the others anything for it",
+            fix="Choose mechanism wasserstein, or leave delta out",
+        )
+    return wasserstein(query, belief=belief, epsilon=epsilon, length=length, delta=delta)

@@ -33,7 +33,7 @@ from quiltwork.rounding import round_up
 THEOREM = "Markov Quilt Mechanism, Theorem 4.4 of Wang, Song and Chaudhuri 2016"
 FIRST_LOOK = 16  # distances tabulated before the first search
 HOPELESS_HORIZON = 64  # how far to look where influence never falls to zero
-NO_SCORE = 1e300  # stands for an infinite score or distance in compiled code
+NO_SCORE, NO_END = 1e280, 1e305  # stand for an infinite score and an end that is not there in compiled code
 GAP_ERROR = 1e-11  # more than the error of a computed spectral gap
 
 
@@ -130,6 +130,21 @@ def quilt_approx(query: Query, *, belief: Belief, epsilon: float, length: int | 
 
 def exact_quilt(chain: MarkovChain, epsilon: float, length: int | None, member: int | None = None) -> Quilt:
     """The active quilt of the worst node of one chain."""
+    worst = _exact_quilt(chain, epsilon, length, member)
+    if chain.start == "given" and worst.score > 0:
+        # beyond the nodes followed one by one the bound for a given start may be looser than for every start
+        every = _exact_quilt(chain.with_start("any"), epsilon, length, member)
+        worst = min(worst, every, key=lambda quilt: quilt.score)
+    if worst.score == math.inf:
+        raise NotCoveredError(
+            f"no noise is enough at epsilon = {epsilon:g} for series of any length",
+            why="under this belief some values stay linked however far apart they are",
+            fix="Give the length of the longest series",
+        )
+    return worst
+
+
+def _exact_quilt(chain: MarkovChain, epsilon: float, length: int | None, member: int | None) -> Quilt:
     tables = ChainTables(chain.transition)
     search = _Search(tables, epsilon, length, member)
 
@@ -139,7 +154,7 @@ def exact_quilt(chain: MarkovChain, epsilon: float, length: int | None, member: 
         prior = phase.prior_at(tables, place)
         return search.best(node, prior, lambda n: phase.left_at(tables, place, n), place - phase.furthest_left)
 
-    return _worst(phases(chain, length), look, length, epsilon)
+    return _worst(phases(chain, length), look, length)
 
 
 def _approx_quilt(known: MixingClass, epsilon: float, length: int | None, member: int | None = None) -> Quilt:
@@ -151,7 +166,7 @@ def _approx_quilt(known: MixingClass, epsilon: float, length: int | None, member
         return search.best(node, np.zeros(1), tables.left, (FURTHEST if node is None else node) - 1)
 
     everything = Phase(1, length, np.ones((1, 1), dtype=bool), np.zeros(1), uniform=True)
-    return _worst([everything], look, length, epsilon)
+    return _worst([everything], look, length)
 
 
 def _mixing_of(chain: MarkovChain) -> MixingClass:
@@ -174,7 +189,6 @@ def _worst(
     cut: Iterable[Phase],
     look: Callable[[Phase, int | None], Quilt],
     length: int | None,
-    epsilon: float,
 ) -> Quilt:
     """The quilt with the largest score over all nodes of all phases."""
     worst = Quilt(0.0, None, None, None, 0.0, None)
@@ -184,12 +198,6 @@ def _worst(
             worst = found
         if worst.left is None and worst.right is None:
             break  # the empty quilt: no node can need more
-    if worst.score == math.inf:
-        raise NotCoveredError(
-            f"no noise is enough at epsilon = {epsilon:g} for series of any length",
-            why="under this belief some values stay linked however far apart they are",
-            fix="Give the length of the longest series",
-        )
     return worst
 
 
@@ -266,7 +274,7 @@ class _Search:
                 behind_peaks,
                 ahead,
                 ahead_peaks,
-                (min(ends[0], NO_SCORE), min(ends[1], NO_SCORE)),
+                (min(ends[0], NO_END), min(ends[1], NO_END)),
             )
             if ia >= 0:
                 score, e = found, influence
