@@ -19,6 +19,7 @@ from quiltwork.beliefs.structure import Flags, Matrix
 from quiltwork.influence.kernels import INFINITE, largest_ratios
 
 UNIT_ROUNDOFF = 2.0**-53
+LARGEST_LOG = 323.0  # of a trusted ratio
 FURTHEST = 2**50
 STEPS_PER_FOLD = 128  # beyond the dense part, distances grow by one part in this many
 
@@ -134,7 +135,7 @@ class ChainTables:
         # each entry of P^d is off by at most d (k + 4) roundings, P's own digits included; a ratio by twice that
         error = 2.02 * float(self.distances[index]) * (len(self._everything) + 4) * UNIT_ROUNDOFF
         logs = np.log(ratios)
-        logs += error + 8 * UNIT_ROUNDOFF + 8 * UNIT_ROUNDOFF * np.abs(logs)  # the logarithm's own rounding, and sums'
+        logs += error + 8 * UNIT_ROUNDOFF * LARGEST_LOG  # the rounding of logarithms and of their sums
         if ratios.max() > 1e150:
             logs[ratios > 1e150] = INFINITE
         return np.asarray(logs)
