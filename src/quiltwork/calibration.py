@@ -60,11 +60,15 @@ class Calibration:
     guarantee: Guarantee
     theorem: str
     reason: Reason
+    one_length: bool = False
+    """Whether it holds for series of exactly this length, not for shorter ones too."""
 
     def explain(self) -> str:
         """The noise and its reason in a few sentences."""
         numbers = {"frequencies": "count", "mean": "sum"}.get(self.query, f"number of {self.query}")
-        span = "series of any length" if self.length is None else f"series of up to {self.length:,} values"
+        span = "series of any length"
+        if self.length is not None:
+            span = f"series of {'exactly' if self.one_length else 'up to'} {self.length:,} values"
         factor = f" = {math.exp(self.epsilon):.3g}" if self.epsilon < 50 else ", which is no limit at all"
         if self.guarantee == "none":
             promise = "NO GUARANTEE: this noise hides a single value only if values were independent of each other."

@@ -124,10 +124,22 @@ def release(
         )
     if gaps not in ("dependent", "independent"):
         raise ParameterError("gaps must be dependent or independent", got=repr(gaps))
-    bound_belief, length = _longest_chain(series, belief, gaps)
+    bound_belief, longest, lengths = _chains(series, belief, gaps)
     calibration = calibrate(
-        query, belief=bound_belief, epsilon=epsilon, length=length, mechanism=mechanism, delta=delta
+        query, belief=bound_belief, epsilon=epsilon, length=longest, mechanism=mechanism, delta=delta
     )
+    if calibration.one_length:
+        if series.gaps and gaps == "dependent":
+            raise NotCoveredError(
+                f"mechanism {calibration.mechanism} does not cover series with gaps",
+                why="its laws are those of values without gaps between them",
+                fix="Use quilt-exact, or declare the stretches independent",
+            )
+        others = [
+            calibrate(query, belief=bound_belief, epsilon=epsilon, length=n, mechanism=mechanism, delta=delta)
+            for n in lengths
+        ]
+        calibration = max([calibration, *others], key=lambda found: found.noise_scale)
     if calibration.guarantee == "none":
         raise NotCoveredError(
             f"mechanism {calibration.mechanism} is for comparison only",
@@ -162,8 +174,8 @@ def release(
     )
 
 
-def _longest_chain(series: Series, belief: Belief, gaps: Gaps) -> tuple[Belief, int]:
-    """The belief and length to calibrate for.
+def _chains(series: Series, belief: Belief, gaps: Gaps) -> tuple[Belief, int, list[int]]:
+    """The belief to calibrate for, the longest chain, and the lengths of all other chains.
 
     Skipping a gap brings nodes nearer than they are, and influence falls with distance, so a subject's stretches may be
     joined. The law of a node after a gap is not that of the first node, unless it is stationary, and no more is that of
@@ -171,7 +183,11 @@ def _longest_chain(series: Series, belief: Belief, gaps: Gaps) -> tuple[Belief, 
     """
     if series.first > 1 or series.gaps:
         belief = _forget_start(belief)
-    return belief, series.longest if gaps == "dependent" else series.longest_stretch
+    if gaps == "dependent":
+        lengths = {sum(len(stretch) for stretch in subject) for subject in series.subjects}
+    else:
+        lengths = {len(stretch) for stretch in series.stretches}
+    return belief, max(lengths), sorted(lengths - {max(lengths)})
 
 
 def _forget_start(belief: Belief) -> Belief:

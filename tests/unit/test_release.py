@@ -170,6 +170,24 @@ def test_shares_and_means_explain_their_own_noise() -> None:
     assert f"{found.noise_scale:.6g}" in found.explain()
 
 
+@pytest.mark.parametrize("mechanism", ["wasserstein", "audited"])
+def test_mechanisms_for_one_length_are_calibrated_for_all_that_occur(mechanism: str) -> None:
+    """Two subjects of lengths 2 and 3 under a chain where the shorter series needs more noise."""
+    flips = MarkovChain([[0.1, 0.9], [0.9, 0.1]], initial="stationary", states=["0", "10"])
+    held = Series.from_values(["0"] * 7, states=flips.states, subject=list("aaabbcc"))
+    found = release(held, Count("0"), belief=flips, epsilon=1.0, mechanism=mechanism)
+    scales = [
+        calibrate(Count("0"), belief=flips, epsilon=1.0, length=n, mechanism=mechanism).noise_scale for n in (2, 3)
+    ]
+    assert found.noise_scale == max(scales)
+    assert "exactly" in found.explain()
+    split = Series.from_values(["0", None, "0"], states=flips.states, missing="split")
+    with pytest.raises(NotCoveredError, match="gaps"):
+        release(split, Count("0"), belief=flips, epsilon=1.0, mechanism=mechanism)
+    apart = release(split, Count("0"), belief=flips, epsilon=1.0, mechanism=mechanism, gaps="independent")
+    assert apart.calibration.length == 1
+
+
 def test_gk16_by_hand() -> None:
     """γ = 0 for independent values; norms of 1 and more are refused; a long series takes the limit 1/(1-2γ)."""
     coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial="stationary")

@@ -34,4 +34,5 @@ def audited(query: Query, *, belief: Belief, epsilon: float, length: int | None)
         guarantee="pufferfish",
         theorem="the definition itself, checked at every time, pair of states and output",
         reason=Plain("the exact loss of this noise is ε; any less would break the promise."),
+        one_length=True,
     )

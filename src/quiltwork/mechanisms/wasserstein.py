@@ -5,6 +5,7 @@ Rule (A Theorem 3.2): W is the largest ∞-Wasserstein distance between the laws
 pair, over all pairs and beliefs; the noise scale is W / ε.
 On the line, W_∞(μ, ν) ≤ w exactly if cdf_μ(s) ≤ cdf_ν(s + w) and cdf_ν(s) ≤ cdf_μ(s + w) for all s. Masses of any size
 count, so lower tails are compared by cdf and upper tails by survival function, each summed from its own end.
+W is not monotone in the length, so it is computed for each length that occurs, and gaps are not bridged.
 Tails equal up to rounding (a relative ``SLACK``) count as equal: the laws then differ from ones at that distance by a
 factor of at most 1 + SLACK, which costs at most 2 SLACK of ε and is taken off it.
 """
@@ -85,6 +86,7 @@ def wasserstein(query: Query, *, belief: Belief, epsilon: float, length: int | N
         theorem="Wasserstein Mechanism, Theorem 3.2 of Wang, Song and Chaudhuri 2016"
         + (f", (ε, δ) with δ = {delta:g}" if delta else ""),
         reason=furthest,
+        one_length=True,
     )
 
 
