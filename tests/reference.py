@@ -89,17 +89,24 @@ def paths(transition: Array, start: Array, length: int) -> list[tuple[tuple[int,
     return found
 
 
-def laplace_loss(law: list[tuple[tuple[int, ...], float]], statistic: str, scale: float, state: int = 0) -> float:
+def laplace_loss(
+    law: list[tuple[tuple[int, ...], float]],
+    statistic: str,
+    scale: float,
+    state: int = 0,
+    seen: list[int] | None = None,
+) -> float:
     """The exact privacy loss of Laplace noise on a count or histogram, by enumeration over series and lattice outputs.
 
-    Between lattice points the ratio of two mixtures is monotone in each coordinate and beyond the last constant.
+    With ``seen`` only the values at these positions are counted; all positions are secrets. Between lattice points the ratio of two mixtures is monotone in each coordinate and beyond the last constant.
     """
     length = len(law[0][0])
+    counted = [tuple(path[t] for t in seen) if seen is not None else path for path, _ in law]
     k = 1 + max(max(path) for path, _ in law)
     if statistic == "count":
-        answers = np.array([[path.count(state)] for path, _ in law])
+        answers = np.array([[path.count(state)] for path in counted])
     else:
-        answers = np.array([[path.count(s) for s in range(k)] for path, _ in law])
+        answers = np.array([[path.count(s) for s in range(k)] for path in counted])
     outputs = np.array(list(itertools.product(range(length + 1), repeat=answers.shape[1])))
     weight = np.exp(-np.abs(answers[:, None, :] - outputs[None, :, :]).sum(axis=2) / scale)  # (paths, outputs)
     probability = np.array([p for _, p in law])

@@ -26,6 +26,9 @@ def transitions(draw: st.DrawFn, *, min_states: int = 2, max_states: int = 6, ze
     if draw(st.booleans()):
         stay = draw(st.sampled_from([0.5, 0.9, 0.99]))
         P = stay * np.eye(k) + (1 - stay) * P
+    if draw(st.integers(0, 3)) == 0:
+        # values that alternate or go round: what one tells about the next is negative
+        P = 0.9 * np.roll(np.eye(k), 1, axis=1) + 0.1 * P
     if zeros and draw(st.integers(0, 5)) == 0:
         P = np.roll(np.eye(k), draw(st.integers(0, k - 1)), axis=1)
     return P

@@ -362,6 +362,8 @@ def _known(facts: list[str]) -> dict[str, str]:
         place, equals, state = fact.partition("=")
         if not (place and equals and state):
             raise ParameterError("what is known must be POS=STATE", got=repr(fact), fix="--know 3=walk, say")
+        if place in known:
+            raise ParameterError("what is known must be said once", got=f"{place} twice")
         known[place] = state
     return known
 

@@ -108,7 +108,7 @@ def joint_laws(table: JointTable, asked: Sequence[Asked], *, know: Mapping[str, 
     """The laws of sums over the variables of an explicit joint distribution, given one of them, by addition."""
     _check_variables(table, know or {})
     names = list(table.variables)
-    steps = np.concatenate([_additive(a.query, table.states) for a in asked])
+    steps = np.concatenate([_additive(a.query, table.states, len(names)) for a in asked])
     if any(a.segment for a in asked):
         raise ParameterError("segments need a series", got="a joint table", why="its variables have no order in time")
     code = {state: n for n, state in enumerate(table.states)}
@@ -146,13 +146,20 @@ def unit_of(asked: Asked, states: Sequence[str], length: int) -> Fraction:
     return asked.query.unit(states) / asked.query.divisor(last - first + 1)
 
 
-def _additive(query: Query, states: Sequence[str]) -> Integers:
+def _additive(query: Query, states: Sequence[str], count: int) -> Integers:
     steps = query.steps(states)
     if steps is None:
         raise NotCoveredError(
             f"exact laws need a query that adds up over values, got {query.text}",
             why="the tables hold partial sums",
             fix="Use a count, histogram, frequencies, sum or mean",
+        )
+    largest = max(abs(int(n)) for n in (steps.min(), steps.max())) * count
+    if largest >= 2**62:
+        raise NotCoveredError(
+            "sums must stay below 2^62 steps",
+            got=f"up to {largest:.1e}",
+            fix="Round the states' numbers to fewer digits",
         )
     return steps
 
@@ -175,7 +182,7 @@ def _digits(
             raise ParameterError(
                 f"a segment must lie within 1:{length}", got=f"{first}:{last}", why="the series has no other values"
             )
-        steps = _additive(a.query, states)
+        steps = _additive(a.query, states, length)
         whole = len(steps) > 1 and bool((steps.sum(axis=0) == 1).all())
         own = steps[:-1] if whole else steps
         parts += [({digits.setdefault((tuple(row.tolist()), segment), len(digits)): 1}, 0) for row in own]

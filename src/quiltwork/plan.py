@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from quiltwork.beliefs import Belief
+from quiltwork.beliefs import Belief, JointTable
 from quiltwork.calibration import Calibration, check_epsilon, check_length
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.mechanisms import MECHANISMS, as_belief, as_query, calibrate, find_mechanism
@@ -114,13 +114,15 @@ def plan(
     epsilon, length, values = check_epsilon(epsilon), check_length(length), check_length(values)
     for name in mechanisms or ():
         find_mechanism(name)
-    if length is None and values is None and query.divisor(2) != 1:
+    if length is None and values is None and query.divisor(2) != 1 and not isinstance(belief, JointTable):
         raise ParameterError(
             f"{query.text} needs a length",
             got="any",
             why="its noise is that of the counts or sums, divided by the number of values",
             fix="Give the length or the number of values, or plan for histogram or sum",
         )
+    if isinstance(belief, JointTable):
+        length = belief.size(length)
     divisor = query.divisor(values or length or 1)
     names = tuple(dict.fromkeys(mechanisms)) if mechanisms else MECHANISMS
     return Plan(

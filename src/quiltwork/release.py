@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from quiltwork.beliefs import Belief, ChainSet, MarkovChain
+from quiltwork.beliefs import Belief, ChainSet, JointTable, MarkovChain
 from quiltwork.calibration import Calibration
 from quiltwork.data import Series
 from quiltwork.errors import DataError, NotCoveredError, ParameterError
@@ -114,6 +114,12 @@ def release(
     (['sit', 'walk'], 25.68, 77.0)
     """
     query, belief = as_query(query), as_belief(belief)
+    if isinstance(belief, JointTable):
+        raise NotCoveredError(
+            "a joint table does not describe series",
+            why="its variables are told apart by name, and values of a series are not",
+            fix="Use calibrate and audit for it, or describe the series by a chain",
+        )
     series = data if isinstance(data, Series) else Series.from_values(data, states=belief.states)
     if series.states != belief.states:
         raise DataError(
@@ -184,7 +190,8 @@ def _chains(series: Series, belief: Belief, gaps: Gaps) -> tuple[Belief, int, li
     if series.first > 1 or series.gaps:
         belief = _forget_start(belief)
     if gaps == "dependent":
-        lengths = {sum(len(stretch) for stretch in subject) for subject in series.subjects}
+        # one more for a value that was not recorded: it too is to be hidden, wherever in a gap it was
+        lengths = {sum(len(stretch) for stretch in s) + (len(s) > 1) for s in series.subjects}
     else:
         lengths = {len(stretch) for stretch in series.stretches}
     return belief, max(lengths), sorted(lengths - {max(lengths)})

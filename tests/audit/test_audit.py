@@ -234,6 +234,11 @@ def test_joint_tables() -> None:
         audit(FLU, [Noisy(Count("ill"), 2.0)], know={"p9": "ill"})
     with pytest.raises(InputError, match="no order in time"):
         audit(FLU, [Noisy(Count("ill"), 2.0, (1, 2))])
+    for query in (Frequencies(), Mean({"well": 0, "ill": 1})):
+        plain = audit(FLU, [Noisy(query, 0.5)]).epsilon
+        assert audit(FLU, [Noisy(query, 0.5)], length=4).epsilon == plain
+        with pytest.raises(InputError, match="number of variables"):
+            audit(FLU, [Noisy(query, 0.5)], length=100)
     # the same chain as a joint table
     table = JointTable(
         {"1": "01", "2": "01", "3": "01"},
@@ -307,6 +312,20 @@ def test_refusals() -> None:
 def test_wrong_joint_tables(variables: dict[str, str], rows: list[tuple[tuple[str, ...], float]], message: str) -> None:
     with pytest.raises(InputError, match=message):
         JointTable(variables, rows)
+
+
+def test_noise_near_the_limits_of_floats_is_refused() -> None:
+    stuck = MarkovChain(np.eye(2), initial=[0.5, 0.5])
+    assert audit(stuck, [Noisy(Count("1"), 1e-99)], length=10).epsilon == pytest.approx(1e100)
+    for scale in (1e-308, 1e-310, 5e-324, 1e200):
+        with pytest.raises(InputError, match="between 1e-100"):
+            audit(stuck, [Noisy(Count("1"), scale)], length=10)
+
+
+def test_sums_too_large_for_integers_are_refused() -> None:
+    huge = JointTable({"x": ["0", "6000000000000000000"], "y": ["0", "1"]}, [(("0", "0"), 1.0)])
+    with pytest.raises(NotCoveredError, match="2\\^62"):
+        audit(huge, [Noisy(Sum(), 1.0)])
 
 
 def test_progress_is_told() -> None:

@@ -10,14 +10,17 @@ from quiltwork import (
     ChainSet,
     Count,
     Histogram,
+    InputError,
     JointTable,
     MarkovChain,
     Noisy,
     NotCoveredError,
     Query,
+    Series,
     Sum,
     audit,
     calibrate,
+    release,
 )
 from quiltwork.laws import Asked, chain_laws
 from quiltwork.mechanisms.wasserstein import line_distance, wasserstein
@@ -127,6 +130,39 @@ def test_tails_decide_the_distance() -> None:
     assert line_distance(np.arange(10), logs[0, ::-1], logs[1, ::-1]) == 4
 
 
+def test_a_hole_in_the_middle_is_seen_without_slack() -> None:
+    """Both tails agree to thirteen digits, and yet a little mass must move by 50."""
+    laws = np.array([[0.5, 1e-13, 0.5 - 1e-13], [0.5, 0.0, 0.5]])
+    with np.errstate(divide="ignore"):
+        logs = np.log(laws)
+    assert line_distance(np.array([0, 50, 100]), logs[0], logs[1], slack=0.0) == 50
+
+
+def test_joint_tables_are_not_series() -> None:
+    coins = JointTable({"x": "01", "y": "01"}, [((a, b), 0.25) for a in "01" for b in "01"])
+    assert calibrate("count:1", belief=coins, epsilon=1.0).noise_scale == pytest.approx(1, rel=1e-8)
+    assert calibrate("count:1", belief=coins, epsilon=1.0, mechanism="group").noise_scale == pytest.approx(2)
+    with pytest.raises(InputError, match="number of variables"):
+        calibrate("count:1", belief=coins, epsilon=1.0, length=1, mechanism="group")
+    with pytest.raises(NotCoveredError, match="does not describe series"):
+        release(["1", "0"], "count:1", belief=coins, epsilon=1.0, mechanism="wasserstein")
+
+
+@pytest.mark.parametrize("mechanism", ["wasserstein", "audited"])
+def test_neither_is_monotone_in_the_length(mechanism: str) -> None:
+    """Alternating values: two are nearly as good as none, so a release over several lengths takes the largest."""
+    chain = MarkovChain([[0.05, 0.95], [0.95, 0.05]], initial="stationary")
+    three = MarkovChain([[0.098, 0.293, 0.609], [0.772, 0.222, 0.006], [0.946, 0.045, 0.009]], initial="stationary")
+    belief, query = (chain, Count("1")) if mechanism == "audited" else (three, Count("1"))
+    scales = [
+        calibrate(query, belief=belief, epsilon=1.0, length=n, mechanism=mechanism).noise_scale for n in (1, 2, 3, 4)
+    ]
+    assert scales != sorted(scales)
+    held = Series.from_values(["1"] * 10, states=belief.states, subject=list("abbcccdddd"))
+    found = release(held, query, belief=belief, epsilon=1.0, mechanism=mechanism)
+    assert found.noise_scale == pytest.approx(max(scales), rel=1e-9)
+
+
 def test_delta_leaves_out_mass_and_says_so() -> None:
     chain = MarkovChain([[0.95, 0.05], [0.1, 0.9]], initial="stationary")
     full = wasserstein(Count("1"), belief=chain, epsilon=1.0, length=30)
@@ -136,8 +172,9 @@ def test_delta_leaves_out_mass_and_says_so() -> None:
     assert "δ = 0.3" in loose.explain()
     assert loose.detail()["delta"] == 0.3
     assert "δ" not in full.explain()
-    tiny = wasserstein(Count("1"), belief=chain, epsilon=1.0, length=30, delta=1e-11)
-    assert tiny.noise_scale == pytest.approx(full.noise_scale, rel=1e-6)
+    for wrong in (1e-300, -0.1, 1.0):
+        with pytest.raises(InputError, match="delta must be 0"):
+            wasserstein(Count("1"), belief=chain, epsilon=1.0, length=30, delta=wrong)
 
 
 @settings(max_examples=60)

@@ -111,6 +111,8 @@ def audit(
     (1.917665, 1, ('1', '0'))
     """
     check_length(length)
+    if isinstance(belief, JointTable):
+        length = belief.size(length)
     if isinstance(belief, ChainSet):
         found = [_audit_one(m, releases, length, know, progress, member=n) for n, m in enumerate(belief.members, 1)]
         return max(found, key=lambda one: one.epsilon)
@@ -150,11 +152,17 @@ def _times(know: Mapping[int, str] | Mapping[str, str]) -> dict[int, str]:
 
 def scales_in_units(belief: Belief, releases: Sequence[Noisy], length: int | None) -> Floats:
     """The noise scale of every number released, in units of its lattice."""
-    span = length if length is not None else len(belief.variables) if isinstance(belief, JointTable) else 1
+    span = belief.size() if isinstance(belief, JointTable) else length or 1
     scales: list[float] = []
     for release in releases:
         steps = release.query.steps(belief.states)
         unit = unit_of(Asked(release.query, release.segment), belief.states, span)
+        if not 1e-100 < release.noise_scale / float(unit) < 1e100:
+            raise ParameterError(
+                "the noise scale must be between 1e-100 and 1e100 steps of the answer",
+                got=str(release.noise_scale),
+                why="beyond that the exact loss cannot be computed",
+            )
         scales += [release.noise_scale / float(unit)] * (1 if steps is None else len(steps))
     return np.array(scales)
 

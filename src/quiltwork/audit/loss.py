@@ -80,7 +80,14 @@ def rounding_error(laws: SecretLaws, lattice: Lattice, scales: Floats) -> float:
     """A bound on the error of a computed loss: so many roundings of logarithms of this size."""
     finite = laws.logs[np.isfinite(laws.logs)]
     size = float(np.abs(finite).max(initial=1.0)) + float((np.array(lattice.shape) / scales).sum())
-    return 4 * (len(laws.nodes) + sum(lattice.shape)) * size * 2.0**-53
+    states = laws.logs.shape[1]
+    return float(4 * (states + 2) * (len(laws.nodes) + sum(lattice.shape)) * size * 2.0**-53)
+
+
+def exact_loss(laws: SecretLaws, scales: Floats) -> float:
+    """The largest loss over all nodes, rounded up; ``scales`` are the noise scales of the numbers, in units."""
+    lattice = Lattice(laws)
+    return max(node.loss for node in losses(laws, lattice, scales)) + rounding_error(laws, lattice, scales)
 
 
 def _smooth_axes(density: Floats, shape: tuple[int, ...], scales: Floats) -> None:

@@ -45,6 +45,21 @@ class JointTable(Belief):
         self.probabilities: Matrix = np.array(list(possible.values()))
         self.probabilities.setflags(write=False)
 
+    def size(self, length: int | None = None) -> int:
+        """The number of values, one a variable; a length that says otherwise is an error.
+
+        >>> JointTable({"x": "01"}, [(("0",), 0.5), (("1",), 0.5)]).size()
+        1
+        """
+        if length is not None and length != len(self.variables):
+            raise BeliefError(
+                "the length must be the number of variables of a joint table",
+                got=f"{length} for {len(self.variables)} variables",
+                why="each variable has one value",
+                fix="Leave the length out, or say any",
+            )
+        return len(self.variables)
+
     def __repr__(self) -> str:
         return f"JointTable({len(self.variables)} variables, {len(self.outcomes)} outcomes)"
 

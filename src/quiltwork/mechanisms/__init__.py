@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Protocol, cast
 
-from quiltwork.beliefs import Belief, MixingClass
+from quiltwork.beliefs import Belief, JointTable, MixingClass
 from quiltwork.calibration import Calibration, check_epsilon, check_length
 from quiltwork.errors import BeliefError, ParameterError, QueryError
 from quiltwork.mechanisms.wasserstein import wasserstein
@@ -39,6 +39,8 @@ def find_mechanism(name: str) -> Mechanism:
 
 def default_mechanism(belief: Belief) -> str:
     """The mechanism with the least noise that covers this kind of belief."""
+    if isinstance(belief, JointTable):
+        return "wasserstein"
     return "quilt-approx" if isinstance(belief, MixingClass) else "quilt-exact"
 
 
@@ -88,6 +90,8 @@ def calibrate(
     query, belief = as_query(query), as_belief(belief)
     name = default_mechanism(belief) if mechanism is None else mechanism
     epsilon, length = check_epsilon(epsilon), check_length(length)
+    if isinstance(belief, JointTable):
+        length = belief.size(length)
     found = find_mechanism(name)
     if delta == 0:
         return found(query, belief=belief, epsilon=epsilon, length=length)

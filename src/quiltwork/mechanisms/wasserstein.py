@@ -6,8 +6,9 @@ pair, over all pairs and beliefs; the noise scale is W / ε.
 On the line, W_∞(μ, ν) ≤ w exactly if cdf_μ(s) ≤ cdf_ν(s + w) and cdf_ν(s) ≤ cdf_μ(s + w) for all s. Masses of any size
 count, so lower tails are compared by cdf and upper tails by survival function, each summed from its own end.
 W is not monotone in the length, so it is computed for each length that occurs, and gaps are not bridged.
-Tails equal up to rounding (a relative ``SLACK``) count as equal: the laws then differ from ones at that distance by a
-factor of at most 1 + SLACK, which costs at most 2 SLACK of ε and is taken off it.
+Tails that are equal up to rounding (a relative ``SLACK``) count as equal, or independent values would need twice the
+noise. That this costs nothing is not taken on trust: the exact loss of the noise is computed, and where it exceeds ε
+the distance is taken again without any slack.
 """
 
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from quiltwork.audit import exact_loss
 from quiltwork.beliefs import Belief, ChainSet, JointTable, MarkovChain
 from quiltwork.calibration import Calibration, Reason
 from quiltwork.errors import NotCoveredError, ParameterError
@@ -25,6 +27,7 @@ from quiltwork.rounding import round_up
 
 Floats = NDArray[np.float64]
 SLACK = 1e-10
+SMALLEST_DELTA = 1e-9
 
 
 @dataclass(frozen=True)
@@ -63,15 +66,20 @@ def wasserstein(query: Query, *, belief: Belief, epsilon: float, length: int | N
     >>> round(wasserstein(Count("1"), belief=chain, epsilon=1.0, length=60).noise_scale, 6)
     4.0
     """
-    if not 0 <= delta < 1:
-        raise ParameterError("delta must be at least 0 and below 1", got=str(delta), why="it is a probability")
+    if not (delta == 0 or SMALLEST_DELTA <= delta < 1):
+        raise ParameterError(
+            f"delta must be 0, or at least {SMALLEST_DELTA:g} and below 1",
+            got=str(delta),
+            why="it is a probability, and smaller ones drown in rounding",
+        )
     if epsilon <= 4 * SLACK:
         raise NotCoveredError("wasserstein needs epsilon above 4e-10", got=f"{epsilon:g}", why="rounding takes as much")
-    if isinstance(belief, ChainSet):
-        found = [_furthest(query, m, length, delta, n) for n, m in enumerate(belief.members, 1)]
-        furthest = max(found, key=lambda d: d.distance)
-    else:
-        furthest = _furthest(query, belief, length, delta)
+    members = belief.members if isinstance(belief, ChainSet) else (belief,)
+    found = [
+        _furthest(query, one, epsilon, length, delta, n if isinstance(belief, ChainSet) else None)
+        for n, one in enumerate(members, 1)
+    ]
+    furthest = max(found, key=lambda d: d.distance)
     distance = furthest.distance
     if distance == 0 and query.lipschitz(belief.states) > 0:
         distance = float(query.unit(belief.states))  # see docs/decisions/0003
@@ -81,7 +89,7 @@ def wasserstein(query: Query, *, belief: Belief, epsilon: float, length: int | N
         epsilon=epsilon,
         length=length,
         lipschitz=query.lipschitz(belief.states),
-        noise_scale=round_up(distance / (epsilon - 2 * SLACK)),
+        noise_scale=_scale(distance, epsilon),
         guarantee="approximate pufferfish" if delta else "pufferfish",
         theorem="Wasserstein Mechanism, Theorem 3.2 of Wang, Song and Chaudhuri 2016"
         + (f", (ε, δ) with δ = {delta:g}" if delta else ""),
@@ -90,7 +98,13 @@ def wasserstein(query: Query, *, belief: Belief, epsilon: float, length: int | N
     )
 
 
-def _furthest(query: Query, belief: Belief, length: int | None, delta: float, member: int | None = None) -> Distance:
+def _scale(distance: float, epsilon: float) -> float:
+    return round_up(distance / (epsilon - 2 * SLACK))
+
+
+def _furthest(
+    query: Query, belief: Belief, epsilon: float, length: int | None, delta: float, member: int | None
+) -> Distance:
     """The largest distance over all secret pairs of one belief, in terms of the query's numbers before division."""
     steps = query.steps(belief.states)
     if steps is None or len(steps) > 2 or (len(steps) == 2 and len(belief.states) != 2):
@@ -110,11 +124,16 @@ def _furthest(query: Query, belief: Belief, length: int | None, delta: float, me
             "wasserstein needs chains or a joint table", got=repr(belief), why="the class has infinitely many beliefs"
         )
     # with two states the second count mirrors the first: the distance in L1 is that of one count, twice
-    factor = float(query.unit(belief.states)) * len(steps)
-    return _largest_distance(laws, factor, delta, member)
+    unit = float(query.unit(belief.states))
+    found = _largest_distance(laws, unit * len(steps), delta, member, SLACK)
+    if delta == 0 and found.distance > 0:
+        scales = np.full(len(steps), _scale(found.distance, epsilon) / unit)
+        if exact_loss(laws, scales) > epsilon:
+            found = _largest_distance(laws, unit * len(steps), delta, member, 0.0)
+    return found
 
 
-def _largest_distance(laws: SecretLaws, factor: float, delta: float, member: int | None) -> Distance:
+def _largest_distance(laws: SecretLaws, factor: float, delta: float, member: int | None, slack: float) -> Distance:
     order = np.argsort(laws.points[:, 0])
     values = laws.points[order, 0]
     best = Distance(0.0, laws.nodes[0], (laws.states[0][0], laws.states[0][0]), delta, member)
@@ -122,13 +141,15 @@ def _largest_distance(laws: SecretLaws, factor: float, delta: float, member: int
         present = [x for x in range(len(states)) if np.isfinite(law[x]).any()]
         for n, x in enumerate(present):
             for y in present[:n]:
-                moved = factor * line_distance(values, law[x], law[y], delta)
+                moved = factor * line_distance(values, law[x], law[y], delta, slack=slack)
                 if moved > best.distance:
                     best = Distance(moved, name, (states[x], states[y]), delta, member)
     return best
 
 
-def line_distance(values: NDArray[np.int64], mu: Floats, nu: Floats, delta: float = 0.0) -> int:
+def line_distance(
+    values: NDArray[np.int64], mu: Floats, nu: Floats, delta: float = 0.0, *, slack: float = SLACK
+) -> int:
     """W_∞ of two laws on increasing whole numbers, given by the logarithms of their masses.
 
     With ``delta``, the least distance within which the monotone coupling moves all but that much mass.
@@ -140,11 +161,11 @@ def line_distance(values: NDArray[np.int64], mu: Floats, nu: Floats, delta: floa
     """
     if delta > 0:
         return _coupling_distance(values, np.exp(mu), np.exp(nu), delta)
-    return max(_one_way(values, mu, nu), _one_way(values, nu, mu))
+    return max(_one_way(values, mu, nu, slack), _one_way(values, nu, mu, slack))
 
 
-def _one_way(values: NDArray[np.int64], mu: Floats, nu: Floats) -> int:
-    """The least w with cdf_mu(s) ≤ cdf_nu(s + w) for all s."""
+def _one_way(values: NDArray[np.int64], mu: Floats, nu: Floats, slack: float) -> int:
+    """The least w with cdf_mu(s) ≤ cdf_nu(s + w) for all s, tails within a relative ``slack`` counting as equal."""
     below_mu, below_nu = np.logaddexp.accumulate(mu), np.logaddexp.accumulate(nu)
     above_mu, above_nu = _strictly_above(mu), _strictly_above(nu)
     reach, w = 0, 0
@@ -153,7 +174,7 @@ def _one_way(values: NDArray[np.int64], mu: Floats, nu: Floats) -> int:
             continue
         # the first place where nu has caught up, judged by whichever tail is the smaller
         while not (
-            below_mu[n] <= below_nu[reach] + SLACK if below_mu[n] < -0.7 else above_nu[reach] <= above_mu[n] + SLACK
+            below_mu[n] <= below_nu[reach] + SLACK if below_mu[n] < -0.7 else above_nu[reach] <= above_mu[n] + slack
         ):
             reach += 1
         w = max(w, int(values[reach] - values[n]))
