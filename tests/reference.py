@@ -98,7 +98,8 @@ def laplace_loss(
 ) -> float:
     """The exact privacy loss of Laplace noise on a count or histogram, by enumeration over series and lattice outputs.
 
-    With ``seen`` only the values at these positions are counted; all positions are secrets. Between lattice points the ratio of two mixtures is monotone in each coordinate and beyond the last constant.
+    With ``seen`` only the values at these positions are counted; all positions are secrets. Between lattice points the
+    ratio of two mixtures is monotone in each coordinate and beyond the last constant.
     """
     length = len(law[0][0])
     counted = [tuple(path[t] for t in seen) if seen is not None else path for path, _ in law]
