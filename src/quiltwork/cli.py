@@ -1,21 +1,16 @@
 """The command: a thin shell over the library. No mathematics here; heavy imports wait until they are needed."""
 
 import io
-import json
 import shutil
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from quiltwork._version import __version__
+from quiltwork.display import cell, err, out, print_json, print_plan, print_release, progress, table
 from quiltwork.errors import NotCoveredError, ParameterError, QuiltworkError
 
 app = typer.Typer(
@@ -27,9 +22,6 @@ app = typer.Typer(
 )
 belief_app = typer.Typer(help="Make and look at belief files.", rich_markup_mode=None)
 app.add_typer(belief_app, name="belief")
-
-out = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
-err = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
 class MissingRule(StrEnum):
@@ -118,9 +110,9 @@ def plan(
     if all(offer.refused for offer in made.offers):
         raise NotCoveredError(" ".join(offer.refused or "" for offer in made.offers).rstrip("."))
     if as_json:
-        _print_json(made.to_dict())
+        print_json(made.to_dict())
     else:
-        _print_plan(made)
+        print_plan(made)
 
 
 @app.command()
@@ -182,9 +174,9 @@ def release(
         )
         write_report(report, release=result, plan=beside)
     if as_json:
-        _print_json(result.to_dict() | ({} if report is None else {"report": str(report)}))
+        print_json(result.to_dict() | ({} if report is None else {"report": str(report)}))
         return
-    _print_release(result)
+    print_release(result)
     if report is not None:
         out.print(f"Report: {report}")
 
@@ -222,12 +214,12 @@ def audit(
     held = load_belief(belief)
     noisy = [Noisy(parse_query(query), noise_scale, None if segment is None else _segment(segment))] * releases
     span = None if length is None else _length(length)
-    with _progress("exact laws") as progress:
-        found = make_audit(held, noisy, length=span, know=_known(know or []), progress=progress)
+    with progress("exact laws") as bar:
+        found = make_audit(held, noisy, length=span, know=_known(know or []), progress=bar)
     if report is not None:
         _draw_audit(report, held, noisy, span, found)
     if as_json:
-        _print_json(found.to_dict())
+        print_json(found.to_dict())
         return
     for line in found.lines():
         out.print(line)
@@ -285,7 +277,7 @@ def belief_fit(
     if out_file is not None:
         save_belief(fitted, out_file)
     if as_json or out_file is None:
-        _print_json(fitted.to_dict())
+        print_json(fitted.to_dict())
     else:
         out.print(f"Wrote {out_file}: {len(fitted.states)} states, from {series.size:,} values.")
 
@@ -298,13 +290,13 @@ def belief_show(belief: BeliefFile, as_json: AsJson = False) -> None:
 
     summary = summarise(load_belief(belief))
     if as_json:
-        _print_json(summary)
+        print_json(summary)
         return
     for heading, content in summary.items():
         if isinstance(content, list) and content and isinstance(content[0], dict):
-            out.print(_table(content))
+            out.print(table(content))
         elif not isinstance(content, list):
-            out.print(f"{heading.replace('_', ' '):>14}  {_cell(content)}")
+            out.print(f"{heading.replace('_', ' '):>14}  {cell(content)}")
 
 
 @app.command()
@@ -333,7 +325,7 @@ def demo(
         save_belief(diary_belief(), copies["belief"])
         save_belief(diary_belief().with_start("stationary"), copies["stationary"])
         if as_json:
-            _print_json({name: str(path) for name, path in copies.items()})
+            print_json({name: str(path) for name, path in copies.items()})
         else:
             out.print(f"Wrote {', '.join(map(str, copies.values()))}")
         return
@@ -343,16 +335,16 @@ def demo(
     result = make_release(series, Histogram(), belief=held, epsilon=1.0)
     write_report(report, release=result, plan=made)
     if as_json:
-        _print_json(result.to_dict() | {"report": str(report)})
+        print_json(result.to_dict() | {"report": str(report)})
         return
     out.print(
         f"A simulated activity diary: {len(series.subjects)} people, {series.size:,} quarter hours, "
         f"{len(held.states)} activities.\n"
         "How much noise hides what anybody did in any one quarter hour, at ε = 1?\n"
     )
-    _print_plan(made)
+    print_plan(made)
     out.print("\nThe private histogram of quarter hours:\n")
-    _print_release(result)
+    print_release(result)
     out.print(f"\nReport: {report} (open it in a browser)")
 
 
@@ -366,20 +358,6 @@ def _known(facts: list[str]) -> dict[str, str]:
             raise ParameterError("what is known must be said once", got=f"{place} twice")
         known[place] = state
     return known
-
-
-@contextmanager
-def _progress(what: str) -> Iterator[Callable[[float], None] | None]:
-    """A bar for work of more than two seconds, on a terminal only."""
-    if not err.is_terminal:
-        yield None
-        return
-    from rich.progress import Progress
-
-    begun = time.monotonic()
-    with Progress(console=err, transient=True, disable=False) as bar:
-        task = bar.add_task(what, total=1.0, visible=False)
-        yield lambda done: bar.update(task, completed=done, visible=time.monotonic() - begun > 2)
 
 
 def _missing(rule: MissingRule) -> Literal["refuse", "split"]:
@@ -405,70 +383,6 @@ def _segment(text: str) -> tuple[int, int]:
     except ValueError:
         raise ParameterError("segment must be A:B with whole numbers", got=repr(text), fix="1:96, say") from None
     return first, last
-
-
-def _print_json(content: dict[str, Any]) -> None:
-    print(json.dumps(content, ensure_ascii=False, allow_nan=False))
-
-
-def _print_plan(made: Any) -> None:
-    rows = []
-    for offer in made.offers:
-        if offer.calibration is None:
-            blank = {"noise scale": "-", "±95 %": "-", "× least": "-"}
-            rows.append({"mechanism": offer.mechanism, **blank, "why": offer.refused})
-            continue
-        promise = "" if offer.calibration.guarantee != "none" else "NO GUARANTEE. "
-        rows.append(
-            {
-                "mechanism": offer.mechanism,
-                "noise scale": offer.noise_scale,
-                "±95 %": offer.error_95,
-                "× least": "" if (times := made.multiple(offer)) is None else f"{times:,.3g}",
-                "why": promise + offer.calibration.reason.sentence(),
-            }
-        )
-    span = "any length" if made.length is None else f"length {made.length:,}"
-    out.print(_table(rows, title=f"{made.query}, ε = {made.epsilon:g}, {span}"))
-    if made.best is not None:
-        out.print(f"Least noise with a guarantee: {made.best.mechanism}.")
-
-
-def _print_release(result: Any) -> None:
-    error = result.error()
-    widest = max(abs(n) for n in result.numbers) or 1
-    rows = [
-        {
-            result.calibration.query: name,
-            "released": number,
-            "±95 %": error,
-            "": "█" * round(24 * max(number, 0) / widest),
-        }
-        for name, number in zip(result.labels, result.numbers, strict=True)
-    ]
-    out.print(f"{result.subjects:,} series, {result.values:,} values in all.")
-    out.print(_table(rows))
-    out.print(result.explain())
-
-
-def _table(rows: list[dict[str, Any]], *, title: str | None = None) -> Table:
-    table = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
-    for name, value in rows[0].items():
-        numeric = isinstance(value, int | float) or name in ("noise scale", "±95 %", "× least")
-        table.add_column(name, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
-    for row in rows:
-        table.add_row(*(_cell(value) for value in row.values()))
-    return table
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if value is None:
-        return "-"
-    if isinstance(value, float):
-        return f"{value:,.6g}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def main() -> NoReturn:

@@ -195,6 +195,12 @@ def read_series(
     if states is None:
         states = sorted(set(names) - {""}, key=_natural)
     codes = _code(names, states)
+    groups = _by_subject(frame, codes, subject, time)
+    return Series.from_codes(groups, states=states, missing=missing, segment=segment)
+
+
+def _by_subject(frame: "pl.DataFrame", codes: Codes, subject: str | None, time: str | None) -> list[Codes]:
+    """The codes of each subject, in the order of time."""
     ids = np.zeros(frame.height, dtype=np.int64)
     if subject:
         ids = frame[subject].rank("dense").to_numpy().astype(np.int64)
@@ -211,8 +217,7 @@ def read_series(
             why="the order of such rows is not known",
             fix="Name the subject column with --subject, or keep one row a time",
         )
-    groups = np.split(codes[order], np.flatnonzero(np.diff(ids)) + 1)
-    return Series.from_codes(groups, states=states, missing=missing, segment=segment)
+    return np.split(codes[order], np.flatnonzero(np.diff(ids)) + 1)
 
 
 def _read(path: Path) -> "pl.DataFrame":

@@ -114,44 +114,8 @@ def release(
     (['sit', 'walk'], 25.68, 77.0)
     """
     query, belief = as_query(query), as_belief(belief)
-    if isinstance(belief, JointTable):
-        raise NotCoveredError(
-            "a joint table does not describe series",
-            why="its variables are told apart by name, and values of a series are not",
-            fix="Use calibrate and audit for it, or describe the series by a chain",
-        )
-    series = data if isinstance(data, Series) else Series.from_values(data, states=belief.states)
-    if series.states != belief.states:
-        raise DataError(
-            "the series must have the belief's states, in the same order",
-            got=f"{len(series.states)} others",
-            why="the noise is calibrated for the states that the belief knows",
-            fix="Make the series with states=belief.states",
-        )
-    if gaps not in ("dependent", "independent"):
-        raise ParameterError("gaps must be dependent or independent", got=repr(gaps))
-    bound_belief, longest, lengths = _chains(series, belief, gaps)
-    calibration = calibrate(
-        query, belief=bound_belief, epsilon=epsilon, length=longest, mechanism=mechanism, delta=delta
-    )
-    if calibration.one_length:
-        if series.gaps and gaps == "dependent":
-            raise NotCoveredError(
-                f"mechanism {calibration.mechanism} does not cover series with gaps",
-                why="its laws are those of values without gaps between them",
-                fix="Use quilt-exact, or declare the stretches independent",
-            )
-        others = [
-            calibrate(query, belief=bound_belief, epsilon=epsilon, length=n, mechanism=mechanism, delta=delta)
-            for n in lengths
-        ]
-        calibration = max([calibration, *others], key=lambda found: found.noise_scale)
-    if calibration.guarantee == "none":
-        raise NotCoveredError(
-            f"mechanism {calibration.mechanism} is for comparison only",
-            why="it gives no guarantee on correlated data",
-            fix="Leave --mechanism out",
-        )
+    series = _matched(data, belief)
+    held, calibration = _calibrated(series, query, belief, epsilon, mechanism, gaps, delta)
     unit, divisor = query.unit(series.states), query.divisor(series.size)
     if query.integer and calibration.noise_scale > MOST_STEPS * unit:
         raise ParameterError(
@@ -175,9 +139,57 @@ def release(
         divisor=divisor,
         subjects=len(series.subjects),
         values=series.size,
-        belief=bound_belief,
+        belief=held,
         calibration=calibration,
     )
+
+
+def _matched(data: Series | Iterable[object], belief: Belief) -> Series:
+    """The data as series over the belief's states."""
+    if isinstance(belief, JointTable):
+        raise NotCoveredError(
+            "a joint table does not describe series",
+            why="its variables are told apart by name, and values of a series are not",
+            fix="Use calibrate and audit for it, or describe the series by a chain",
+        )
+    series = data if isinstance(data, Series) else Series.from_values(data, states=belief.states)
+    if series.states != belief.states:
+        raise DataError(
+            "the series must have the belief's states, in the same order",
+            got=f"{len(series.states)} others",
+            why="the noise is calibrated for the states that the belief knows",
+            fix="Make the series with states=belief.states",
+        )
+    return series
+
+
+def _calibrated(
+    series: Series, query: Query, belief: Belief, epsilon: float, mechanism: str | None, gaps: Gaps, delta: float
+) -> tuple[Belief, Calibration]:
+    """The belief that holds for these series, and noise that is enough for every one of them."""
+    if gaps not in ("dependent", "independent"):
+        raise ParameterError("gaps must be dependent or independent", got=repr(gaps))
+    held, longest, others = _chains(series, belief, gaps)
+
+    def of_length(length: int) -> Calibration:
+        return calibrate(query, belief=held, epsilon=epsilon, length=length, mechanism=mechanism, delta=delta)
+
+    found = of_length(longest)
+    if found.guarantee == "none":
+        raise NotCoveredError(
+            f"mechanism {found.mechanism} is for comparison only",
+            why="it gives no guarantee on correlated data",
+            fix="Leave --mechanism out",
+        )
+    if found.one_length and series.gaps and gaps == "dependent":
+        raise NotCoveredError(
+            f"mechanism {found.mechanism} does not cover series with gaps",
+            why="its laws are those of values without gaps between them",
+            fix="Use quilt-exact, or declare the stretches independent",
+        )
+    if found.one_length:
+        found = max([found, *map(of_length, others)], key=lambda one: one.noise_scale)
+    return held, found
 
 
 def _chains(series: Series, belief: Belief, gaps: Gaps) -> tuple[Belief, int, list[int]]:

@@ -29,7 +29,7 @@ LAYERS = [
     {"noise"},
     {"samples"},
     {"release", "plan"},
-    {"report"},
+    {"report", "display"},
     {"__init__"},
     {"cli"},
 ]
