@@ -18,7 +18,7 @@ from typing import Any
 from chains import band_chain
 from plain import plain_quilt_score
 
-from quiltwork import Count, MarkovChain, Noisy, Sum, audit, save_belief
+from quiltwork import Count, MarkovChain, Noisy, Sum, audit, calibrate, save_belief
 from quiltwork.audit import smallest_scale
 from quiltwork.mechanisms.quilt import exact_quilt
 
@@ -110,7 +110,22 @@ def exact_audit() -> Row:
     }
 
 
-BENCHMARKS = (quilts_against_plain, length_does_not_matter, command_start, exact_audit)
+def curve_against_quilts() -> Row:
+    """k = 51, band-structured and sticky, stationary, ε = 1: noise of the influence curve and of exact quilts."""
+    chain = MarkovChain(band_chain(), initial="stationary")
+    calibrate("count:1", belief=MarkovChain(band_chain(5), initial="stationary"), epsilon=1.0, mechanism="curve")
+    row: Row = {}
+    for query in ("count:25", "histogram"):
+        name = query.partition(":")[0]
+        row[f"{name}_seconds"] = seconds(lambda q=query: calibrate(q, belief=chain, epsilon=1.0, mechanism="curve"))  # type: ignore[misc]
+        curve, quilts = (
+            calibrate(query, belief=chain, epsilon=1.0, mechanism=m).noise_scale for m in ("curve", "quilt-exact")
+        )
+        row |= {f"{name}_curve": curve, f"{name}_quilts": quilts, f"{name}_ratio": curve / quilts}
+    return row | {"target": "count at most 0.1, histogram at most 0.27 of the quilts' noise"}
+
+
+BENCHMARKS = (quilts_against_plain, length_does_not_matter, command_start, exact_audit, curve_against_quilts)
 
 
 def main() -> None:

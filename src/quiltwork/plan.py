@@ -15,6 +15,7 @@ from quiltwork.rounding import round_up
 
 SLOW = ("wasserstein", "audited")  # their tables grow with the length
 QUICK_WORK = 5e6
+QUICK_STATES = 20  # the influence curve looks at pairs of pairs of states
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Plan:
     >>> from quiltwork import MarkovChain, plan
     >>> made = plan("histogram", belief=MarkovChain([[0.9, 0.1], [0.4, 0.6]]), epsilon=1.0, length="any")
     >>> made.best.mechanism
-    'quilt-exact'
+    'curve'
     """
 
     query: str
@@ -107,8 +108,8 @@ def plan(
     >>> found = plan(Count("1"), belief=chain, epsilon=1.0, length=100)
     >>> [(o.mechanism, o.noise_scale and round(o.noise_scale, 2)) for o in found.offers]
     ... # doctest: +NORMALIZE_WHITESPACE
-    [('quilt-exact', 12.84), ('quilt-approx', 23.51), ('wasserstein', 4.0), ('group', 100.0), ('gk16', None),
-     ('audited', 3.34), ('entry', 1.0)]
+    [('curve', 3.34), ('quilt-exact', 12.84), ('quilt-approx', 23.51), ('wasserstein', 4.0), ('group', 100.0),
+     ('gk16', None), ('audited', 3.34), ('entry', 1.0)]
     """
     query, belief = as_query(query), as_belief(belief)
     epsilon, length, values = check_epsilon(epsilon), check_length(length), check_length(values)
@@ -132,23 +133,23 @@ def plan(
         lipschitz=query.lipschitz(belief.states) / divisor,
         offers=tuple(
             _too_slow(name)
-            if not mechanisms and name in SLOW and _work(query, belief, length) > QUICK_WORK
+            if not mechanisms and _is_slow(name, query, belief, length)
             else _offer(name, query, belief, epsilon, length, divisor, delta)
             for name in names
         ),
     )
 
 
-def _work(query: Query, belief: Belief, length: int | None) -> float:
+def _is_slow(name: str, query: Query, belief: Belief, length: int | None) -> bool:
     from quiltwork.laws import expected_work
 
-    return 0.0 if length is None else expected_work(query, belief, length)
+    if name == "curve":
+        return len(belief.states) > QUICK_STATES
+    return name in SLOW and length is not None and expected_work(query, belief, length) > QUICK_WORK
 
 
 def _too_slow(name: str) -> Offer:
-    return Offer(
-        name, 0.0, refused=f"{name} would take more than a second at this length. Ask for it: --mechanism {name}."
-    )
+    return Offer(name, 0.0, refused=f"{name} would take more than a second here. Ask for it: --mechanism {name}.")
 
 
 def _offer(

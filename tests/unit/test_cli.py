@@ -65,8 +65,9 @@ def test_version_and_help() -> None:
 def test_plan(belief: Path) -> None:
     made = answer("plan", belief, "--query", "count:walk", "--length", 1000, "--epsilon", 1)
     assert (made["query"], made["epsilon"], made["length"], made["lipschitz"]) == ("count:walk", 1.0, 1000, 1.0)
-    exact, approx, _, group, gk16, audited, entry = made["mechanisms"]
+    curve, exact, approx, _, group, gk16, audited, entry = made["mechanisms"]
     assert round(exact["noise_scale"], 5) == 12.83996
+    assert round(curve["noise_scale"], 4) == 3.3364
     assert {"node", "left", "right", "max_influence", "nearby"} <= set(exact["detail"])
     assert exact["detail"]["left"] == exact["detail"]["right"] == 5
     assert exact["guarantee"] == approx["guarantee"] == group["guarantee"] == "pufferfish"

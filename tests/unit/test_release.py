@@ -127,7 +127,7 @@ def test_refusals() -> None:
     for length in (0, -5, 10**16, 2.5, True):
         with pytest.raises(InputError, match="length must be a whole number"):
             calibrate(Count("0"), belief=CHAIN, epsilon=1.0, length=length)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="Known: quilt-exact"):
+    with pytest.raises(InputError, match="Known: curve, quilt-exact"):
         calibrate(Count("0"), belief=CHAIN, epsilon=1.0, length=10, mechanism="magic")
 
 

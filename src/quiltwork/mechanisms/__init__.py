@@ -11,6 +11,7 @@ from quiltwork.queries import Query, parse_query
 
 # loaded when first used: compiled code is slow to import and the baselines do not need it
 _WHERE = {
+    "curve": ("curve", "curve"),
     "quilt-exact": ("quilt", "quilt_exact"),
     "quilt-approx": ("quilt", "quilt_approx"),
     "wasserstein": ("wasserstein", "wasserstein"),

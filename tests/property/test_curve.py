@@ -1,0 +1,178 @@
+"""Steps and curve: against a plain linear programme, random log-Lipschitz functions, and the exact audit."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+from strategies import chains, distributions, epsilons, transitions
+
+from quiltwork import ChainSet, Count, Histogram, MarkovChain, MixingClass, Noisy, NotCoveredError, audit, calibrate
+from quiltwork.influence.contraction import (
+    Kernel,
+    Shipments,
+    cross_ratios,
+    pairwise_step,
+    projective_step,
+    scalar_step,
+    shortest,
+)
+from quiltwork.influence.curve import InfluenceCurve
+
+
+@st.composite
+def differences(draw: st.DrawFn, states: int) -> np.ndarray:
+    entries = draw(st.lists(st.floats(0.0, 4.0), min_size=states**2, max_size=states**2))
+    D = np.array(entries).reshape(states, states)
+    np.fill_diagonal(D, 0.0)
+    return D
+
+
+def programme(P: np.ndarray, a: int, b: int, D: np.ndarray) -> float:
+    """max P[a]·v with P[b]·v = 1 and v[y] ≤ exp(D[y,z]) v[z], by a plain linear programme."""
+    k = len(P)
+    rows = []
+    for y, z in itertools.permutations(range(k), 2):
+        row = np.zeros(k)
+        row[y], row[z] = 1.0, -np.exp(D[y, z])
+        rows.append(row)
+    solved = linprog(-P[a], A_ub=np.array(rows), b_ub=np.zeros(len(rows)), A_eq=P[[b]], b_eq=[1.0])
+    assert solved.status == 0
+    assert solved.fun is not None
+    return float(np.log(-solved.fun))
+
+
+@settings(max_examples=60)
+@given(transitions(max_states=4), st.data())
+def test_steps_are_never_below_the_linear_programme(P: np.ndarray, data: st.DataObject) -> None:
+    k = len(P)
+    D = data.draw(differences(k))
+    most = float(D.max())
+    scalar = scalar_step(Kernel(P), most)
+    pairwise = pairwise_step(P, D, known=np.maximum(scalar, 0))
+    projective = projective_step(cross_ratios(P), most)
+    for a, b in itertools.permutations(range(k), 2):
+        exact = programme(P, a, b, D)
+        assert pairwise[a, b] >= exact - 1e-8
+        assert pairwise[a, b] <= scalar[a, b]
+        assert projective[a, b] >= exact - 1e-8
+        uniform = programme(P, a, b, np.where(np.eye(k, dtype=bool), 0.0, most))
+        assert scalar[a, b] == pytest.approx(uniform, abs=1e-6)
+
+
+@settings(max_examples=60)
+@given(transitions(max_states=5), st.data())
+def test_steps_hold_for_every_log_lipschitz_function(P: np.ndarray, data: st.DataObject) -> None:
+    k = len(P)
+    D = shortest(data.draw(differences(k)))
+    rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
+    pairwise = pairwise_step(P, D, known=np.full((k, k), 5.0))
+    for _ in range(50):
+        # the largest function below random heights that obeys D
+        u = np.min(rng.uniform(-4, 4, size=k)[None, :] + D, axis=1)
+        assert np.all(u[:, None] - u[None, :] <= D + 1e-9)
+        means = np.log(P @ np.exp(u))
+        assert np.all(means[:, None] - means[None, :] <= pairwise + 1e-9)
+
+
+@settings(max_examples=40)
+@given(transitions(max_states=4, zeros=False), st.data())
+def test_projective_step_covers_every_start(P: np.ndarray, data: st.DataObject) -> None:
+    """Backward kernels of any prior, and any function within D of them."""
+    k = len(P)
+    prior = 0.9 * data.draw(distributions(k)) + 0.1 / k
+    difference = data.draw(st.floats(0.0, 4.0))
+    backward = (prior[:, None] * P).T
+    backward /= backward.sum(axis=1, keepdims=True)
+    bound = projective_step(cross_ratios(np.ascontiguousarray(P.T)), difference)
+    exact = scalar_step(Kernel(backward), difference)
+    assert np.all(exact <= bound + 1e-9)
+
+
+def test_a_claim_below_the_step_is_not_proved() -> None:
+    P = np.array([[0.9, 0.1], [0.4, 0.6]])
+    D = np.array([[0.0, 1.0], [1.0, 0.0]])
+    exact = pairwise_step(P, D, known=np.full((2, 2), 1.0))
+    shipments = Shipments.of(P, D)
+    assert shipments.prove(exact * (1 + 1e-6)).all()
+    assert not shipments.prove(exact * (1 - 1e-6))[0, 1]
+
+
+def mechanism_loss(chain: MarkovChain, start: np.ndarray, length: int, profile: np.ndarray, seed: int) -> float:
+    """The loss of a random output density that is log-Lipschitz by the profile at every time, by enumeration."""
+    rng = np.random.default_rng(seed)
+    k = len(chain.states)
+    paths = list(itertools.product(range(k), repeat=length))
+    distance = np.array([[sum(profile[x, y] for x, y in zip(p, q, strict=True)) for q in paths] for p in paths])
+    heights = rng.uniform(0, rng.choice([1.0, 5.0, 20.0]), size=len(paths)) * rng.integers(0, 2, size=len(paths))
+    output = np.exp(np.min(heights[None, :] + distance, axis=1))
+    mass = np.array([start[p[0]] * np.prod([chain.transition[x, y] for x, y in itertools.pairwise(p)]) for p in paths])
+    series = np.array(paths)
+    worst = 0.0
+    for i in range(length):
+        means = []
+        for x in range(k):
+            here = series[:, i] == x
+            if mass[here].sum() > 0:
+                means.append(np.log(mass[here] @ output[here] / mass[here].sum()))
+        worst = max(worst, max(means) - min(means))
+    return worst
+
+
+@settings(max_examples=300)
+@given(chains(max_states=3), st.integers(1, 4), st.data())
+def test_the_curve_holds_for_random_outputs(chain: MarkovChain, length: int, data: st.DataObject) -> None:
+    k = len(chain.states)
+    profile = shortest(data.draw(differences(k))) / data.draw(st.sampled_from([1.0, 4.0, 16.0]))
+    profile = np.maximum(profile, profile.T)
+    start = chain.initial if chain.initial is not None else 0.99 * data.draw(distributions(k)) + 0.01 / k
+    bound = InfluenceCurve(chain).at(profile).epsilon
+    for seed in range(5):
+        assert mechanism_loss(chain, start, length, profile, seed) <= bound * (1 + 1e-9) + 1e-9
+
+
+@settings(max_examples=150)
+@given(chains(max_states=4), st.integers(1, 10), epsilons)
+def test_audited_loss_of_the_curve_is_within_epsilon(chain: MarkovChain, length: int, epsilon: float) -> None:
+    scale = calibrate(Count("0"), belief=chain, epsilon=epsilon, length=length, mechanism="curve").noise_scale
+    k = len(chain.states)
+    known = chain if chain.initial is not None else chain.with_start(np.full(k, 1 / k))
+    assert audit(known, [Noisy(Count("0"), scale)], length=length).epsilon <= epsilon * (1 + 1e-9)
+
+
+@settings(max_examples=60)
+@given(chains(max_states=5), st.sampled_from([1, 5, 50, 10**6]), epsilons, st.sampled_from(["count:0", "histogram"]))
+def test_the_curve_never_needs_more_than_exact_quilts(
+    chain: MarkovChain, length: int, epsilon: float, query: str
+) -> None:
+    found = calibrate(query, belief=chain, epsilon=epsilon, length=length, mechanism="curve").noise_scale
+    assert found <= calibrate(query, belief=chain, epsilon=epsilon, length=length).noise_scale
+
+
+@pytest.mark.parametrize(
+    ("transition", "scale", "tolerance"),
+    [([[0.9, 0.1], [0.4, 0.6]], 3.33641, 1e-4), ([[0.99, 0.01], [0.02, 0.98]], 68.61, 0.03)],
+)
+def test_known_values(transition: list[list[float]], scale: float, tolerance: float) -> None:
+    """Theory section 5: ε = 1, count, stationary, every length."""
+    chain = MarkovChain(transition, initial="stationary")
+    for length in (None, 10**9):
+        found = calibrate(Count("1"), belief=chain, epsilon=1.0, length=length, mechanism="curve")
+        assert found.noise_scale == pytest.approx(scale, abs=tolerance)
+    assert "the hardest to keep apart" in found.explain()
+    assert {"pair", "own", "future", "past"} <= set(found.detail())
+
+
+def test_sets_and_refusals() -> None:
+    lazy = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+    sticky = MarkovChain([[0.99, 0.01], [0.02, 0.98]], initial="stationary")
+    both = calibrate(Count("1"), belief=ChainSet([lazy, sticky]), epsilon=1.0, mechanism="curve")
+    alone = calibrate(Count("1"), belief=sticky, epsilon=1.0, mechanism="curve")
+    assert both.noise_scale == alone.noise_scale
+    assert both.detail()["member"] == 2
+    with pytest.raises(NotCoveredError, match="chain or a set"):
+        calibrate(Histogram(), belief=MixingClass(2, pi_min=0.1, gap=0.1), epsilon=1.0, mechanism="curve")
+    single = MarkovChain([[1]])
+    assert calibrate(Histogram(), belief=single, epsilon=1.0, length=5, mechanism="curve").noise_scale == 0
