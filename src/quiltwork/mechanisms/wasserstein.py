@@ -44,8 +44,8 @@ class Distance(Reason):
         """The reason in words."""
         rest = f", leaving out mass {self.delta:g}" if self.delta else ""
         return (
-            f"learning whether the value at {self.node} is {self.pair[0]} or {self.pair[1]} moves the law of the answer "
-            f"by up to {self.distance:g} (∞-Wasserstein distance{rest}), and the noise covers that much."
+            f"learning whether the value at {self.node} is {self.pair[0]} or {self.pair[1]} moves the law of the "
+            f"answer by up to {self.distance:g} (∞-Wasserstein distance{rest}), and the noise covers that much."
         )
 
     def detail(self) -> dict[str, Any]:
