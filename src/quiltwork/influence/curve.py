@@ -204,19 +204,17 @@ class _AnyPast:
         if most == 0:
             return unbounded
         L = unbounded
-        skips = 0
+        skips = [m - 1 for m in SKIPS]
         # D = ∞ in the step: skipping m steps leaves the cross-ratio of the m-th power
-        while skips * most < float(L.max()) and (skips < 64 or np.isfinite(L).all()):
-            L = np.minimum(L, skips * most + self._ratio(skips))
-            skips += 1
+        for skipped in skips:
+            if skipped * most < float(L.max()):
+                L = np.minimum(L, skipped * most + self._ratio(skipped))
         if not np.isfinite(L).all():
             return L
         valid = float((profile + L).max())
 
         def steps(difference: float) -> Floats:
-            return np.asarray(
-                np.min([m * most + projective_step(self._ratio(m), difference) for m in range(skips)], axis=0)
-            )
+            return np.asarray(np.min([m * most + projective_step(self._ratio(m), difference) for m in skips], axis=0))
 
         found = _smallest_valid(lambda d: float((profile + np.minimum(L, steps(d))).max()), most, valid)
         return np.asarray(np.minimum(L, steps(found)))
