@@ -19,7 +19,7 @@ from quiltwork.influence.contraction import (
     scalar_step,
     shortest,
 )
-from quiltwork.influence.curve import InfluenceCurve
+from quiltwork.influence.curve import InfluenceCurve, _AnyPast
 
 
 @st.composite
@@ -176,3 +176,11 @@ def test_sets_and_refusals() -> None:
         calibrate(Histogram(), belief=MixingClass(2, pi_min=0.1, gap=0.1), epsilon=1.0, mechanism="curve")
     single = MarkovChain([[1]])
     assert calibrate(Histogram(), belief=single, epsilon=1.0, length=5, mechanism="curve").noise_scale == 0
+
+
+def test_powers_that_underflow_claim_nothing_about_the_past() -> None:
+    """0 reaches 2 in two steps with probability 1e-200: too small to trust in further powers."""
+    P = np.array([[1.0, 1e-100, 0.0], [0.5, 0.5, 1e-100], [0.2, 0.3, 0.5]])
+    ratio = _AnyPast(P)._ratio(1)
+    assert np.isinf(ratio[1, 2])
+    assert np.isfinite(ratio[0, 1])

@@ -25,6 +25,7 @@ from quiltwork.influence.contraction import (
     scalar_step,
     shortest,
 )
+from quiltwork.influence.kernels import TINY
 from quiltwork.influence.tables import UNIT_ROUNDOFF, ChainTables
 
 Floats = NDArray[np.float64]
@@ -195,6 +196,7 @@ class _AnyPast:
 
     def __init__(self, P: Floats):
         self._powers = [P]
+        self._support = P > 0
         self._ratios = [cross_ratios(np.ascontiguousarray(P.T)) + 1e-12]
 
     def bound(self, profile: Floats) -> Floats:
@@ -222,8 +224,14 @@ class _AnyPast:
     def _ratio(self, skipped: int) -> Floats:
         while skipped >= len(self._ratios):
             self._powers.append(self._powers[-1] @ self._powers[0])
+            self._support = (self._support.astype(np.float64) @ self._powers[0]) > 0
             power = np.ascontiguousarray(self._powers[-1].T)
-            self._ratios.append(cross_ratios(power) + 1e-12 * len(self._powers))
+            ratio = cross_ratios(power) + 1e-12 * len(self._powers)
+            # an entry too small to trust, which may have underflowed to 0: nothing is claimed for its state
+            lost = (self._support & (self._powers[-1] < TINY)).any(axis=0)
+            ratio[lost, :] = ratio[:, lost] = np.inf
+            np.fill_diagonal(ratio, 0.0)
+            self._ratios.append(ratio)
         return self._ratios[skipped]
 
 
