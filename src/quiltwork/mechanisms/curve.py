@@ -23,6 +23,7 @@ from quiltwork.rounding import round_up
 
 PRECISION = {True: 1e-6, False: 2e-3}  # of the scale, for two states and for more
 MOST_LOOKS = 40
+USUAL_SLOPE = 1.15  # of log ε against log λ
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def _search(
     """
     precision = PRECISION[len(sensitivity) == 2]
     best: tuple[float, CurvePoint] | None = None
-    safe, safe_epsilon = enough, epsilon
+    safe, safe_epsilon = enough, math.nan
     unsafe, unsafe_epsilon = float(sensitivity.max()) / epsilon * (1 - 1e-9), math.inf
     scale = max(unsafe * 1.001, math.sqrt(unsafe * enough))
     for _ in range(MOST_LOOKS):
@@ -119,11 +120,12 @@ def _search(
             best, safe, safe_epsilon = (scale, point), scale, point.epsilon
         else:
             unsafe, unsafe_epsilon = scale, point.epsilon
-        if safe / unsafe <= 1 + precision:
+        if safe / unsafe <= 1 + precision or safe_epsilon >= epsilon * (1 - precision):
             break
-        scale = math.sqrt(safe * unsafe)
-        if best is not None and math.isfinite(unsafe_epsilon) and unsafe_epsilon < 50 * epsilon:
-            slope = math.log(unsafe_epsilon / safe_epsilon) / math.log(safe / unsafe)
-            aimed = safe * (safe_epsilon / epsilon) ** (1 / max(slope, 0.1)) * (1 + precision / 3)
-            scale = min(max(aimed, unsafe * (1 + precision / 2)), safe / (1 + precision / 2))
+        aimed, slope = math.sqrt(safe * unsafe), USUAL_SLOPE
+        if point.epsilon < 50 * epsilon:
+            if best is not None and unsafe_epsilon < 50 * epsilon:
+                slope = max(math.log(unsafe_epsilon / safe_epsilon) / math.log(safe / unsafe), 0.1)
+            aimed = scale * (point.epsilon / epsilon) ** (1 / slope) * (1 + precision)
+        scale = min(max(aimed, unsafe * (1 + precision / 2)), safe / (1 + precision / 2))
     return best

@@ -1,0 +1,495 @@
+"""R and L of the influence curve for a profile that is the same at every time, one class for each kind of kernel.
+
+A side knows ``step(m, D)``: how much of a difference D survives m transitions. For every m (the skips of theory
+section 5) and under a profile λ,
+
+    R ≤ (m - 1) max λ + step(m, max(λ + R)) .
+
+Any R that satisfies this for some m in each of its entries is a bound for series of every length: the true one is 0 at
+the last value, and the step is monotone. So bounds are approached from above, from D = ∞ (the quilts' bound), and a
+guess below is kept only if a step proves it. ``Bound.skips`` says which m proves which entry.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quiltwork.influence.contraction import (
+    LARGEST_DIFFERENCE,
+    MARGIN,
+    Floats,
+    Integers,
+    Kernel,
+    Shipments,
+    cross_ratios,
+    interval_cross_ratios,
+    interval_kernels,
+    interval_product,
+    projective_step,
+    ratio_step,
+    scalar_step,
+    shortest,
+)
+from quiltwork.influence.kernels import TINY
+from quiltwork.influence.spectral import spectral_influence
+from quiltwork.influence.tables import ChainTables
+
+PAIRWISE_UP_TO = 80  # states; more would take long
+CLOSE = 1e-6  # a relative change too small to matter
+MOST_ROUNDS = 20
+SETTLED = 1.5e-3
+REMEMBERED = 6  # earlier rounds that the next guess is made from
+ENLARGED = tuple(2e-4 * 1.5**n for n in range(20))
+SHIPPED = 0  # in place of a skip: proved by one pairwise step
+LONGEST_SKIP = 2**21
+POWER_ERROR = 1e-12  # of one step with a matrix power, for each transition skipped
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A bound for every node, and the skip that proves each of its entries (0: a shipment)."""
+
+    values: Floats
+    skips: Integers
+
+    def improved(self, values: Floats, skip: int) -> "Bound":
+        """The smaller of the two bounds in each entry."""
+        better = values < self.values
+        return Bound(np.where(better, values, self.values), np.where(better, skip, self.skips))
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """The largest entry of a step with m transitions, as a function of D alone.
+
+    It is the largest log (1 + p (e^D - 1)) / (1 + q (e^D - 1)) over a few points (p, q), or, without points, the
+    projective step with the cross-ratio ``log_cross``.
+    """
+
+    skip: int
+    above: Floats
+    below: Floats
+    log_cross: float
+    error: float
+
+
+def skips() -> Iterator[int]:
+    """1, 2, 3, 4, 6, 8, 12, ...: each a sum of two earlier ones."""
+    yield 1
+    m = 2
+    while m <= LONGEST_SKIP:
+        yield m
+        yield 3 * m // 2
+        m *= 2
+
+
+class Side(ABC):
+    """What lies on one side of a value, under one kind of belief."""
+
+    error = 0.0
+    """By how much a step may be off, for each transition; every step adds it."""
+
+    def __init__(self, states: int):
+        self.states = states
+        self._steps: dict[int, Callable[[float], Floats]] = {}
+
+    @abstractmethod
+    def prepare(self, skip: int) -> Callable[[float], Floats]:
+        """D ↦ the step with that many transitions, by pair."""
+
+    @abstractmethod
+    def frontiers(self, skip: int) -> list[Frontier]:
+        """The same for the largest entry; the smallest of them holds."""
+
+    def step(self, skip: int, difference: float) -> Floats:
+        """How much of a difference survives that many transitions."""
+        if skip not in self._steps:
+            self._steps[skip] = self.prepare(skip)
+        found = self._steps[skip](difference) + (POWER_ERROR + self.error) * skip
+        np.fill_diagonal(found, 0.0)
+        return np.asarray(found)
+
+    def bound(self, profile: Floats) -> Bound:
+        """A bound for every length; infinite entries where the series never forgets."""
+        most = float(profile.max())
+        far = self.far(most)
+        if most == 0 or not np.isfinite(far.values).all() or far.values.max() > LARGEST_DIFFERENCE:
+            return far
+        return self.refined(profile, self._scalar(profile, far))
+
+    def far(self, most: float) -> Bound:
+        """With D = ∞: what is m transitions away may be anything. The quilts' bound."""
+        off = ~np.eye(self.states, dtype=bool)
+        found = Bound(np.where(off, np.inf, 0.0), np.ones(off.shape, dtype=np.int64))
+        for m in skips():
+            if (m - 1) * most >= found.values.max() or self.hopeless(m):
+                break
+            found = found.improved((m - 1) * most + self.step(m, np.inf), m)
+            if most == 0 and found.values.max() < 1e-9:
+                break
+        return found
+
+    def hopeless(self, skip: int) -> bool:
+        """Whether longer skips cannot help any more."""
+        return skip > LONGEST_SKIP // 2
+
+    def _scalar(self, profile: Floats, far: Bound) -> Bound:
+        """All skips with the one number D = max(λ + R): a D that they do not raise is valid; the smallest is sought."""
+        most = float(profile.max())
+        valid = float((profile + far.values).max())
+        useful = [m for m in _until(skips(), lambda m: (m - 1) * most <= valid) if not self.hopeless(m)]
+
+        def steps(difference: float) -> Bound:
+            found = far
+            for m in useful:
+                if (m - 1) * most < found.values.max():
+                    found = found.improved((m - 1) * most + self.step(m, difference), m)
+            return found
+
+        return steps(smallest_valid(lambda d: float((profile + steps(d).values).max()), most, valid))
+
+    def refined(self, profile: Floats, bound: Bound) -> Bound:  # noqa: ARG002 - kernels that are known use it
+        """A smaller bound from a D for each pair, where the kernel allows it."""
+        return bound
+
+    def one(self, difference: Floats, known: Floats) -> Floats:
+        """One transition with a D for each pair, never above what is ``known``."""
+        return np.minimum(known, self.step(1, float(difference.max())))
+
+
+class KernelSide(Side):
+    """One transition matrix: the future of a chain, or the past of a stationary one.
+
+    ``error`` bounds by how much a log-ratio of its entries may be off.
+    """
+
+    def __init__(self, P: Floats, *, error: float):
+        super().__init__(len(P))
+        self.error = error
+        self.rows = np.ascontiguousarray(P)
+        self._tables = ChainTables(self.rows)
+        self._kernels: dict[int, Kernel] = {}
+        self._solved: list[tuple[float, Floats]] = []  # earlier solutions, by the largest λ
+
+    def kernel(self, skip: int) -> Kernel:
+        """The matrix to the power ``skip``."""
+        if skip not in self._kernels:
+            self._kernels[skip] = Kernel.of(np.linalg.matrix_power(self.rows, skip))
+        return self._kernels[skip]
+
+    def prepare(self, skip: int) -> Callable[[float], Floats]:
+        """The scalar step."""
+        kernel = self.kernel(skip)
+        return lambda difference: scalar_step(kernel, difference)
+
+    def frontiers(self, skip: int) -> list[Frontier]:
+        """The outermost points of all sets of next states."""
+        kernel = self.kernel(skip)
+        return [Frontier(skip, *_outermost(kernel.above, kernel.below), np.nan, (POWER_ERROR + self.error) * skip)]
+
+    def hopeless(self, skip: int) -> bool:
+        """Powers far beyond the time in which the chain forgets are no use."""
+        return skip > 128
+
+    def far(self, most: float) -> Bound:
+        """From the tables of the quilts, which have every distance."""
+        best = np.full(self.rows.size, np.inf)
+        skip = np.ones(self.rows.size, dtype=np.int64)
+        span = 16
+        while True:
+            self._tables.extend(span)
+            distances = self._tables.distances
+            bounds = self._tables.right(len(distances)) + distances[:, None] * self.error
+            bounds = bounds + (distances[:, None] - 1) * most
+            nearest = np.argmin(bounds, axis=0)
+            best, skip = bounds[nearest, np.arange(bounds.shape[1])], distances[nearest]
+            largest = best.max()
+            if most == 0 or distances[-1] * most > largest or distances[-1] > LONGEST_SKIP // 2:
+                break
+            if largest > LARGEST_DIFFERENCE and not self._tables.forgets(~np.eye(self.states, dtype=bool).ravel()):
+                break
+            span = 2 * int(distances[-1])
+        found = np.where(best > 1e200, np.inf, best).reshape(self.rows.shape)
+        np.fill_diagonal(found, 0.0)
+        return Bound(found, skip.reshape(self.rows.shape).astype(np.int64))
+
+    def one(self, difference: Floats, known: Floats) -> Floats:
+        """The pairwise step."""
+        scalar = super().one(difference, known)
+        if not 2 < self.states <= PAIRWISE_UP_TO or difference.max() > LARGEST_DIFFERENCE:
+            return scalar
+        shipments = Shipments.of(self.rows, shortest(difference))
+        return np.minimum(scalar, shipments.smallest(scalar, near=0.9 * scalar, precision=1e-4) + self.error)
+
+    def refined(self, profile: Floats, bound: Bound) -> Bound:
+        """The pairwise step: find its solution roughly, and keep the smallest enlargement of it that a step proves."""
+        if not 2 < self.states <= PAIRWISE_UP_TO:
+            return bound
+        known = bound.values
+        rough = self._rough_solution(profile, known)
+        for enlarged in ENLARGED:
+            guess = np.minimum(known, rough + enlarged * (rough + rough.max()))
+            np.fill_diagonal(guess, 0.0)
+            # what is not below the bound is proved by the bound's own skips
+            proved = self._shipments(profile + guess).prove(guess - self.error) | (guess >= known)
+            if proved.all():
+                return bound.improved(guess, SHIPPED)
+        return bound
+
+    def _shipments(self, difference: Floats) -> Shipments:
+        return Shipments.of(self.rows, shortest(difference))
+
+    def _rough_solution(self, profile: Floats, known: Floats) -> Floats:
+        """Iterate from the nearest earlier solutions, each guess made from the last few rounds (Anderson's method)."""
+        size = float(profile.max())
+        rough = np.minimum(known, self._start(size))
+        guesses: list[Floats] = []
+        changes: list[Floats] = []
+        change = 1.0
+        for _ in range(MOST_ROUNDS):
+            precision = min(max(change / 30, 3e-4), 1e-2)
+            new = self._shipments(profile + rough).smallest(known, near=rough, precision=precision)
+            step = (new - rough).ravel()
+            change = float(np.abs(step).max()) / max(float(new.max()), 1e-300)
+            if change <= SETTLED:
+                break
+            guesses, changes = [*guesses, rough.ravel()][-REMEMBERED:], [*changes, step][-REMEMBERED:]
+            if len(changes) > 1:
+                by_change = np.array([step - earlier for earlier in changes[:-1]]).T
+                by_guess = np.array([rough.ravel() - earlier for earlier in guesses[:-1]]).T
+                weights = np.linalg.lstsq(by_change, step, rcond=1e-8)[0]
+                ahead = rough.ravel() + step - (by_guess + by_change) @ weights
+                rough = np.clip(ahead.reshape(known.shape), 0.0, known)
+            else:
+                rough = new
+        self._solved.append((size, new))
+        return new
+
+    def _start(self, size: float) -> Floats:
+        """From two earlier solutions by a power law, from one in proportion, else 0."""
+        if not self._solved:
+            return np.zeros_like(self.rows)
+        nearest = sorted(self._solved, key=lambda one: abs(np.log(one[0] / size)))[:2]
+        (near, solution), (far, other) = nearest[0], nearest[-1]
+        if near == far:
+            return np.asarray(solution * (size / near))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = np.clip(np.log(solution / other) / np.log(near / far), 0.0, 3.0)
+        return np.asarray(solution * (size / near) ** np.nan_to_num(slope, nan=1.0))
+
+
+class CrossRatioSide(Side):
+    """Kernels known by the cross-ratios of their rows: the prior cancels, so the past of every start."""
+
+    @abstractmethod
+    def ratios(self, skip: int) -> Floats:
+        """log of the largest cross-ratio of each pair after that many transitions."""
+
+    def prepare(self, skip: int) -> Callable[[float], Floats]:
+        """The projective step."""
+        ratios = self.ratios(skip)
+        return lambda difference: projective_step(ratios, difference)
+
+    def frontiers(self, skip: int) -> list[Frontier]:
+        """The projective step with the largest cross-ratio."""
+        none = np.empty(0)
+        return [Frontier(skip, none, none, float(self.ratios(skip).max()), (POWER_ERROR + self.error) * skip)]
+
+
+class AnyPast(CrossRatioSide):
+    """The past of a chain with any start: cross-ratios of the columns of its powers."""
+
+    def __init__(self, P: Floats):
+        super().__init__(len(P))
+        self._powers = {1: np.ascontiguousarray(P)}
+        self._supports = {1: P > 0}
+
+    def ratios(self, skip: int) -> Floats:
+        """Of the columns; nothing is claimed for states with an entry too small to trust."""
+        power, support = self._power(skip)
+        found = cross_ratios(np.ascontiguousarray(power.T))
+        lost = (support & (power < TINY)).any(axis=0)
+        found[lost, :] = found[:, lost] = np.inf
+        np.fill_diagonal(found, 0.0)
+        return found
+
+    def _power(self, skip: int) -> tuple[Floats, NDArray[np.bool_]]:
+        if skip not in self._powers:
+            first, second = ((skip // 2,) * 2) if skip % 2 == 0 else (skip - 1, 1)
+            (P, S), (Q, U) = self._power(first), self._power(second)
+            self._powers[skip], self._supports[skip] = P @ Q, (S.astype(np.float64) @ U) > 0
+        return self._powers[skip], self._supports[skip]
+
+    def hopeless(self, skip: int) -> bool:
+        """After (k-1)^2 + 1 transitions supports only cycle."""
+        return skip > max(256, 2 * self.states**2)
+
+
+class _Intervals:
+    """Bounds on the products of m transition matrices that each lie within bounds."""
+
+    def __init__(self, lower: Floats, upper: Floats):
+        # bounds that miss a sum of 1 by rounding are widened
+        low = lower / np.maximum(lower.sum(axis=1, keepdims=True), 1.0)
+        high = upper / np.minimum(upper.sum(axis=1, keepdims=True), 1.0)
+        self._products = {1: (low, high)}
+
+    def product(self, skip: int) -> tuple[Floats, Floats]:
+        if skip not in self._products:
+            first = skip // 2 if skip % 2 == 0 else skip - 1
+            self._products[skip] = interval_product(self.product(first), self.product(skip - first))
+        return self._products[skip]
+
+
+class IntervalFuture(Side):
+    """The future of a chain that moves within bounds."""
+
+    def __init__(self, lower: Floats, upper: Floats):
+        super().__init__(len(lower))
+        self._intervals = _Intervals(lower, upper)
+        self._prepared: dict[int, tuple[list[Kernel], Floats, Floats]] = {}
+
+    def _kernels(self, skip: int) -> tuple[list[Kernel], Floats, Floats]:
+        if skip not in self._prepared:
+            lower, upper = self._intervals.product(skip)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                logs = np.log(upper[:, None, :]) - np.log(lower[None, :, :])
+            telling = np.maximum(np.where(np.isnan(logs), -np.inf, logs).max(axis=2), 0.0)
+            self._prepared[skip] = interval_kernels(lower, upper), interval_cross_ratios(lower, upper), telling
+        return self._prepared[skip]
+
+    def prepare(self, skip: int) -> Callable[[float], Floats]:
+        """The smallest of the interval scalar steps, the projective step and the largest ratio."""
+        kernels, ratios, telling = self._kernels(skip)
+
+        def step(difference: float) -> Floats:
+            found = [scalar_step(kernel, difference) for kernel in kernels]
+            found += [projective_step(ratios, difference), telling + MARGIN]
+            return np.asarray(np.min(found, axis=0))
+
+        return step
+
+    def frontiers(self, skip: int) -> list[Frontier]:
+        """One for each form of the step."""
+        kernels, ratios, _ = self._kernels(skip)
+        error = POWER_ERROR * skip
+        none = np.empty(0)
+        found = [Frontier(skip, *_outermost(k.above, k.below), np.nan, error) for k in kernels]
+        return [*found, Frontier(skip, none, none, float(ratios.max()), error)]
+
+    def hopeless(self, skip: int) -> bool:
+        """Bounds on long products tell nothing more."""
+        return skip > 256
+
+
+class IntervalPast(CrossRatioSide):
+    """The past of a chain that moves within bounds, with any start."""
+
+    def __init__(self, lower: Floats, upper: Floats):
+        super().__init__(len(lower))
+        self._intervals = _Intervals(lower, upper)
+
+    def ratios(self, skip: int) -> Floats:
+        """Of the columns, from the bounds."""
+        lower, upper = self._intervals.product(skip)
+        return interval_cross_ratios(np.ascontiguousarray(lower.T), np.ascontiguousarray(upper.T))
+
+    def hopeless(self, skip: int) -> bool:
+        """Bounds on long products tell nothing more."""
+        return skip > 256
+
+
+@dataclass(frozen=True)
+class _Mixing:
+    pi_min: float
+    gap: float
+    reversible: bool
+
+    def log_ratio(self, skip: int) -> float:
+        """The largest log P^m[a,y] / P^m[b,y] of any chain of the class (C Lemma 2.3)."""
+        found = spectral_influence(np.array([skip]), pi_min=self.pi_min, gap=self.gap, reversible=self.reversible)
+        return float(found[0]) if found[0] < LARGEST_DIFFERENCE else float(np.inf)
+
+
+class MixingFuture(Side):
+    """The future of any chain that mixes fast enough."""
+
+    def __init__(self, states: int, mixing: _Mixing):
+        super().__init__(states)
+        self._mixing = mixing
+
+    def prepare(self, skip: int) -> Callable[[float], Floats]:
+        """The step from the largest ratio."""
+        log_ratio = self._mixing.log_ratio(skip)
+        return lambda difference: np.full((self.states, self.states), ratio_step(log_ratio, difference))
+
+    def frontiers(self, skip: int) -> list[Frontier]:
+        """The two-point law with that ratio."""
+        log_ratio = min(self._mixing.log_ratio(skip), LARGEST_DIFFERENCE)
+        p, q = 1 / (1 + np.exp(-log_ratio)), 1 / (1 + np.exp(log_ratio))
+        return [Frontier(skip, np.array([p]), np.array([q]), np.nan, POWER_ERROR * skip)]
+
+
+class MixingPast(CrossRatioSide):
+    """The past of any chain that mixes fast enough, with any start."""
+
+    def __init__(self, states: int, mixing: _Mixing):
+        super().__init__(states)
+        self._mixing = mixing
+
+    def ratios(self, skip: int) -> Floats:
+        """Each column lies within a factor of its stationary probability, so a cross-ratio has twice the logarithm."""
+        found = np.full((self.states, self.states), 2 * self._mixing.log_ratio(skip))
+        np.fill_diagonal(found, 0.0)
+        return found
+
+
+def mixing_sides(states: int, *, pi_min: float, gap: float, reversible: bool) -> tuple[MixingFuture, MixingPast]:
+    """Both sides of a mixing class."""
+    mixing = _Mixing(pi_min, gap, reversible)
+    return MixingFuture(states, mixing), MixingPast(states, mixing)
+
+
+def smallest_valid(step: Callable[[float], float], raised: float, valid: float) -> float:
+    """A small D with step(D) ≤ D: one that a step does not raise is a bound for series of every length.
+
+    ``valid`` is one, ``raised`` is none (or too small to matter); the valid end of a narrow bracket is returned.
+    """
+    while valid - raised > CLOSE * valid:
+        middle = (valid * raised) ** 0.5
+        if step(middle) <= middle:
+            valid = middle
+        else:
+            raised = middle
+    return valid
+
+
+def _outermost(above: Floats, below: Floats) -> tuple[Floats, Floats]:
+    """The points (p, q) that can be the largest log (1 + p g) / (1 + q g): the upper left part of the convex hull."""
+    p, q = above.ravel(), below.ravel()
+    order = np.lexsort((-p, q))
+    p, q = p[order], q[order]
+    rising = p > np.maximum.accumulate(np.concatenate([[-np.inf], p[:-1]]))
+    hull: list[tuple[float, float]] = []
+    for point in zip(q[rising], p[rising], strict=True):
+        while len(hull) > 1 and _clearly_below(hull[-2], hull[-1], point):
+            hull.pop()
+        hull.append(point)
+    return np.array([y for _, y in hull]), np.array([x for x, _ in hull])
+
+
+def _clearly_below(first: tuple[float, float], middle: tuple[float, float], last: tuple[float, float]) -> bool:
+    """Whether the middle point lies below the line through the others, by more than rounding."""
+    run, rise = last[0] - first[0], last[1] - first[1]
+    return (middle[1] - first[1]) * run < rise * (middle[0] - first[0]) * (1 - 1e-9)
+
+
+def _until(numbers: Iterator[int], wanted: Callable[[int], bool]) -> Iterator[int]:
+    for number in numbers:
+        if not wanted(number):
+            return
+        yield number
+
