@@ -75,6 +75,16 @@ class Frontier:
     log_cross: float
     error: float
 
+    @property
+    def largest(self) -> float:
+        """The step with D = ∞."""
+        if not len(self.above):
+            return self.log_cross + self.error
+        if np.any((self.below <= 0) & (self.above > 0)):
+            return float(np.inf)
+        possible = self.below > 0
+        return float(np.log((self.above[possible] / self.below[possible]).max(initial=1.0))) + self.error
+
 
 def skips() -> Iterator[int]:
     """1, 2, 3, 4, 6, 8, 12, ...: each a sum of two earlier ones."""
@@ -95,6 +105,8 @@ class Side(ABC):
     def __init__(self, states: int):
         self.states = states
         self._steps: dict[int, Callable[[float], Floats]] = {}
+        self._frontiers: dict[int, list[Frontier]] = {}
+        self._cross: Floats | None = None
 
     @abstractmethod
     def prepare(self, skip: int) -> Callable[[float], Floats]:
@@ -103,6 +115,25 @@ class Side(ABC):
     @abstractmethod
     def frontiers(self, skip: int) -> list[Frontier]:
         """The same for the largest entry; the smallest of them holds."""
+
+    def frontiers_of(self, skip: int) -> list[Frontier]:
+        """The same, kept once made."""
+        if skip not in self._frontiers:
+            self._frontiers[skip] = self.frontiers(skip)
+        return self._frontiers[skip]
+
+    @abstractmethod
+    def cross_ratio(self) -> float:
+        """log of the largest cross-ratio of one transition."""
+
+    def forgets(self, extra: float) -> float:
+        """How much of an additional difference is left after one transition, whatever the rest is.
+
+        The rest multiplies the kernel's rows by a function that they share, which leaves cross-ratios as they are.
+        """
+        if self._cross is None:
+            self._cross = np.array([[0.0, self.cross_ratio()], [0.0, 0.0]])
+        return float(projective_step(self._cross, extra)[0, 1]) + self.error
 
     def step(self, skip: int, difference: float) -> Floats:
         """How much of a difference survives that many transitions."""
@@ -155,9 +186,9 @@ class Side(ABC):
         """A smaller bound from a D for each pair, where the kernel allows it."""
         return bound
 
-    def one(self, difference: Floats, known: Floats) -> Floats:
-        """One transition with a D for each pair, never above what is ``known``."""
-        return np.minimum(known, self.step(1, float(difference.max())))
+    def one(self, difference: Floats) -> Floats:
+        """One transition with a D for each pair."""
+        return self.step(1, float(difference.max()))
 
 
 class KernelSide(Side):
@@ -173,6 +204,10 @@ class KernelSide(Side):
         self._tables = ChainTables(self.rows)
         self._kernels: dict[int, Kernel] = {}
         self._solved: list[tuple[float, Floats]] = []  # earlier solutions, by the largest λ
+
+    def cross_ratio(self) -> float:
+        """Of the matrix itself."""
+        return float(cross_ratios(self.rows).max())
 
     def kernel(self, skip: int) -> Kernel:
         """The matrix to the power ``skip``."""
@@ -216,13 +251,14 @@ class KernelSide(Side):
         np.fill_diagonal(found, 0.0)
         return Bound(found, skip.reshape(self.rows.shape).astype(np.int64))
 
-    def one(self, difference: Floats, known: Floats) -> Floats:
+    def one(self, difference: Floats) -> Floats:
         """The pairwise step."""
-        scalar = super().one(difference, known)
+        scalar = super().one(difference)
         if not 2 < self.states <= PAIRWISE_UP_TO or difference.max() > LARGEST_DIFFERENCE:
             return scalar
-        shipments = Shipments.of(self.rows, shortest(difference))
-        return np.minimum(scalar, shipments.smallest(scalar, near=0.9 * scalar, precision=1e-4) + self.error)
+        found = self._shipments(difference).smallest(scalar, near=0.9 * scalar, precision=1e-4) + self.error
+        np.fill_diagonal(found, 0.0)
+        return np.minimum(scalar, found)
 
     def refined(self, profile: Floats, bound: Bound) -> Bound:
         """The pairwise step: find its solution roughly, and keep the smallest enlargement of it that a step proves."""
@@ -287,6 +323,10 @@ class CrossRatioSide(Side):
     @abstractmethod
     def ratios(self, skip: int) -> Floats:
         """log of the largest cross-ratio of each pair after that many transitions."""
+
+    def cross_ratio(self) -> float:
+        """Of one transition."""
+        return float(self.ratios(1).max())
 
     def prepare(self, skip: int) -> Callable[[float], Floats]:
         """The projective step."""
@@ -361,6 +401,10 @@ class IntervalFuture(Side):
             self._prepared[skip] = interval_kernels(lower, upper), interval_cross_ratios(lower, upper), telling
         return self._prepared[skip]
 
+    def cross_ratio(self) -> float:
+        """From the bounds."""
+        return float(self._kernels(1)[1].max())
+
     def prepare(self, skip: int) -> Callable[[float], Floats]:
         """The smallest of the interval scalar steps, the projective step and the largest ratio."""
         kernels, ratios, telling = self._kernels(skip)
@@ -421,6 +465,10 @@ class MixingFuture(Side):
         super().__init__(states)
         self._mixing = mixing
 
+    def cross_ratio(self) -> float:
+        """At most the square of the largest ratio."""
+        return 2 * self._mixing.log_ratio(1)
+
     def prepare(self, skip: int) -> Callable[[float], Floats]:
         """The step from the largest ratio."""
         log_ratio = self._mixing.log_ratio(skip)
@@ -475,16 +523,17 @@ def _outermost(above: Floats, below: Floats) -> tuple[Floats, Floats]:
     rising = p > np.maximum.accumulate(np.concatenate([[-np.inf], p[:-1]]))
     hull: list[tuple[float, float]] = []
     for point in zip(q[rising], p[rising], strict=True):
-        while len(hull) > 1 and _clearly_below(hull[-2], hull[-1], point):
+        while len(hull) > 1 and _below(hull[-2], hull[-1], point):
             hull.pop()
         hull.append(point)
-    return np.array([y for _, y in hull]), np.array([x for x, _ in hull])
+    # enlarged by more than all that was cut off
+    return np.array([y for _, y in hull]) * (1 + 1e-9), np.array([x for x, _ in hull])
 
 
-def _clearly_below(first: tuple[float, float], middle: tuple[float, float], last: tuple[float, float]) -> bool:
-    """Whether the middle point lies below the line through the others, by more than rounding."""
+def _below(first: tuple[float, float], middle: tuple[float, float], last: tuple[float, float]) -> bool:
+    """Whether the middle point lies below the line through the others, or above it by rounding only."""
     run, rise = last[0] - first[0], last[1] - first[1]
-    return (middle[1] - first[1]) * run < rise * (middle[0] - first[0]) * (1 - 1e-9)
+    return (middle[1] * (1 - 1e-14) - first[1]) * run <= rise * (middle[0] - first[0])
 
 
 def _until(numbers: Iterator[int], wanted: Callable[[int], bool]) -> Iterator[int]:
