@@ -4,11 +4,16 @@ What may an adversary believe?   MarkovChain, ChainSet, IntervalChain, MixingCla
                                  load_belief, save_belief
 What is asked?                   Count, Histogram, Frequencies, Sum, Mean, Transitions, Custom, Query, parse_query
 What is the data?                Series, read_series
-How much noise, and why?         calibrate, plan, Calibration, Plan
+How much noise, and why?         calibrate, plan, Calibration, Plan, Certificate
+What about ordinary DP?          guarantee, entry_epsilon, EntryGuarantee
+What do releases tell together?  Accountant, Composed, ReleaseRecord
 Is it true?                      audit, Audit, Noisy
 What may be published?           release, Release
 What went wrong?                 QuiltworkError, InputError, NotCoveredError
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from quiltwork._version import __version__
 from quiltwork.audit import Audit, Noisy, audit
@@ -23,6 +28,7 @@ from quiltwork.beliefs import (
     save_belief,
 )
 from quiltwork.calibration import Calibration
+from quiltwork.certificate import Certificate
 from quiltwork.data import Series, read_series
 from quiltwork.errors import InputError, NotCoveredError, QuiltworkError
 from quiltwork.mechanisms import calibrate
@@ -40,13 +46,31 @@ from quiltwork.queries import (
 )
 from quiltwork.release import Release, release
 
+if TYPE_CHECKING:
+    from quiltwork.composition import Accountant, Composed, ReleaseRecord
+    from quiltwork.entry_level import EntryGuarantee, entry_epsilon, guarantee
+
+# these need compiled code, which is slow to import: loaded when first asked for
+_LATER = {
+    "Accountant": "quiltwork.composition",
+    "Composed": "quiltwork.composition",
+    "ReleaseRecord": "quiltwork.composition",
+    "EntryGuarantee": "quiltwork.entry_level",
+    "entry_epsilon": "quiltwork.entry_level",
+    "guarantee": "quiltwork.entry_level",
+}
+
 __all__ = [
+    "Accountant",
     "Audit",
     "Belief",
     "Calibration",
+    "Certificate",
     "ChainSet",
+    "Composed",
     "Count",
     "Custom",
+    "EntryGuarantee",
     "Frequencies",
     "Histogram",
     "InputError",
@@ -61,12 +85,15 @@ __all__ = [
     "Query",
     "QuiltworkError",
     "Release",
+    "ReleaseRecord",
     "Series",
     "Sum",
     "Transitions",
     "__version__",
     "audit",
     "calibrate",
+    "entry_epsilon",
+    "guarantee",
     "load_belief",
     "parse_query",
     "plan",
@@ -74,3 +101,11 @@ __all__ = [
     "release",
     "save_belief",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'quiltwork' has no attribute {name!r}")
+    found = getattr(import_module(_LATER[name]), name)
+    globals()[name] = found
+    return found

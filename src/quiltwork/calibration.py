@@ -1,9 +1,10 @@
 """The frozen record of how much noise, and why."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from quiltwork.certificate import Certificate
 from quiltwork.errors import ParameterError
 
 Guarantee = Literal["pufferfish", "approximate pufferfish", "none"]
@@ -48,7 +49,7 @@ class Calibration:
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
     >>> calibration = calibrate(Count("1"), belief=chain, epsilon=1.0, length=1000)
     >>> round(calibration.noise_scale, 5), calibration.guarantee
-    (12.83996, 'pufferfish')
+    (3.33641, 'pufferfish')
     """
 
     mechanism: str
@@ -62,6 +63,8 @@ class Calibration:
     reason: Reason
     one_length: bool = False
     """Whether it holds for series of exactly this length, not for shorter ones too."""
+    certificate: Certificate | None = field(default=None, repr=False, compare=False)
+    """What is needed to check a calibration by the influence curve, with ``certificate.verify(belief)``."""
 
     def explain(self) -> str:
         """The noise and its reason in a few sentences."""

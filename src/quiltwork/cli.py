@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NoReturn
 import typer
 
 from quiltwork._version import __version__
-from quiltwork.display import cell, err, out, print_json, print_plan, print_release, progress, table
+from quiltwork.display import cell, err, out, print_composed, print_json, print_plan, print_release, progress, table
 from quiltwork.errors import NotCoveredError, ParameterError, QuiltworkError
 
 app = typer.Typer(
@@ -92,6 +92,9 @@ def plan(
         list[str] | None, typer.Option("--mechanism", metavar="M", help="Only this one; may be repeated.")
     ] = None,
     delta: Delta = 0.0,
+    releases: Annotated[
+        int, typer.Option("--releases", metavar="K", help="Share ε over so many releases; shows the noise of each.")
+    ] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Show how much noise each mechanism would need. Sees no data, spends nothing."""
@@ -106,6 +109,7 @@ def plan(
         values=values,
         delta=delta,
         mechanisms=mechanism,
+        releases=releases,
     )
     if all(offer.refused for offer in made.offers):
         raise NotCoveredError(" ".join(offer.refused or "" for offer in made.offers).rstrip("."))
@@ -239,6 +243,40 @@ def _draw_audit(path: Path, belief: Any, noisy: list[Any], length: int | None, f
     if curves is not None:
         charts.append(("The law of the output given each of the two values.", density_chart(*curves, found)))
     write_audit(path, found=found, lines=found.lines(), charts=charts)
+
+
+@app.command()
+def compose(
+    belief: BeliefFile,
+    releases: Annotated[Path, typer.Argument(metavar="RELEASES", help="A JSON list of releases.")],
+    length: Annotated[str, typer.Option("--length", metavar="N", help="Values of the series, or any.")],
+    budget: Annotated[
+        float | None, typer.Option("--budget", metavar="E", help="Compare with this ε, and draw it.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE.html", help="Draw what is told along time.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what several releases tell together, and by which theorem."""
+    from quiltwork import Accountant, load_belief
+    from quiltwork.calibration import check_epsilon
+    from quiltwork.composition import load_releases
+
+    if budget is not None:
+        budget = check_epsilon(budget)
+    records = load_releases(releases)
+    composed = Accountant(load_belief(belief), length=_length(length), releases=records).composed()
+    if report is not None:
+        from quiltwork.report import write_composed
+
+        write_composed(report, composed=composed, records=records, budget=budget)
+    if as_json:
+        print_json(composed.to_dict() | ({} if report is None else {"report": str(report)}))
+        return
+    print_composed(composed, budget=budget)
+    if report is not None:
+        out.print(f"Report: {report}")
 
 
 @belief_app.command("fit")

@@ -4,13 +4,16 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 
 from quiltwork.plan import Plan
 from quiltwork.release import Release
+
+if TYPE_CHECKING:
+    from quiltwork.composition import Composed
 
 out = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
 err = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
@@ -40,9 +43,45 @@ def print_plan(made: Plan) -> None:
             }
         )
     span = "any length" if made.length is None else f"length {made.length:,}"
-    out.print(table(rows, title=f"{made.query}, ε = {made.epsilon:g}, {span}"))
+    several = "" if made.releases == 1 else f" in all for {made.releases:,} releases, noise of each"
+    out.print(table(rows, title=f"{made.query}, ε = {made.epsilon:g}{several}, {span}"))
     if made.best is not None:
         out.print(f"Least noise with a guarantee: {made.best.mechanism}.")
+    if made.releases > 1:
+        out.print(_against_adding(made))
+
+
+def _against_adding(made: Plan) -> str:
+    """What the influence curve saves over adding up quilt releases."""
+    scales = {offer.mechanism: offer.noise_scale for offer in made.offers if offer.noise_scale}
+    best, quilts = scales.get("curve"), scales.get("quilt-exact")
+    if best is None or quilts is None:
+        return "Profiles add up before the influence curve is taken; other releases add their ε."
+    return (
+        f"{made.releases:,} releases by curve share ε = {made.epsilon:g}: their profiles add up before the curve is "
+        f"taken, so each needs noise of scale {best:.6g}. Adding quilt releases of ε = "
+        f"{made.epsilon / made.releases:.4g} each (Theorem 3.7) would need {quilts:.6g}, {quilts / best:.3g} times as "
+        "much."
+    )
+
+
+def print_composed(composed: "Composed", *, budget: float | None) -> None:
+    """Print what releases tell together, rule by rule."""
+    rows = [
+        {"rule": f.rule, "ε together": "-" if f.epsilon is None else f"{f.epsilon:.6g}", "why": f.why or f.theorem}
+        for f in composed.rules
+    ]
+    out.print(table(rows))
+    out.print(f"Together these releases are {composed.epsilon:.6g}-Pufferfish private, by {composed.rule}.")
+    if composed.losses is not None:
+        first, last = composed.losses.worst
+        when = f"time {first:,}" if first == last else f"times {first:,} to {last:,}"
+        out.print(f"The most is told about {when}, up to {composed.losses.epsilon:.6g}.")
+    if budget is not None:
+        left = budget - composed.epsilon
+        out.print(
+            f"Budget {budget:g}: {left:.6g} left." if left >= 0 else f"Budget {budget:g}: exceeded by {-left:.6g}."
+        )
 
 
 def print_release(result: Release) -> None:
@@ -67,7 +106,7 @@ def table(rows: list[dict[str, Any]], *, title: str | None = None) -> Table:
     """Rows of the same keys as a table without lines."""
     drawn = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
     for name, value in rows[0].items():
-        numeric = isinstance(value, int | float) or name in ("noise scale", "±95 %", "× least")
+        numeric = isinstance(value, int | float) or name in ("noise scale", "±95 %", "× least", "ε together")
         drawn.add_column(name, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
     for row in rows:
         drawn.add_row(*(cell(value) for value in row.values()))

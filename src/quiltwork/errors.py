@@ -5,7 +5,8 @@
     │   ├── BeliefError         a belief or a belief file
     │   ├── QueryError          a query, or one that the states do not fit
     │   ├── DataError           a data file or its contents
-    │   └── ParameterError      epsilon, length, mechanism, confidence
+    │   ├── ParameterError      epsilon, length, mechanism, confidence
+    │   └── CertificateError    a certificate that does not prove what it says
     └── NotCoveredError     no theorem covers what was asked        exit code 4
 
 Every message says what, got, why, next. None contains a data value.
@@ -58,6 +59,10 @@ class DataError(InputError):
 
 class ParameterError(InputError):
     """A number or a name passed to a function is out of range."""
+
+
+class CertificateError(InputError):
+    """A certificate does not prove what it says."""
 
 
 class NotCoveredError(QuiltworkError):

@@ -15,7 +15,9 @@ from quiltwork.rounding import round_up
 
 SLOW = ("wasserstein", "audited")  # their tables grow with the length
 QUICK_WORK = 5e6
-QUICK_STATES = 20  # the influence curve looks at pairs of pairs of states
+# how K releases within one ε are planned: profiles add, quilt releases add by Theorem 3.7, group privacy is DP
+SHARED = {"curve": "influence-curve", "group": "group privacy adds", "entry": "differential privacy adds"}
+SPLIT = {"quilt-exact": "sequential-quilt", "quilt-approx": "sequential-quilt"}
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class Offer:
     noise_scale: float | None = None
     error_95: float | None = None
     error_95_all: float | None = None
+    rule: str | None = None
     refused: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -42,7 +45,7 @@ class Offer:
             "error_95_all": self.error_95_all,
             "detail": self.calibration.detail(),
             "seconds": self.seconds,
-        }
+        } | ({} if self.rule is None else {"rule": self.rule})
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ class Plan:
     length: int | None
     lipschitz: float
     offers: tuple[Offer, ...]
+    releases: int = 1
 
     @property
     def best(self) -> Offer | None:
@@ -83,6 +87,7 @@ class Plan:
             "epsilon": self.epsilon,
             "length": "any" if self.length is None else self.length,
             "lipschitz": self.lipschitz,
+            "releases": self.releases,
             "mechanisms": offers,
         }
 
@@ -96,12 +101,13 @@ def plan(
     values: int | None = None,
     delta: float = 0.0,
     mechanisms: Sequence[str] | None = None,
+    releases: int = 1,
 ) -> Plan:
     """Compare mechanisms for series of up to this length (None or "any": any).
 
     ``values`` is the number of values of all series together, which frequencies and means are divided by; it is the
-    length if there is one series. A ``delta`` above 0 goes to the Wasserstein mechanism, whose promise
-    is then (ε, δ).
+    length if there is one series. A ``delta`` above 0 goes to the Wasserstein mechanism, whose promise is then (ε, δ).
+    With ``releases`` above 1, ε is for so many releases of the query together, and the noise is that of each of them.
 
     >>> from quiltwork import Count, MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
@@ -115,6 +121,8 @@ def plan(
     epsilon, length, values = check_epsilon(epsilon), check_length(length), check_length(values)
     for name in mechanisms or ():
         find_mechanism(name)
+    if isinstance(releases, bool) or not isinstance(releases, int) or not 1 <= releases <= 10**9:
+        raise ParameterError("releases must be a whole number from 1 on", got=str(releases))
     if length is None and values is None and query.divisor(2) != 1 and not isinstance(belief, JointTable):
         raise ParameterError(
             f"{query.text} needs a length",
@@ -133,18 +141,17 @@ def plan(
         lipschitz=query.lipschitz(belief.states) / divisor,
         offers=tuple(
             _too_slow(name)
-            if not mechanisms and _is_slow(name, query, belief, length)
-            else _offer(name, query, belief, epsilon, length, divisor, delta)
+            if not mechanisms and releases == 1 and _is_slow(name, query, belief, length)
+            else _offer(name, query, belief, epsilon, length, divisor, delta, releases)
             for name in names
         ),
+        releases=releases,
     )
 
 
 def _is_slow(name: str, query: Query, belief: Belief, length: int | None) -> bool:
     from quiltwork.laws import expected_work
 
-    if name == "curve":
-        return len(belief.states) > QUICK_STATES
     return name in SLOW and length is not None and expected_work(query, belief, length) > QUICK_WORK
 
 
@@ -153,19 +160,43 @@ def _too_slow(name: str) -> Offer:
 
 
 def _offer(
-    name: str, query: Query, belief: Belief, epsilon: float, length: int | None, divisor: int, delta: float
+    name: str,
+    query: Query,
+    belief: Belief,
+    epsilon: float,
+    length: int | None,
+    divisor: int,
+    delta: float,
+    releases: int,
 ) -> Offer:
     begun = time.perf_counter()
     try:
-        own_delta = delta if name == "wasserstein" else 0.0
-        found = calibrate(query, belief=belief, epsilon=epsilon, length=length, mechanism=name, delta=own_delta)
+        found, rule, times = _for_each(name, query, belief, epsilon, length, delta, releases)
     except NotCoveredError as refusal:
         return Offer(name, time.perf_counter() - begun, refused=str(refusal))
     seconds = time.perf_counter() - begun
     step = float(query.unit(belief.states) / divisor)
-    scale = round_up(found.noise_scale / divisor)
+    scale = round_up(found.noise_scale * times / divisor)
     one, everyone = (
         noise_error(scale, 0.95, unit=step, integer=query.integer, numbers=n)
         for n in (1, len(query.labels(belief.states)))
     )
-    return Offer(name, seconds, found, scale, one, everyone)
+    return Offer(name, seconds, found, scale, one, everyone, rule)
+
+
+def _for_each(
+    name: str, query: Query, belief: Belief, epsilon: float, length: int | None, delta: float, releases: int
+) -> tuple[Calibration, str | None, int]:
+    """The calibration, the rule by which several releases add up, and how many times its noise each of them needs."""
+    own_delta = delta if name == "wasserstein" else 0.0
+    if releases > 1 and name not in SHARED | SPLIT:
+        raise NotCoveredError(
+            f"no theorem says what {releases} releases by {name} tell together",
+            why="Pufferfish guarantees do not add up in general",
+            fix="Use curve",
+        )
+    share = epsilon / releases if name in SPLIT else epsilon
+    found = calibrate(query, belief=belief, epsilon=share, length=length, mechanism=name, delta=own_delta)
+    if releases == 1:
+        return found, None, 1
+    return (found, SPLIT[name], 1) if name in SPLIT else (found, SHARED[name], releases)

@@ -9,7 +9,7 @@ from quiltwork.beliefs import Belief, ChainSet, JointTable, MarkovChain
 from quiltwork.calibration import Calibration
 from quiltwork.data import Series
 from quiltwork.errors import DataError, NotCoveredError, ParameterError
-from quiltwork.mechanisms import as_belief, as_query, calibrate
+from quiltwork.mechanisms import as_belief, as_query, calibrate, default_mechanism
 from quiltwork.noise import add_noise, noise_error
 from quiltwork.queries import Query
 from quiltwork.rounding import round_up
@@ -111,7 +111,7 @@ def release(
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit", "walk"])
     >>> result = release(["sit"] * 300 + ["walk"] * 100, Histogram(), belief=chain, epsilon=1.0)
     >>> sorted(result.value), round(result.noise_scale, 3), result.error(0.95)
-    (['sit', 'walk'], 25.68, 77.0)
+    (['sit', 'walk'], 6.673, 20.0)
     """
     query, belief = as_query(query), as_belief(belief)
     series = _matched(data, belief)
@@ -171,17 +171,19 @@ def _calibrated(
         raise ParameterError("gaps must be dependent or independent", got=repr(gaps))
     held, longest, others = _chains(series, belief, gaps)
 
-    def of_length(length: int) -> Calibration:
+    def of_length(length: int | None) -> Calibration:
         return calibrate(query, belief=held, epsilon=epsilon, length=length, mechanism=mechanism, delta=delta)
 
-    found = of_length(longest)
+    with_gaps = series.gaps > 0 and gaps == "dependent"
+    name = mechanism or ("wasserstein" if delta > 0 else default_mechanism(held))
+    found = _across_gaps(query, held, epsilon, longest) if with_gaps and name == "curve" else of_length(longest)
     if found.guarantee == "none":
         raise NotCoveredError(
             f"mechanism {found.mechanism} is for comparison only",
             why="it gives no guarantee on correlated data",
             fix="Leave --mechanism out",
         )
-    if found.one_length and series.gaps and gaps == "dependent":
+    if found.one_length and with_gaps:
         raise NotCoveredError(
             f"mechanism {found.mechanism} does not cover series with gaps",
             why="its laws are those of values without gaps between them",
@@ -190,6 +192,18 @@ def _calibrated(
     if found.one_length:
         found = max([found, *map(of_length, others)], key=lambda one: one.noise_scale)
     return held, found
+
+
+def _across_gaps(query: Query, belief: Belief, epsilon: float, joined: int) -> Calibration:
+    """By the curve for every length, which covers gaps of any length: what is not recorded has the profile 0.
+
+    Where a series may never forget, quilts over the joined stretches still hold.
+    """
+    try:
+        return calibrate(query, belief=belief, epsilon=epsilon, length=None, mechanism="curve")
+    except NotCoveredError:
+        fallback = "quilt-exact" if isinstance(belief, MarkovChain | ChainSet) else "group"
+        return calibrate(query, belief=belief, epsilon=epsilon, length=joined, mechanism=fallback)
 
 
 def _chains(series: Series, belief: Belief, gaps: Gaps) -> tuple[Belief, int, list[int]]:

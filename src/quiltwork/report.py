@@ -14,12 +14,15 @@ import vl_convert
 
 from quiltwork._version import __version__
 from quiltwork.audit import Audit
+from quiltwork.composition import Composed, ReleaseRecord
 from quiltwork.errors import InputError
+from quiltwork.influence.timeline import Losses
 from quiltwork.plan import Offer, Plan
 from quiltwork.release import Release
 
 INK, QUIET, ACCENT, WARNING = "#22304a", "#8792a6", "#2f6fb3", "#c2703d"
 FONT = "system-ui, sans-serif"
+MOST_BARS = 30
 
 Chart = dict[str, Any]
 """A chart in Vega-Lite's own form."""
@@ -85,6 +88,88 @@ def loss_chart(found: Audit) -> Chart:
     return _sized(alt.layer(base.mark_line(color=ACCENT, point=len(rows) < 40), mark), 6)
 
 
+def timeline_chart(losses: Losses, segments: Sequence[tuple[int, int]], *, budget: float | None = None) -> Chart:
+    """What releases tell about the value at each time, with the budget line and the segments they were about."""
+    ends = [*(int(n) - 1 for n in losses.first[1:]), losses.length]
+    rows = [
+        {"time": time, "loss": float(loss)}
+        for first, last, loss in zip(losses.first.tolist(), ends, losses.epsilon_at.tolist(), strict=True)
+        for time in ((first, last) if last > first else (first,))
+    ]
+    # the axis of time is as long as the series; many blocks are thinned, the largest loss of each kept
+    rows = _thinned(rows, 4_000)
+    x = alt.X("time:Q", title="time", scale=alt.Scale(domain=[1, max(losses.length, 2)], nice=False))
+    y = alt.Y("loss:Q", title="told about the value then, at most (ε)", scale=alt.Scale(zero=True))
+    base = alt.Chart(alt.InlineData(rows)).encode(x=x, y=y)
+    layers = [base.mark_area(color=ACCENT, opacity=0.15), base.mark_line(color=ACCENT)]
+    if budget is not None:
+        line = alt.Chart(alt.InlineData([{"loss": budget, "text": f"budget {budget:g}"}]))
+        layers += [
+            line.mark_rule(color=WARNING, strokeDash=[6, 4], size=2).encode(y="loss:Q"),
+            line.mark_text(color=WARNING, align="left", dx=6, dy=-7, font=FONT).encode(
+                y="loss:Q", x=alt.value(0), text="text:N"
+            ),
+        ]
+    upper = alt.layer(*layers).properties(width=520, height=220)
+    bars = [
+        {"first": first, "last": last + (0 if last > first else 0.5), "release": f"release {n}"}
+        for n, (first, last) in enumerate(segments[:MOST_BARS], 1)
+    ]
+    lower = (
+        alt.Chart(alt.InlineData(bars))
+        .mark_bar(color=QUIET, height=8)
+        .encode(
+            x=alt.X("first:Q", title=None, scale=alt.Scale(domain=[1, max(losses.length, 2)], nice=False)),
+            x2="last:Q",
+            y=alt.Y("release:N", title=None, sort=None),
+        )
+        .properties(width=520, height=18 * max(len(bars), 1))
+    )
+    return _styled(alt.vconcat(upper, lower))
+
+
+def _thinned(rows: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+    if len(rows) <= most:
+        return rows
+    step = -(-len(rows) // most)
+    return [max(rows[n : n + step], key=lambda row: row["loss"]) for n in range(0, len(rows), step)]
+
+
+def write_composed(
+    path: str | Path, *, composed: Composed, records: Sequence[ReleaseRecord], budget: float | None
+) -> Path:
+    """Write one self-contained HTML file about what releases tell together."""
+    rows = "".join(
+        f"<tr><td>{html.escape(f.rule)}</td><td class=n>{'-' if f.epsilon is None else f'{f.epsilon:.6g}'}</td>"
+        f"<td>{html.escape(f.why or f.theorem)}</td></tr>"
+        for f in composed.rules
+    )
+    sections = [
+        f"<h1>Together ε = {composed.epsilon:.6g}</h1>",
+        f"<p class=lead>{len(records):,} release{'s' * (len(records) != 1)}, by {html.escape(composed.rule)}</p>",
+    ]
+    if budget is not None:
+        left = budget - composed.epsilon
+        said = f"{left:.6g} left" if left >= 0 else f"exceeded by {-left:.6g}"
+        sections.append(f"<p>Budget {budget:g}: {said}.</p>")
+    if composed.losses is not None:
+        segments = [record.segment or (1, composed.losses.length) for record in records]
+        more = "" if len(segments) <= MOST_BARS else f" The first {MOST_BARS} of {len(segments):,} releases are drawn."
+        sections.append(
+            _figure(
+                to_svg(timeline_chart(composed.losses, segments, budget=budget)),
+                "What all releases together can tell about the value at each time (influence curve), and which times "
+                f"each of them was about.{more}",
+            )
+        )
+    sections += [
+        "<h2>Rules</h2>",
+        f"<table><tr><th>rule</th><th class=n>ε together</th><th>why</th></tr>{rows}</table>",
+        _footer(),
+    ]
+    return _write_page(path, "composition", sections)
+
+
 def density_chart(outputs: Sequence[float], more: Sequence[float], less: Sequence[float], found: Audit) -> Chart:
     """The law of the output given each of the two values at the worst time, on a logarithmic axis."""
     pair = found.pair or ("", "")
@@ -119,13 +204,12 @@ def write_audit(path: str | Path, *, found: Audit, lines: Sequence[str], charts:
 
 
 def _sized(chart: Any, rows: int) -> Chart:
+    return _styled(chart.properties(width=520, height=34 * max(rows, 2)))
+
+
+def _styled(chart: Any) -> Chart:
     styled = (
-        chart.properties(
-            width=520,
-            height=34 * max(rows, 2),
-            background="white",
-            padding={"left": 10, "right": 24, "top": 10, "bottom": 10},
-        )
+        chart.properties(background="white", padding={"left": 10, "right": 24, "top": 10, "bottom": 10})
         .configure_view(stroke=None)
         .configure_axis(labelColor=INK, titleColor=QUIET, gridColor="#e6e9ef", labelFont=FONT, titleFont=FONT)
         .configure_text(font=FONT)

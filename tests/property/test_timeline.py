@@ -22,7 +22,7 @@ def random_law(rng: np.random.Generator, k: int, *, zeros: bool) -> Array:
     weights = rng.exponential(size=k) ** rng.choice([1, 3])
     if zeros and rng.random() < 0.4:
         weights[rng.permutation(k)[: rng.integers(0, k)]] = 0.0
-    return weights / weights.sum()
+    return np.asarray(weights / weights.sum())
 
 
 def random_chain(rng: np.random.Generator, k: int, *, zeros: bool = True) -> Array:

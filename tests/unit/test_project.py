@@ -21,11 +21,13 @@ LAYERS = [
     {"data"},
     {"queries"},
     {"influence"},
+    {"certificate"},
     {"calibration"},
     {"law_tables"},
     {"laws"},
     {"audit"},
     {"mechanisms"},
+    {"entry_level", "composition"},
     {"noise"},
     {"samples"},
     {"release", "plan"},
@@ -37,11 +39,11 @@ LAYERS = [
 
 def test_public_names_are_frozen() -> None:
     assert sorted(quiltwork.__all__) == [
-        "Audit", "Belief", "Calibration", "ChainSet", "Count", "Custom", "Frequencies", "Histogram", "InputError",
-        "IntervalChain", "JointTable", "MarkovChain", "Mean", "MixingClass", "Noisy", "NotCoveredError", "Plan",
-        "Query",
-        "QuiltworkError", "Release", "Series", "Sum", "Transitions", "__version__", "audit", "calibrate",
-        "load_belief", "parse_query", "plan", "read_series", "release", "save_belief",
+        "Accountant", "Audit", "Belief", "Calibration", "Certificate", "ChainSet", "Composed", "Count", "Custom",
+        "EntryGuarantee", "Frequencies", "Histogram", "InputError", "IntervalChain", "JointTable", "MarkovChain",
+        "Mean", "MixingClass", "Noisy", "NotCoveredError", "Plan", "Query", "QuiltworkError", "Release",
+        "ReleaseRecord", "Series", "Sum", "Transitions", "__version__", "audit", "calibrate", "entry_epsilon",
+        "guarantee", "load_belief", "parse_query", "plan", "read_series", "release", "save_belief",
     ]  # fmt: skip
 
 

@@ -229,7 +229,12 @@ def pairwise_step(rows: Floats, difference: Floats, *, known: Floats, precision:
 
 @njit(cache=True, nogil=True)
 def _ship(
-    a: Floats, b: Floats, ratio: float, targets: Integers, gains: Floats, space: tuple[Floats, Floats, Integers, Integers]
+    a: Floats,
+    b: Floats,
+    ratio: float,
+    targets: Integers,
+    gains: Floats,
+    space: tuple[Floats, Floats, Integers, Integers],
 ) -> bool:
     """Whether all excess can be shipped, nearest first; rounded so that a plan found is a plan."""
     excess, room, waiting, tried = space  # states with excess, and how many of its targets each has tried
@@ -284,9 +289,7 @@ def _prove(rows: Floats, claim: Floats, targets: Integers, gains: Floats) -> NDA
 
 
 @njit(cache=True, nogil=True)
-def _smallest(
-    rows: Floats, known: Floats, near: Floats, targets: Integers, gains: Floats, precision: float
-) -> Floats:
+def _smallest(rows: Floats, known: Floats, near: Floats, targets: Integers, gains: Floats, precision: float) -> Floats:
     k = len(rows)
     found = known.copy()
     space = _space(k)

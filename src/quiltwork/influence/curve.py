@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quiltwork.beliefs.base import Belief
 from quiltwork.beliefs.chain import ChainSet, MarkovChain
@@ -88,7 +89,7 @@ def curve_members(belief: Belief) -> list[InfluenceCurve]:
     return [InfluenceCurve(member) for member in members]
 
 
-def possible_states(belief: Belief) -> Floats:
+def possible_states(belief: Belief) -> NDArray[np.intp]:
     """The states that can occur: all of them, but for states that a stationary chain has left for good."""
     alive = np.ones(len(belief.states), dtype=bool)
     if isinstance(belief, MarkovChain) and belief.start == "stationary":
@@ -96,7 +97,7 @@ def possible_states(belief: Belief) -> Floats:
     return np.flatnonzero(alive)
 
 
-def _past(chain: MarkovChain, P: Floats, alive: Floats) -> Side:
+def _past(chain: MarkovChain, P: Floats, alive: NDArray[np.intp]) -> Side:
     if chain.start != "stationary":
         return AnyPast(P)  # a given start is one of them
     pi = chain.stationary[alive]

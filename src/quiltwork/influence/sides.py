@@ -186,9 +186,9 @@ class Side(ABC):
         """A smaller bound from a D for each pair, where the kernel allows it."""
         return bound
 
-    def one(self, difference: Floats) -> Floats:
+    def one(self, difference: Floats) -> Bound:
         """One transition with a D for each pair."""
-        return self.step(1, float(difference.max()))
+        return Bound(self.step(1, float(difference.max())), np.ones(difference.shape, dtype=np.int64))
 
 
 class KernelSide(Side):
@@ -251,14 +251,15 @@ class KernelSide(Side):
         np.fill_diagonal(found, 0.0)
         return Bound(found, skip.reshape(self.rows.shape).astype(np.int64))
 
-    def one(self, difference: Floats) -> Floats:
-        """The pairwise step."""
+    def one(self, difference: Floats) -> Bound:
+        """The pairwise step, with a margin for its proof."""
         scalar = super().one(difference)
         if not 2 < self.states <= PAIRWISE_UP_TO or difference.max() > LARGEST_DIFFERENCE:
             return scalar
-        found = self._shipments(difference).smallest(scalar, near=0.9 * scalar, precision=1e-4) + self.error
+        known = scalar.values
+        found = self._shipments(difference).smallest(known, near=0.9 * known, precision=1e-4) * (1 + 1e-12) + self.error
         np.fill_diagonal(found, 0.0)
-        return np.minimum(scalar, found)
+        return scalar.improved(found, SHIPPED)
 
     def refined(self, profile: Floats, bound: Bound) -> Bound:
         """The pairwise step: find its solution roughly, and keep the smallest enlargement of it that a step proves."""
@@ -541,4 +542,3 @@ def _until(numbers: Iterator[int], wanted: Callable[[int], bool]) -> Iterator[in
         if not wanted(number):
             return
         yield number
-

@@ -23,7 +23,7 @@ from quiltwork.beliefs.base import Belief
 from quiltwork.influence.contraction import Floats, Integers
 from quiltwork.influence.curve import InfluenceCurve, curve_members
 from quiltwork.influence.profile import Profile, Stretch
-from quiltwork.influence.sides import POWER_ERROR, Frontier, Side, skips
+from quiltwork.influence.sides import POWER_ERROR, Bound, Frontier, Side, skips
 from quiltwork.influence.walk import EXPLICIT, LOOK_BACK, Arrays, walk, walk_steady
 
 NODE_BY_NODE = 400, 5e7  # the longest series that is followed pair by pair: nodes, and nodes times states to the 4th
@@ -35,12 +35,16 @@ FORGOTTEN = 3e-9  # what is left of a difference is too small to follow further
 class Losses:
     """What releases with a profile tell about the value at each time, at most.
 
-    ``epsilon[n]`` holds from time ``first[n]`` up to the next one. The largest is the guarantee.
+    ``epsilon_at[n]`` holds from time ``first[n]`` up to the next one; the largest is the guarantee. ``pair`` are the two
+    states that are hardest to keep apart at the worst time, and ``parts`` what the value itself, what follows it and
+    what led to it tell about them.
     """
 
     first: Integers
     epsilon_at: Floats
     length: int
+    pair: tuple[int, int]
+    parts: tuple[float, ...]
 
     @property
     def epsilon(self) -> float:
@@ -78,7 +82,8 @@ def largest_losses(members: Sequence[Losses]) -> Losses:
         return members[0]
     first = np.unique(np.concatenate([m.first for m in members]))
     found = [m.epsilon_at[np.searchsorted(m.first, first, side="right") - 1] for m in members]
-    return Losses(first, np.max(found, axis=0), members[0].length)
+    worst = max(members, key=lambda member: member.epsilon)
+    return Losses(first, np.max(found, axis=0), worst.length, worst.pair, worst.parts)
 
 
 @dataclass(frozen=True)
@@ -124,23 +129,32 @@ def follow(curve: InfluenceCurve, profile: Profile) -> Losses:
     assert length is not None  # noqa: S101 - profiles without end are for InfluenceCurve.at
     matrices = _Matrices(curve, profile.stretches)
     lasts = [s.last or s.first for s in profile.stretches]
-    onward = [(s.first, last - s.first + 1, n) for s, last, n in zip(profile.stretches, lasts, matrices.of, strict=True)]
+    onward = [
+        (s.first, last - s.first + 1, n) for s, last, n in zip(profile.stretches, lasts, matrices.of, strict=True)
+    ]
     back = [(length - first - count + 2, count, n) for first, count, n in reversed(onward)]
     sides = ((curve.future, back), (curve.past, onward))
     makers = _tracks(length, curve.future.states, sum(most > 0 for most in matrices.most))
     with ThreadPoolExecutor(2) as pool:
-        future, past = pool.map(lambda one: [make(*one, matrices) for make in makers], sides)
+        future, past = pool.map(lambda one: [make(one[0], one[1], matrices) for make in makers], sides)
     return _together(onward, matrices, [_mirrored(track, length) for track in future], past, length)
 
 
 def _tracks(length: int, states: int, distinct: int) -> list[Callable[[Side, list[Walked], _Matrices], _Track]]:
     """The tracks that are worth their time."""
     total, fixed, growing = PAIRWISE_SECONDS
-    if length <= NODE_BY_NODE[0] and length * states**4 <= NODE_BY_NODE[1]:
+    if states <= 2:
+        return [_one_number]  # with one pair there is nothing to tell apart
+    if is_short(length, states):
         return [_one_number, _node_by_node]
     if distinct * (fixed + growing * states**4) <= total:
         return [_one_number, _by_stretch]
     return [_one_number]
+
+
+def is_short(length: int, states: int) -> bool:
+    """Whether a series is followed node by node, pair by pair."""
+    return length <= NODE_BY_NODE[0] and length * states**4 <= NODE_BY_NODE[1]
 
 
 def _one_number(side: Side, walked: list[Walked], matrices: _Matrices) -> _Track:
@@ -205,26 +219,36 @@ def _by_stretch(side: Side, walked: list[Walked], matrices: _Matrices) -> _Track
 
 
 def _node_by_node(side: Side, walked: list[Walked], matrices: _Matrices) -> _Track:
-    """Every node, pair by pair; skips of several steps where they are better."""
-    bases: list[int] = []
+    """Every node, pair by pair."""
     lambdas = [matrices.distinct[n] for _, count, n in walked for _ in range(count)]
-    R = np.zeros_like(matrices.bases[0])
+    bases = [matrices.keep(bound.values) for bound in node_by_node(side, lambdas)]
+    return _Track(np.arange(1, len(bases) + 1), np.array(bases), np.zeros(len(bases)))
+
+
+def node_by_node(side: Side, lambdas: Sequence[Floats]) -> list[Bound]:
+    """R at every node, walking away from the end; skips of several steps where they are better."""
+    found = [Bound(np.zeros_like(lambdas[0]), np.ones(lambdas[0].shape, dtype=np.int64))]
     differences: list[float] = []
     costs = [0.0]
-    for node in range(1, len(lambdas) + 1):
-        if node > 1:
-            D = lambdas[node - 2] + R
-            differences.append(float(D.max()))
-            costs.append(costs[-1] + float(lambdas[node - 2].max()))
-            R = side.one(D)
-            for m in skips():
-                if m >= node:
-                    break
-                between = (costs[node - 1] - costs[node - m]) * (1 + 1e-12)
-                if m > 1 and between < R.max():
-                    R = np.minimum(R, between + side.step(m, differences[node - 1 - m]))
-        bases.append(matrices.keep(R))
-    return _Track(np.arange(1, len(bases) + 1), np.array(bases), np.zeros(len(bases)))
+    for node in range(2, len(lambdas) + 1):
+        before = lambdas[node - 2]
+        D = before + found[-1].values
+        differences.append(float(D.max()))
+        costs.append(costs[-1] + float(before.max()))
+        R = side.one(D)
+        for m in skips():
+            between = (costs[node - 1] - costs[node - m]) * (1 + 1e-12) if m < node else np.inf
+            if between >= R.values.max():
+                break
+            if m > 1:
+                R = R.improved(_off_diagonal(between + side.step(m, differences[node - 1 - m])), m)
+        found.append(R)
+    return found
+
+
+def _off_diagonal(table: Floats) -> Floats:
+    np.fill_diagonal(table, 0.0)
+    return table
 
 
 def _mirrored(track: _Track, length: int) -> _Track:
@@ -240,16 +264,24 @@ def _together(
     starts = np.array([first for first, _, _ in onward])
     first = np.unique(np.concatenate([starts, *(track.first for track in (*future, *past))]))
     own = np.array(matrices.of)[np.searchsorted(starts, first, side="right") - 1]
-    best = np.full(len(first), np.inf)
+    best, choice = np.full(len(first), np.inf), np.zeros(len(first), dtype=np.int64)
+    beyond = np.zeros((2, len(first)))
+    count = len(matrices.bases)
     for f, g in itertools.product(future, past):
         at_f, at_g = (np.searchsorted(track.first, first, side="right") - 1 for track in (f, g))
-        count = len(matrices.bases)
-        distinct, which = np.unique((own * count + f.base[at_f]) * count + g.base[at_g], return_inverse=True)
-        peaks = np.array([_peak(matrices, *_digits(n, count)) for n in distinct.tolist()])
-        best = np.minimum(best, peaks[which] + f.extra[at_f] + g.extra[at_g])
+        combined = (own * count + f.base[at_f]) * count + g.base[at_g]
+        distinct, which = np.unique(combined, return_inverse=True)
+        peaks = np.array([_peak(matrices, *_digits(n, count))[0] for n in distinct.tolist()])
+        extra = np.stack([f.extra[at_f], g.extra[at_g]])
+        total = peaks[which] + extra.sum(axis=0)
+        choice, beyond = np.where(total < best, combined, choice), np.where(total < best, extra, beyond)
+        best = np.minimum(best, total)
     # and never more than all that was asked: each value of the series counts once
-    whole = sum(matrices.most[n] * count for _, count, n in onward)
-    return Losses(first, np.minimum(best, whole) * (1 + 1e-12), length)
+    whole = sum(matrices.most[n] * number for _, number, n in onward)
+    worst = int(np.argmax(best))
+    _, pair, (own_part, R, L) = _peak(matrices, *_digits(int(choice[worst]), count))
+    parts = (own_part, R + float(beyond[0, worst]), L + float(beyond[1, worst]))
+    return Losses(first, np.minimum(best, whole) * (1 + 1e-12), length, pair, parts)
 
 
 def _digits(number: int, base: int) -> tuple[int, int, int]:
@@ -257,6 +289,9 @@ def _digits(number: int, base: int) -> tuple[int, int, int]:
     return *divmod(rest, base), last
 
 
-def _peak(matrices: _Matrices, own: int, future: int, past: int) -> float:
-    total = matrices.distinct[own] + matrices.bases[future] + matrices.bases[past]
-    return float(total[~np.eye(len(total), dtype=bool)].max(initial=0.0))
+def _peak(matrices: _Matrices, own: int, future: int, past: int) -> tuple[float, tuple[int, int], tuple[float, ...]]:
+    """The largest λ + R + L, for which pair, and its three parts."""
+    parts = matrices.distinct[own], matrices.bases[future], matrices.bases[past]
+    total = sum(parts) - np.where(np.eye(len(parts[0]), dtype=bool), np.inf, 0.0)
+    a, b = np.unravel_index(int(np.argmax(total)), total.shape)
+    return max(float(total[a, b]), 0.0), (int(a), int(b)), tuple(float(part[a, b]) for part in parts)

@@ -1,29 +1,38 @@
 """The influence curve as a mechanism (theory section 5): several times less noise than quilts.
 
-Promise: ε-Pufferfish privacy for every query, under a chain or a set of chains, for series of every length.
+Promise: ε-Pufferfish privacy for every query, under a chain, a set of chains, an interval or a mixing class.
 Rule: noise of scale s on a query of sensitivity c gives every time the profile λ(y,y') = c(y,y') / s; the curve turns
 it into ε. The scale is the smallest for which the curve is at most ε, found from the safe side, and never above that
-of exact quilts, which are the special case of a single skip.
+of quilts, which are the special case of a single skip. Series too short to forget are followed node by node.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quiltwork.beliefs import Belief, ChainSet, MarkovChain
+from quiltwork.beliefs import Belief, ChainSet, MarkovChain, MixingClass
 from quiltwork.calibration import Calibration, Reason
+from quiltwork.certificate import Certificate, SideProof
 from quiltwork.errors import NotCoveredError
-from quiltwork.influence.curve import CurvePoint, InfluenceCurve
-from quiltwork.mechanisms.quilt import exact_quilt
+from quiltwork.influence.curve import InfluenceCurve, curve_members
+from quiltwork.influence.profile import Profile
+from quiltwork.influence.timeline import follow, is_short, node_by_node
+from quiltwork.mechanisms.quilt import Quilt, approx_quilt, exact_quilt
 from quiltwork.queries import Query
 from quiltwork.rounding import round_up
 
 PRECISION = {True: 1e-6, False: 2e-3}  # of the scale, for two states and for more
 MOST_LOOKS = 40
 USUAL_SLOPE = 1.15  # of log ε against log λ
+LONG = 50.0  # a series with λ T beyond so many ε gains nothing from its ends
+WORTHWHILE = 0.98
+THEOREM = "influence curve: what a value shows, what follows from it, and what led to it, added up"
+Proofs = tuple[SideProof, SideProof]
+Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -34,20 +43,33 @@ class CurveReason(Reason):
     own: float
     future: float
     past: float
+    node: int | None = None
     member: int | None = None
 
     def sentence(self) -> str:
         """The reason in words."""
+        when = "" if self.node is None else f" at time {self.node:,}"
         whose = "" if self.member is None else f" under chain {self.member} of the set"
         return (
-            f"{self.pair[0]} and {self.pair[1]} are the hardest to keep apart{whose}: the value itself shows up to "
-            f"{self.own:.4g}, what follows it up to {self.future:.4g}, and what led to it up to {self.past:.4g}."
+            f"{self.pair[0]} and {self.pair[1]} are the hardest to keep apart{when}{whose}: the value itself shows up "
+            f"to {self.own:.4g}, what follows it up to {self.future:.4g}, and what led to it up to {self.past:.4g}."
         )
 
     def detail(self) -> dict[str, Any]:
         """The reason as plain values."""
-        found = {"pair": list(self.pair), "own": self.own, "future": self.future, "past": self.past}
+        found = {"pair": list(self.pair), "own": self.own, "future": self.future, "past": self.past, "node": self.node}
         return found if self.member is None else found | {"member": self.member}
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What the curve says about one scale: its ε, the worst pair there, and how to prove it."""
+
+    epsilon: float
+    pair: tuple[int, int]
+    parts: tuple[float, ...]
+    node: int | None
+    prove: Callable[[], Proofs | None]
 
 
 def curve(query: Query, *, belief: Belief, epsilon: float, length: int | None) -> Calibration:
@@ -58,74 +80,151 @@ def curve(query: Query, *, belief: Belief, epsilon: float, length: int | None) -
     >>> round(curve(Count("1"), belief=chain, epsilon=1.0, length=None).noise_scale, 4)
     3.3364
     """
-    members = belief.members if isinstance(belief, ChainSet) else (belief,)
-    if not all(isinstance(m, MarkovChain) for m in members):
-        raise NotCoveredError(
-            "curve needs a chain or a set of chains", got=repr(belief), fix="Use quilt-approx for a mixing class"
-        )
-    found = [
-        _smallest(query, m, epsilon, length, n if isinstance(belief, ChainSet) else None)
-        for n, m in enumerate(members, 1)
-        if isinstance(m, MarkovChain)
-    ]
-    scale, theorem, reason = max(found, key=lambda one: one[0])
+    sensitivity = query.sensitivity(belief.states)
+    curves = curve_members(belief)
+    in_set = isinstance(belief, ChainSet)
+    found = [_smallest(c, sensitivity, epsilon, length, n if in_set else None) for n, c in enumerate(curves, 1)]
+    scale, theorem, reason, _ = max(found, key=lambda one: one[0])
+    noise_scale = round_up(scale)
+    profile = sensitivity / noise_scale if scale > 0 else np.zeros_like(sensitivity)
+    if isinstance(reason, Quilt) and reason.left is None and reason.right is None:
+        certificate: Certificate | None = Certificate(belief.fingerprint, epsilon, profile, (), length or 1)
+    else:
+        looks = [
+            one[3] if one[0] == scale else _look(c, profile, length, epsilon)
+            for c, one in zip(curves, found, strict=True)
+        ]
+        certificate = _certificate(belief, epsilon, profile, looks)
     return Calibration(
         mechanism="curve",
         query=query.text,
         epsilon=epsilon,
         length=length,
-        lipschitz=query.lipschitz(belief.states),
-        noise_scale=round_up(scale),
+        lipschitz=float(sensitivity.max()),
+        noise_scale=noise_scale,
         guarantee="pufferfish",
         theorem=theorem,
         reason=reason,
+        certificate=certificate,
     )
 
 
+def _certificate(belief: Belief, epsilon: float, profile: Matrix, looks: list[_Look | None]) -> Certificate | None:
+    proofs = [None if look is None or look.epsilon > epsilon else look.prove() for look in looks]
+    known = tuple(proof for proof in proofs if proof is not None)
+    if not looks or len(known) < len(looks):
+        return None
+    return Certificate(belief.fingerprint, epsilon, profile, known)
+
+
 def _smallest(
-    query: Query, chain: MarkovChain, epsilon: float, length: int | None, member: int | None
-) -> tuple[float, str, Reason]:
+    influence: InfluenceCurve, sensitivity: Matrix, epsilon: float, length: int | None, member: int | None
+) -> tuple[float, str, Reason, _Look | None]:
     """The smaller of the curve's scale and the quilts', with its theorem and reason."""
-    sensitivity = query.sensitivity(chain.states)
     lipschitz = float(sensitivity.max())
-    quilt = exact_quilt(chain, epsilon, length, member)
-    by_quilts = (lipschitz * quilt.score, "influence curve with a single skip (exact quilts)", quilt)
-    if lipschitz == 0:
-        return by_quilts
-    found = _search(InfluenceCurve(chain), sensitivity, epsilon, by_quilts[0])
-    if found is None or found[0] >= by_quilts[0]:
-        return by_quilts
-    scale, point = found
-    a, b = point.pair
-    own = float(sensitivity[a, b] / scale)
-    reason = CurveReason((chain.states[a], chain.states[b]), own, point.future_at_pair, point.past_at_pair, member)
-    return scale, "influence curve: what a value shows, what follows from it, and what led to it, added up", reason
+    quilt = _quilt(influence.belief, epsilon, length, member)
+    limit = math.inf if quilt is None else lipschitz * quilt.score
+    if lipschitz > 0:
+        found = _search(influence, sensitivity, epsilon, limit, None)
+        if length is not None and _may_gain(found, limit, lipschitz, epsilon, length):
+            least = limit if found is None else min(limit, found[0])
+            found = _search(influence, sensitivity, epsilon, least, length) or found
+        if found is not None and found[0] < limit:
+            scale, look = found
+            states = influence.belief.states
+            pair = (states[look.pair[0]], states[look.pair[1]])
+            own, future, past = look.parts
+            return scale, THEOREM, CurveReason(pair, own, future, past, look.node, member), look
+    if quilt is None:
+        raise NotCoveredError(
+            f"no noise is enough at epsilon = {epsilon:g} for series of any length",
+            why="under this belief some values may stay linked however far apart they are",
+            fix="Give the length of the longest series, or a narrower belief",
+        )
+    return limit, "influence curve with a single skip (quilts)", quilt, None
+
+
+def _quilt(belief: Belief, epsilon: float, length: int | None, member: int | None) -> Quilt | None:
+    """What quilts need; the noise of the curve is never above it."""
+    if isinstance(belief, MarkovChain):
+        try:
+            return exact_quilt(belief, epsilon, length, member)
+        except NotCoveredError:
+            return None
+    if isinstance(belief, MixingClass):
+        return approx_quilt(belief, epsilon, length)
+    if length is None:
+        return None
+    return Quilt(length / epsilon, None, None, None, 0.0, length)  # the empty quilt
+
+
+def _may_gain(found: tuple[float, _Look] | None, limit: float, lipschitz: float, epsilon: float, length: int) -> bool:
+    """Whether the ends of the series are near enough to matter."""
+    least = limit if found is None else min(found[0], limit)
+    return found is None or lipschitz / least * length <= LONG * epsilon
+
+
+def _look(influence: InfluenceCurve, profile: Matrix, length: int | None, epsilon: float) -> _Look:
+    """The curve at one profile: for every length, and for this length where that is not enough."""
+    point = influence.at(profile)
+
+    def endless() -> Proofs:
+        return SideProof(point.future.values, point.future.skips), SideProof(point.past.values, point.past.skips)
+
+    parts = (point.own_at_pair, point.future_at_pair, point.past_at_pair)
+    look = _Look(point.epsilon, point.pair, parts, None, endless)
+    if length is None or point.epsilon <= epsilon:
+        return look
+    losses = follow(influence, Profile.constant(profile, length=length))
+    if losses.epsilon >= point.epsilon:
+        return look
+
+    def short() -> Proofs | None:
+        if not is_short(length, influence.future.states):
+            return None
+        nodes = [influence.own(profile)] * length
+        bounds = [node_by_node(side, nodes) for side in (influence.future, influence.past)]
+        future, past = (
+            SideProof(np.array([one.values for one in side]), np.array([one.skips for one in side])) for side in bounds
+        )
+        return future, past
+
+    a, b = losses.pair
+    pair = (int(influence.alive[a]), int(influence.alive[b]))
+    return _Look(losses.epsilon, pair, losses.parts, losses.worst[0], short)
 
 
 def _search(
-    influence: InfluenceCurve, sensitivity: NDArray[np.float64], epsilon: float, enough: float
-) -> tuple[float, CurvePoint] | None:
+    influence: InfluenceCurve, sensitivity: Matrix, epsilon: float, enough: float, length: int | None
+) -> tuple[float, _Look] | None:
     """The smallest scale below ``enough`` that the curve proves, with its proof; None if it proves none.
 
     Straight lines on logarithmic axes between a scale that is proved and one that is not.
     """
     precision = PRECISION[len(sensitivity) == 2]
-    best: tuple[float, CurvePoint] | None = None
-    safe, safe_epsilon = enough, math.nan
+    best: tuple[float, _Look] | None = None
     unsafe, unsafe_epsilon = float(sensitivity.max()) / epsilon * (1 - 1e-9), math.inf
-    scale = max(unsafe * 1.001, math.sqrt(unsafe * enough))
-    for _ in range(MOST_LOOKS):
-        point = influence.at(sensitivity / scale)
-        if point.epsilon <= epsilon:
-            best, safe, safe_epsilon = (scale, point), scale, point.epsilon
+    safe, safe_epsilon = enough, math.nan
+    scale = max(unsafe * 1.001, math.sqrt(unsafe * min(enough, unsafe * 1e4)))
+    if length is not None:
+        scale = min(max(WORTHWHILE * enough, unsafe * 1.0005), enough)
+    for n in range(MOST_LOOKS):
+        look = _look(influence, sensitivity / scale, length, epsilon)
+        if look.epsilon <= epsilon:
+            best, safe, safe_epsilon = (scale, look), scale, look.epsilon
         else:
-            unsafe, unsafe_epsilon = scale, point.epsilon
+            unsafe, unsafe_epsilon = scale, look.epsilon
+        if length is not None and n == 0 and best is None:
+            break  # the ends do not matter
         if safe / unsafe <= 1 + precision or safe_epsilon >= epsilon * (1 - precision):
             break
+        if math.isinf(safe):
+            scale *= 4
+            continue
         aimed, slope = math.sqrt(safe * unsafe), USUAL_SLOPE
-        if point.epsilon < 50 * epsilon:
+        if look.epsilon < 50 * epsilon:
             if best is not None and unsafe_epsilon < 50 * epsilon:
                 slope = max(math.log(unsafe_epsilon / safe_epsilon) / math.log(safe / unsafe), 0.1)
-            aimed = scale * (point.epsilon / epsilon) ** (1 / slope) * (1 + precision)
+            aimed = scale * (look.epsilon / epsilon) ** (1 / slope) * (1 + precision)
         scale = min(max(aimed, unsafe * (1 + precision / 2)), safe / (1 + precision / 2))
     return best

@@ -116,12 +116,12 @@ def quilt_approx(query: Query, *, belief: Belief, epsilon: float, length: int | 
     71
     """
     if isinstance(belief, ChainSet):
-        found = [_approx_quilt(_mixing_of(m), epsilon, length, n) for n, m in enumerate(belief.members, 1)]
+        found = [approx_quilt(mixing_of(m), epsilon, length, n) for n, m in enumerate(belief.members, 1)]
         worst = max(found, key=lambda quilt: quilt.score)
     elif isinstance(belief, MarkovChain):
-        worst = _approx_quilt(_mixing_of(belief), epsilon, length)
+        worst = approx_quilt(mixing_of(belief), epsilon, length)
     elif isinstance(belief, MixingClass):
-        worst = _approx_quilt(belief, epsilon, length)
+        worst = approx_quilt(belief, epsilon, length)
     else:
         raise NotCoveredError("quilt-approx needs chains or a mixing class", got=repr(belief), fix="Use group")
     theorem = f"{THEOREM} with Lemma 2.3 of Song and Chaudhuri 2017 (multiplicity counted)"
@@ -157,7 +157,8 @@ def _exact_quilt(chain: MarkovChain, epsilon: float, length: int | None, member:
     return _worst(phases(chain, length), look, length)
 
 
-def _approx_quilt(known: MixingClass, epsilon: float, length: int | None, member: int | None = None) -> Quilt:
+def approx_quilt(known: MixingClass, epsilon: float, length: int | None, member: int | None = None) -> Quilt:
+    """The active quilt of the worst node, by the bound for a mixing class."""
     tables = SpectralTables(len(known.states), pi_min=known.pi_min, gap=known.gap, reversible=known.reversible)
     search = _Search(tables, epsilon, length, member)
     search.attend(np.ones(1, dtype=bool), horizon=FURTHEST)
@@ -169,7 +170,7 @@ def _approx_quilt(known: MixingClass, epsilon: float, length: int | None, member
     return _worst([everything], look, length)
 
 
-def _mixing_of(chain: MarkovChain) -> MixingClass:
+def mixing_of(chain: MarkovChain) -> MixingClass:
     """The mixing class with the chain's own π_min and gap, rounded to the safe side."""
     if not chain.irreducible:
         why = "the chain is reducible: some state cannot be reached from some other"

@@ -1,0 +1,119 @@
+"""What is known about a release afterwards: facts, no data."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from quiltwork.beliefs import Belief
+from quiltwork.errors import InputError, ParameterError
+from quiltwork.influence.contraction import Floats
+from quiltwork.influence.profile import Segment
+from quiltwork.mechanisms import MECHANISMS
+from quiltwork.queries import parse_query
+
+Promise = Literal["pufferfish", "bayesian"]
+
+
+@dataclass(frozen=True)
+class ReleaseRecord:
+    """One release: which mechanism, its ε, its noise and what it was about.
+
+    ``lipschitz`` is the most that one value can change the answer (in L1 norm); ``query`` says more, by pair of states.
+    ``segment`` is the first and the last time, from 1 (None: the whole series).
+
+    >>> ReleaseRecord(mechanism="curve", epsilon=1.0, noise_scale=3.34, lipschitz=1.0, segment=(1, 96)).segment
+    (1, 96)
+    """
+
+    mechanism: str | None = None
+    epsilon: float | None = None
+    noise_scale: float | None = None
+    lipschitz: float | None = None
+    segment: Segment | None = None
+    query: str | None = None
+    guarantee: Promise = "pufferfish"
+
+    def __post_init__(self) -> None:
+        if self.mechanism is not None and self.mechanism not in MECHANISMS:
+            raise ParameterError(
+                "the mechanism of a release is not known",
+                got=repr(self.mechanism),
+                fix=f"Known: {', '.join(MECHANISMS)}; leave it out for any other Laplace noise",
+            )
+        for name in ("epsilon", "noise_scale"):
+            _check(name, getattr(self, name), positive=True)
+        _check("lipschitz", self.lipschitz, positive=False)
+        if self.segment is not None:
+            object.__setattr__(self, "segment", _segment(self.segment))
+        if self.guarantee not in ("pufferfish", "bayesian"):
+            raise ParameterError("the guarantee of a release must be pufferfish or bayesian", got=repr(self.guarantee))
+
+    @classmethod
+    def from_dict(cls, contents: Mapping[str, Any]) -> "ReleaseRecord":
+        """A release as a JSON object has it."""
+        known = {field.name for field in fields(cls)}
+        unknown = sorted(set(contents) - known)
+        if unknown:
+            raise ParameterError(
+                "a release has a key that is not known", got=repr(unknown[0]), fix=f"Known: {', '.join(sorted(known))}"
+            )
+        return cls(**contents)
+
+    def profile(self, belief: Belief) -> Floats | None:
+        """λ(y, y') of this release; None if its facts do not say it."""
+        k = len(belief.states)
+        if self.noise_scale is not None and self.query is not None:
+            return np.asarray(parse_query(self.query).sensitivity(belief.states) / self.noise_scale * (1 + 1e-15))
+        if self.noise_scale is not None and self.lipschitz is not None:
+            return np.asarray(self.lipschitz / self.noise_scale * (1 + 1e-15) * ~np.eye(k, dtype=bool))
+        if self.mechanism == "entry" and self.epsilon is not None:
+            return np.asarray(self.epsilon * ~np.eye(k, dtype=bool))  # an entry-level DP release
+        return None
+
+    def touched(self, length: int | None) -> tuple[int, int | None]:
+        """The first and the last time it is about."""
+        return (1, length) if self.segment is None else self.segment
+
+
+def load_releases(path: str | Path) -> list[ReleaseRecord]:
+    """The releases that a JSON file lists."""
+    path = Path(path)
+    try:
+        contents = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise InputError(f"releases {path} cannot be read", why=problem.strerror or "the system refused") from problem
+    except (json.JSONDecodeError, UnicodeDecodeError) as problem:
+        raise InputError(f"releases {path} must be JSON", why=f"line {getattr(problem, 'lineno', 1)} is not") from None
+    if not isinstance(contents, list) or not all(isinstance(one, dict) for one in contents):
+        raise InputError(f"releases {path} must be a list of objects", got=type(contents).__name__)
+    if not contents:
+        raise InputError(f"releases {path} must list a release", got="an empty list", why="nothing was released yet")
+    return [ReleaseRecord.from_dict(one) for one in contents]
+
+
+def _check(name: str, value: object, *, positive: bool) -> None:
+    if value is None:
+        return
+    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    if not (math.isfinite(number) and number >= 0) or (positive and number == 0):
+        sign = "positive" if positive else "not negative"
+        raise ParameterError(f"{name} of a release must be a finite number that is {sign}", got=str(value))
+
+
+def _segment(segment: Sequence[object]) -> Segment:
+    whole = isinstance(segment, Sequence) and len(segment) == 2
+    if not whole or not all(isinstance(n, int) and not isinstance(n, bool) for n in segment):
+        raise ParameterError("segment of a release must be [first, last]", got=str(segment), fix="[1, 96], say")
+    first, last = (int(str(n)) for n in segment)
+    if not 1 <= first <= last:
+        raise ParameterError(
+            "segment of a release must go forward from time 1 on",
+            got=f"[{first}, {last}]",
+            why="it is the first and the last time, both included",
+        )
+    return first, last

@@ -1,0 +1,373 @@
+"""The composition theorems of theory section 6, one class each.
+
+``applies`` checks a theorem's condition and returns why it does not hold, or None if it does; ``bound`` is then its ε.
+A promise here is about the value at every time, also at times that no release was about.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from quiltwork.beliefs import Belief, ChainSet, IntervalChain, MarkovChain, MixingClass
+from quiltwork.composition.divergence import largest_divergence
+from quiltwork.composition.records import ReleaseRecord
+from quiltwork.errors import NotCoveredError
+from quiltwork.influence.curve import curve_members
+from quiltwork.influence.profile import Profile
+from quiltwork.influence.sides import skips
+from quiltwork.influence.timeline import Losses, loss_along_time
+from quiltwork.mechanisms import find_mechanism
+from quiltwork.mechanisms.ends import Ends
+from quiltwork.mechanisms.quilt import approx_quilt, mixing_of
+from quiltwork.queries import Custom
+from quiltwork.rounding import round_up
+
+QUILTS = ("quilt-exact", "quilt-approx")
+NO_PROMISE = (None, "entry")  # a release by these has no Pufferfish ε of its own
+SLACK = 1e-6  # by which a noise scale may have been rounded down when it was written
+
+
+@dataclass(frozen=True)
+class Case:
+    """Releases from series of one length (None: any) under one belief."""
+
+    belief: Belief
+    releases: tuple[ReleaseRecord, ...]
+    length: int | None
+
+    @property
+    def chain_like(self) -> bool:
+        """Whether the belief is about chains."""
+        return isinstance(self.belief, MarkovChain | ChainSet | IntervalChain | MixingClass)
+
+    @cached_property
+    def profile(self) -> Profile | None:
+        """The sum of the releases' profiles; None if one of them is not known."""
+        parts = []
+        for release in self.releases:
+            matrix = release.profile(self.belief)
+            if matrix is None:
+                return None
+            parts.append((matrix, release.segment))
+        return Profile.of(parts, length=self.length)
+
+    @cached_property
+    def clusters(self) -> list[tuple[int, int, tuple[ReleaseRecord, ...]]]:
+        """Releases whose segments overlap, together, in the order of time: first time, last time, releases."""
+        found: list[tuple[int, int, tuple[ReleaseRecord, ...]]] = []
+        end = self.length or 10**18
+        for release in sorted(self.releases, key=lambda r: r.touched(end)[0]):
+            first, last = release.segment or (1, end)
+            if found and first <= found[-1][1]:
+                before = found.pop()
+                found.append((before[0], max(before[1], last), (*before[2], release)))
+            else:
+                found.append((first, last, (release,)))
+        return found
+
+    def sum_of_epsilons(self) -> float:
+        """Σ ε, rounded up."""
+        return round_up(math.fsum(release.epsilon or 0.0 for release in self.releases), roundings=1)
+
+    def without_epsilon(self) -> str | None:
+        """Why the releases' own ε cannot be used."""
+        for n, release in enumerate(self.releases, 1):
+            if release.mechanism in NO_PROMISE:
+                return f"release {n} has no Pufferfish guarantee of its own ({release.mechanism or 'no mechanism'})"
+            if release.epsilon is None:
+                return f"release {n} does not say its epsilon"
+        return None
+
+
+class Rule(ABC):
+    """A composition theorem."""
+
+    name: str
+    theorem: str
+
+    @abstractmethod
+    def applies(self, case: Case) -> str | None:
+        """Why the theorem does not cover the case; None if it does."""
+
+    @abstractmethod
+    def bound(self, case: Case) -> float:
+        """ε of all releases together, where the theorem applies."""
+
+
+class SingleRelease(Rule):
+    """One release keeps its own promise."""
+
+    name = "single-release"
+    theorem = "the release's own guarantee"
+
+    def applies(self, case: Case) -> str | None:
+        """There is one, and it has a guarantee."""
+        if len(case.releases) > 1:
+            return f"there are {len(case.releases)} releases"
+        return case.without_epsilon() or (_too_little_noise(case) if case.releases[0].mechanism in QUILTS else None)
+
+    def bound(self, case: Case) -> float:
+        """Its ε."""
+        return case.sum_of_epsilons()
+
+
+class SequentialQuilts(Rule):
+    """Releases of one series by the Markov Quilt Mechanism under the same belief add up, whatever their quilts."""
+
+    name = "sequential-quilt"
+    theorem = "Theorem 3.7 of Song and Chaudhuri 2017"
+
+    def applies(self, case: Case) -> str | None:
+        """Every release is by quilts, about the same values, with the noise that quilts need."""
+        if not case.chain_like or isinstance(case.belief, IntervalChain):
+            return "it is about chains for which max-influence is known"
+        for n, release in enumerate(case.releases, 1):
+            if release.mechanism not in QUILTS:
+                return f"release {n} is not by the Markov Quilt Mechanism ({release.mechanism or 'no mechanism'})"
+        if len({release.touched(case.length) for release in case.releases}) > 1:
+            return "the releases are about different segments"
+        return case.without_epsilon() or _too_little_noise(case)
+
+    def bound(self, case: Case) -> float:
+        """Σ ε."""
+        return case.sum_of_epsilons()
+
+
+class SameQuilts(Rule):
+    """Releases by quilts that use the same active quilt at every node."""
+
+    name = "same-quilts"
+    theorem = "Theorem 2.6 of Song and Chaudhuri 2017 (with the sum of ε, which holds too)"
+
+    def applies(self, case: Case) -> str | None:
+        """The same mechanism and the same ε: then the search for quilts is the same."""
+        reason = SequentialQuilts().applies(case)
+        if reason is not None:
+            return reason
+        if len({(release.mechanism, release.epsilon) for release in case.releases}) > 1:
+            return "releases with another mechanism or epsilon have other active quilts"
+        return None
+
+    def bound(self, case: Case) -> float:
+        """K ε."""
+        return case.sum_of_epsilons()
+
+
+class SeparateSegments(Rule):
+    """Any mechanisms on two separate segments, each private on its own (Theorem 3.1 with the influences put right).
+
+    A value in the first segment A is seen through A (ε_A) and, through A's last value, in B: so its loss is at most
+    ε_A + min(ε_B, e(X_T3|X_T2)), and the other way round for B. A value between them is seen through both ends. The
+    printed theorem swaps the two influences, and is false.
+    """
+
+    name = "separate-segments"
+    theorem = "Theorem 3.1 of Song and Chaudhuri 2017, corrected"
+
+    def applies(self, case: Case) -> str | None:
+        """Two segments, one after the other, each with one release and its own ε."""
+        if not case.chain_like:
+            return "it is about chains"
+        return case.without_epsilon() or _not_two(case)
+
+    def bound(self, case: Case) -> float:
+        """The largest loss of a value in A, in B and between them."""
+        (_, T2, (a,)), (T3, _, (b,)) = case.clusters
+        ends = Ends.of(case.belief)
+        eps_a, eps_b = a.epsilon or 0.0, b.epsilon or 0.0
+        found = [
+            eps_a + min(eps_b, ends.onward(T2, T3)),  # e(X_T3 | X_T2)
+            eps_b + min(eps_a, ends.backward(T2, T3)),  # e(X_T2 | X_T3)
+        ]
+        for first, last in _between(T2, T3):
+            found.append(min(eps_a, ends.backward(T2, first)) + min(eps_b, ends.onward(last, T3)))
+        return round_up(max(found))
+
+
+class FarSegments(Rule):
+    """Two approximate quilt releases on segments that are far from each other cost no more than the dearer one."""
+
+    name = "far-segments"
+    theorem = "Theorem 3.3 of Song and Chaudhuri 2017"
+
+    def applies(self, case: Case) -> str | None:
+        """quilt-approx in each, with a two-sided active quilt for every belief, and a gap as long as the segments."""
+        if not isinstance(case.belief, MarkovChain | ChainSet | MixingClass):
+            return "it is about chains whose spectral gap is known"
+        if any(release.mechanism != "quilt-approx" for release in case.releases):
+            return "it is about releases by quilt-approx"
+        reason = case.without_epsilon() or _not_two(case) or _too_little_noise(case)
+        if reason is not None:
+            return reason
+        (T1, T2, _), (T3, T4, _) = case.clusters
+        if T3 - T2 < max(T2 - T1, T4 - T3):
+            return f"the gap of {T3 - T2:,} must be at least {max(T2 - T1, T4 - T3):,}, the longer segment"
+        members = case.belief.members if isinstance(case.belief, ChainSet) else (case.belief,)
+        for first, last, (release,) in case.clusters:
+            for member in members:  # that the lemma covers each of them was seen with the noise
+                known = member if isinstance(member, MixingClass) else mixing_of(member)
+                quilt = approx_quilt(known, release.epsilon or 1.0, last - first + 1)
+                if quilt.left is None or quilt.right is None:
+                    return f"the segment {first:,} to {last:,} has no two-sided active quilt at its epsilon"
+        return None
+
+    def bound(self, case: Case) -> float:
+        """The larger ε."""
+        return max(release.epsilon or 0.0 for release in case.releases)
+
+
+class Divergence(Rule):
+    """Any mechanisms, with a correction for how far their results are from being independent given a secret."""
+
+    name = "divergence"
+    theorem = "Theorem 3.6 of Song and Chaudhuri 2017"
+
+    def applies(self, case: Case) -> str | None:
+        """E is computed exactly, for short series."""
+        reason = case.without_epsilon()
+        if reason is not None:
+            return reason
+        try:
+            self._divergence(case)
+        except NotCoveredError as refusal:
+            return f"the divergence of the results cannot be computed: {str(refusal).rstrip('.')}"
+        return None
+
+    def bound(self, case: Case) -> float:
+        """Σ ε + 2E."""
+        return round_up(case.sum_of_epsilons() + 2 * self._divergence(case))
+
+    def _divergence(self, case: Case) -> float:
+        return largest_divergence(case.belief, case.releases, case.length)
+
+
+class InfluenceCurveRule(Rule):
+    """Profiles add, and the influence curve turns their sum into a guarantee."""
+
+    name = "influence-curve"
+    theorem = "influence curve"
+
+    def applies(self, case: Case) -> str | None:
+        """A chain belief, and a profile of every release."""
+        if not case.chain_like:
+            return "it is about chains"
+        for n, release in enumerate(case.releases, 1):
+            if release.profile(case.belief) is None:
+                return f"release {n} does not say its noise_scale with its lipschitz constant or query"
+        if math.isinf(self.bound(case)):
+            return "under this belief values may stay linked however far apart they are; give the length of the series"
+        return None
+
+    def bound(self, case: Case) -> float:
+        """The curve of the sum of profiles."""
+        losses = self.losses(case)
+        if losses is not None:
+            return losses.epsilon
+        assert case.profile is not None  # noqa: S101 - applies() has seen it
+        matrix = case.profile.stretches[0].matrix
+        return max(curve.at(matrix).epsilon for curve in curve_members(case.belief))
+
+    def losses(self, case: Case) -> Losses | None:
+        """The loss along time; None for series of any length."""
+        if case.length is None or case.profile is None:
+            return None
+        return loss_along_time(case.belief, case.profile)
+
+
+class BayesianSum(Rule):
+    """Bayesian differential privacy adds up where results are independent given (x_i, x_K), for every adversary.
+
+    The printed theorem leaves the condition out, and is false without it. It holds for one value, and for releases
+    about separate values that are independent of each other.
+    """
+
+    name = "bayesian"
+    theorem = "Theorem 1 of Yang, Sato and Nakagawa 2015, with its condition"
+
+    def applies(self, case: Case) -> str | None:
+        """Bayesian promises, and results that share no unknown."""
+        for n, release in enumerate(case.releases, 1):
+            if release.guarantee != "bayesian" or release.epsilon is None:
+                return f"release {n} does not promise Bayesian differential privacy"
+        if case.length == 1:
+            return None
+        if len(case.clusters) < len(case.releases):
+            first, last, _ = next(cluster for cluster in case.clusters if len(cluster[2]) > 1)
+            return f"several releases see the values at times {first:,} to {last:,}, which an adversary may not know"
+        members = case.belief.members if isinstance(case.belief, ChainSet) else (case.belief,)
+        if not all(isinstance(m, MarkovChain) and np.all(m.transition == m.transition[0]) for m in members):
+            return "the values of separate segments depend on each other"
+        return None
+
+    def bound(self, case: Case) -> float:
+        """Σ ε."""
+        return case.sum_of_epsilons()
+
+
+RULES: tuple[Rule, ...] = (
+    InfluenceCurveRule(),
+    SequentialQuilts(),
+    SameQuilts(),
+    SeparateSegments(),
+    FarSegments(),
+    Divergence(),
+    BayesianSum(),
+    SingleRelease(),
+)
+
+
+def _not_two(case: Case) -> str | None:
+    if any(release.segment is None for release in case.releases):
+        return "it is about separate segments, and a release is about the whole series"
+    if len(case.releases) != 2:
+        return f"it is about two releases, and there are {len(case.releases)}"
+    return "the segments overlap" if len(case.clusters) != 2 else None
+
+
+def _too_little_noise(case: Case) -> str | None:
+    """Whether a release has less noise than its mechanism needs for its ε."""
+    for n, release in enumerate(case.releases, 1):
+        if release.noise_scale is None or release.lipschitz is None or release.mechanism is None:
+            continue  # then the mechanism's name stands for its noise
+        query = Custom(lambda _: 0.0, constant=release.lipschitz)
+        first, last = release.touched(case.length)
+        belief = _from(case.belief, first)
+        try:
+            needed = find_mechanism(release.mechanism)(
+                query,
+                belief=belief,
+                epsilon=release.epsilon or 1.0,
+                length=None if last is None else last - first + 1,
+            ).noise_scale
+        except NotCoveredError as refusal:
+            return f"release {n}: {str(refusal).rstrip('.')}"
+        if release.noise_scale < needed * (1 - SLACK):
+            return (
+                f"release {n} has noise of scale {release.noise_scale:g}, but {release.mechanism} needs {needed:g} "
+                f"for its epsilon"
+            )
+    return None
+
+
+def _from(belief: Belief, first: int) -> Belief:
+    """The belief about a segment: the start of the series is not the start of a later one."""
+    if first == 1:
+        return belief
+    if isinstance(belief, ChainSet):
+        return ChainSet(m.with_start("any") if m.start == "given" else m for m in belief.members)
+    if isinstance(belief, MarkovChain) and belief.start == "given":
+        return belief.with_start("any")
+    return belief
+
+
+def _between(T2: int, T3: int) -> list[tuple[int, int]]:
+    """Blocks of the times between two segments, finer towards their ends."""
+    gap = T3 - T2
+    if gap < 2:
+        return []
+    near = [m for m in skips() if m < gap]
+    starts = sorted({T2 + m for m in near} | {max(T2 + 1, T3 - m) for m in near})
+    return [(first, following - 1) for first, following in zip(starts, [*starts[1:], T3], strict=True)]
