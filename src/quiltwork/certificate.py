@@ -446,7 +446,7 @@ def _interval_cross_ratio(lower: list[Row], upper: list[Row], a: int, b: int) ->
         return arb(1)
     found = arb(1)
     for one, other in ((a, b), (b, a)):
-        pairs = [(u, low) for u, low in zip(upper[one], lower[other], strict=True) if not u == 0]
+        pairs = [(u, low) for u, low in zip(upper[one], lower[other], strict=True) if not u <= 0]
         if not all(low > 0 for _, low in pairs):
             return None
         found *= _max([u / low for u, low in pairs])

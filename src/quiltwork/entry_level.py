@@ -52,7 +52,7 @@ def guarantee(belief: Belief, epsilon_dp: float, *, length: int | str | None = N
     >>> from quiltwork import MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
     >>> round(guarantee(chain, epsilon_dp=1.0).epsilon, 3)
-    3.942
+    3.298
     """
     belief, epsilon_dp, length = as_belief(belief), check_epsilon(epsilon_dp), check_length(length)
     k = len(belief.states)

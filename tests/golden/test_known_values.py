@@ -18,7 +18,7 @@ def test_exact_quilts_on_long_stationary_chains(transition: list[list[float]], s
     """Theory section 5: ε = 1, count query."""
     chain = MarkovChain(transition, initial="stationary")
     for length in (1000, 10**9, None):
-        found = calibrate(Count("1"), belief=chain, epsilon=1.0, length=length)
+        found = calibrate(Count("1"), belief=chain, epsilon=1.0, length=length, mechanism="quilt-exact")
         assert round(found.noise_scale, digits) == scale
 
 
@@ -72,5 +72,5 @@ def test_mixing_class_needs_as_much_as_its_slowest_chain() -> None:
     chain = MarkovChain(LAZY, initial="stationary")
     known = MixingClass(2, pi_min=0.2, gap=0.5, reversible=True)
     own = calibrate(Count("1"), belief=chain, epsilon=1.0, length=500, mechanism="quilt-approx")
-    whole = calibrate(Count("1"), belief=known, epsilon=1.0, length=500)
+    whole = calibrate(Count("1"), belief=known, epsilon=1.0, length=500, mechanism="quilt-approx")
     assert whole.noise_scale == pytest.approx(own.noise_scale, rel=1e-6)

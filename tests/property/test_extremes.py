@@ -102,7 +102,8 @@ def test_tiny_entries_are_rounded_towards_more_noise(exponents: list[float], len
         digits.prec = 400
         exact = [[Decimal(float(p)), 1 - Decimal(float(p))] for p in P[:, 0]]
         expected = decimal_score(exact, length, Decimal(epsilon))
-    found = calibrate(Count("0"), belief=MarkovChain(P), epsilon=epsilon, length=length).noise_scale
+    chain = MarkovChain(P)
+    found = calibrate(Count("0"), belief=chain, epsilon=epsilon, length=length, mechanism="quilt-exact").noise_scale
     assert Decimal(found) >= expected
 
 
@@ -153,4 +154,4 @@ def test_any_length_neither_crashes_nor_lies() -> None:
         found = calibrate(Count("1"), belief=slow, epsilon=1.0).noise_scale
         every = calibrate(Count("1"), belief=slow.with_start("any"), epsilon=1.0).noise_scale
         assert math.isfinite(found)
-        assert found <= every
+        assert found <= every * (1 + 1e-6)

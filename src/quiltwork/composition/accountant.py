@@ -42,7 +42,7 @@ class Composed:
     >>> release = ReleaseRecord(mechanism="curve", epsilon=1.0, noise_scale=3.33641, lipschitz=1.0)
     >>> composed = Accountant(chain, length=1000, releases=[release, release]).composed()
     >>> round(composed.epsilon, 3), composed.rule
-    (2.299, 'influence-curve')
+    (2.086, 'influence-curve')
     """
 
     epsilon: float

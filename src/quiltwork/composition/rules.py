@@ -203,8 +203,9 @@ class FarSegments(Rule):
         if reason is not None:
             return reason
         (T1, T2, _), (T3, T4, _) = case.clusters
-        if T3 - T2 < max(T2 - T1, T4 - T3):
-            return f"the gap of {T3 - T2:,} must be at least {max(T2 - T1, T4 - T3):,}, the longer segment"
+        gap, longer = T3 - T2, max(T2 - T1, T4 - T3)
+        if gap < longer:
+            return f"the gap of {gap:,} must be at least {longer:,}, the length of the longer segment"
         members = case.belief.members if isinstance(case.belief, ChainSet) else (case.belief,)
         for first, last, (release,) in case.clusters:
             for member in members:  # that the lemma covers each of them was seen with the noise

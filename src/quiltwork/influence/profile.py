@@ -30,7 +30,8 @@ class Profile:
     """λ at every time of a series: stretches that follow one another from time 1 on, zero where nothing was asked.
 
     >>> count = np.array([[0.0, 1.0], [1.0, 0.0]])
-    >>> [(s.first, s.last, s.matrix.max()) for s in Profile.of([(count, None), (count / 2, (3, 4))], length=9).stretches]
+    >>> profile = Profile.of([(count, None), (count / 2, (3, 4))], length=9)
+    >>> [(s.first, s.last, round(float(s.matrix.max()), 9)) for s in profile.stretches]
     [(1, 2, 1.0), (3, 4, 1.5), (5, 9, 1.0)]
     """
 

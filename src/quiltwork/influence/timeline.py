@@ -35,9 +35,9 @@ FORGOTTEN = 3e-9  # what is left of a difference is too small to follow further
 class Losses:
     """What releases with a profile tell about the value at each time, at most.
 
-    ``epsilon_at[n]`` holds from time ``first[n]`` up to the next one; the largest is the guarantee. ``pair`` are the two
-    states that are hardest to keep apart at the worst time, and ``parts`` what the value itself, what follows it and
-    what led to it tell about them.
+    ``epsilon_at[n]`` holds from time ``first[n]`` up to the next one; the largest is the guarantee. ``pair`` are the
+    two states that are hardest to keep apart at the worst time, and ``parts`` what the value itself, what follows it
+    and what led to it tell about them.
     """
 
     first: Integers

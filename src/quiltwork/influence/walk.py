@@ -116,7 +116,7 @@ def walk(lambdas: Floats, lengths: Integers, arrays: Arrays, firsts: Integers, b
                 ring[(node + step) % size], costs[(node + step) % size] = best, cost
             node += length
             continue
-        steady, opened = np.inf, 0.0
+        steady, opened = -1.0, 0.0
         for step in range(1, length + 1):
             node += 1
             best = ring[(node - 1) % size] if node > 1 else 0.0
@@ -136,11 +136,19 @@ def walk(lambdas: Floats, lengths: Integers, arrays: Arrays, firsts: Integers, b
                 blocks += 1
             cost += most
             ring[node % size], costs[node % size] = most + best, cost
-            settled = step >= LOOK_BACK and abs(best + most - ring[(node - 1) % size]) <= SAME * best
+            settled = step >= 8 and abs(best + most - ring[(node - 1) % size]) <= SAME * best
             if (settled or step == EXPLICIT) and length > step + LOOK_BACK:
-                steady = steady_bound(most, arrays)
+                if steady < 0.0:
+                    steady = steady_bound(most, arrays)
+                # one skip proves the steady bound, and it costs no more than that: look back that far
+                window = 1
+                for n in range(len(skips)):
+                    if skips[n] <= LOOK_BACK and (skips[n] - 1) * most <= steady:
+                        window = skips[n]
+                if window >= step:
+                    continue
                 largest = 0.0
-                for n in range(LOOK_BACK):
+                for n in range(window):
                     largest = max(largest, ring[(node - n) % size] - most)
                 rest = length - step
                 tail = min(max(steady, largest * (1.0 + 1e-12)), best + rest * most * (1.0 + 1e-12))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from quiltwork.beliefs import Belief, ChainSet, MarkovChain, MixingClass
 from quiltwork.calibration import Calibration, Reason
 from quiltwork.certificate import Certificate, SideProof
-from quiltwork.errors import NotCoveredError
+from quiltwork.errors import BeliefError, NotCoveredError
 from quiltwork.influence.curve import InfluenceCurve, curve_members
 from quiltwork.influence.profile import Profile
 from quiltwork.influence.timeline import follow, is_short, node_by_node
@@ -30,6 +30,7 @@ MOST_LOOKS = 40
 USUAL_SLOPE = 1.15  # of log ε against log λ
 LONG = 50.0  # a series with λ T beyond so many ε gains nothing from its ends
 WORTHWHILE = 0.98
+MANY_NODES = 2048
 THEOREM = "influence curve: what a value shows, what follows from it, and what led to it, added up"
 Proofs = tuple[SideProof, SideProof]
 Matrix = NDArray[np.float64]
@@ -87,13 +88,12 @@ def curve(query: Query, *, belief: Belief, epsilon: float, length: int | None) -
     scale, theorem, reason, _ = max(found, key=lambda one: one[0])
     noise_scale = round_up(scale)
     profile = sensitivity / noise_scale if scale > 0 else np.zeros_like(sensitivity)
-    if isinstance(reason, Quilt) and reason.left is None and reason.right is None:
-        certificate: Certificate | None = Certificate(belief.fingerprint, epsilon, profile, (), length or 1)
+    certificate: Certificate | None
+    if length is not None and length * float(profile.max()) <= epsilon * (1 - 1e-15):
+        certificate = Certificate(belief.fingerprint, epsilon, profile, (), length)
     else:
-        looks = [
-            one[3] if one[0] == scale else _look(c, profile, length, epsilon)
-            for c, one in zip(curves, found, strict=True)
-        ]
+        proved = [one[3] if one[0] == scale else None for one in found]
+        looks = [known or _look(c, profile, length, epsilon) for c, known in zip(curves, proved, strict=True)]
         certificate = _certificate(belief, epsilon, profile, looks)
     return Calibration(
         mechanism="curve",
@@ -109,8 +109,8 @@ def curve(query: Query, *, belief: Belief, epsilon: float, length: int | None) -
     )
 
 
-def _certificate(belief: Belief, epsilon: float, profile: Matrix, looks: list[_Look | None]) -> Certificate | None:
-    proofs = [None if look is None or look.epsilon > epsilon else look.prove() for look in looks]
+def _certificate(belief: Belief, epsilon: float, profile: Matrix, looks: list[_Look]) -> Certificate | None:
+    proofs = [None if look.epsilon > epsilon else look.prove() for look in looks]
     known = tuple(proof for proof in proofs if proof is not None)
     if not looks or len(known) < len(looks):
         return None
@@ -122,13 +122,16 @@ def _smallest(
 ) -> tuple[float, str, Reason, _Look | None]:
     """The smaller of the curve's scale and the quilts', with its theorem and reason."""
     lipschitz = float(sensitivity.max())
-    quilt = _quilt(influence.belief, epsilon, length, member)
+    quilt = _quilt(_quick(influence.belief, length), epsilon, length, member)
     limit = math.inf if quilt is None else lipschitz * quilt.score
     if lipschitz > 0:
         found = _search(influence, sensitivity, epsilon, limit, None)
         if length is not None and _may_gain(found, limit, lipschitz, epsilon, length):
             least = limit if found is None else min(limit, found[0])
             found = _search(influence, sensitivity, epsilon, least, length) or found
+        if found is None or not _below_quilts(influence.belief, found[0] / lipschitz, epsilon, length):
+            quilt = _quilt(influence.belief, epsilon, length, member)
+            limit = math.inf if quilt is None else lipschitz * quilt.score
         if found is not None and found[0] < limit:
             scale, look = found
             states = influence.belief.states
@@ -142,6 +145,23 @@ def _smallest(
             fix="Give the length of the longest series, or a narrower belief",
         )
     return limit, "influence curve with a single skip (quilts)", quilt, None
+
+
+def _quick(belief: Belief, length: int | None) -> Belief:
+    """A given start takes long on long series: any start first, which needs at least as much."""
+    long = length is None or length > MANY_NODES
+    return belief.with_start("any") if isinstance(belief, MarkovChain) and belief.start == "given" and long else belief
+
+
+def _below_quilts(belief: Belief, score: float, epsilon: float, length: int | None) -> bool:
+    """Whether quilts surely need more: late values of a long series are as if the start were stationary."""
+    if _quick(belief, length) is belief:
+        return True  # the quilts were looked at
+    assert isinstance(belief, MarkovChain)  # noqa: S101 - only a chain has a given start
+    try:
+        return score <= exact_quilt(belief.with_start("stationary"), epsilon, length).score * (1 - 1e-6)
+    except (BeliefError, NotCoveredError):
+        return False
 
 
 def _quilt(belief: Belief, epsilon: float, length: int | None, member: int | None) -> Quilt | None:
