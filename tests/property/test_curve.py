@@ -174,8 +174,8 @@ def test_sets_and_refusals() -> None:
     alone = calibrate(Count("1"), belief=sticky, epsilon=1.0, mechanism="curve")
     assert both.noise_scale == alone.noise_scale
     assert both.detail()["member"] == 2
+    pair = JointTable({"x": "01"}, [(("0",), 0.5), (("1",), 0.5)])
     with pytest.raises(NotCoveredError, match="chain, a set of chains"):
-        pair = JointTable({"x": "01"}, [(("0",), 0.5), (("1",), 0.5)])
         calibrate(Histogram(), belief=pair, epsilon=1.0, mechanism="curve")
     single = MarkovChain([[1]])
     assert calibrate(Histogram(), belief=single, epsilon=1.0, length=5, mechanism="curve").noise_scale == 0

@@ -85,7 +85,7 @@ def random_belief(rng: np.random.Generator, k: int, length: int) -> tuple[Belief
         kernels = [np.asarray(P + w * (other - P)) for w in weights]
         stack = np.array([P, *kernels])
         return IntervalChain(stack.min(axis=0), stack.max(axis=0)), start, kernels
-    if kind == "mixing" and chain.irreducible and 1e-6 < chain.gap:
+    if kind == "mixing" and chain.irreducible and chain.gap > 1e-6:
         known = MixingClass(k, pi_min=chain.pi_min * 0.999, gap=chain.gap * 0.999, reversible=chain.reversible)
         return known, start, [P] * (length - 1)
     return chain, start, [P] * (length - 1)
@@ -144,6 +144,61 @@ def test_audited_loss_of_segments_is_within_the_curve(chain: MarkovChain, length
         known, [Noisy(Count("0"), s, seg) for s, seg in zip(scales, segments, strict=True)], length=length
     ).epsilon
     assert true <= loss_along_time(chain, asked).epsilon * (1 + 1e-8) + 1e-9
+
+
+def plain_recursion(P: Array, back: Array, lambdas: list[float]) -> Array:
+    """λ + R + L of two states at every time by the scalar step, one node after the other, every set by itself."""
+
+    def walk(kernel: Array, own: list[float]) -> list[float]:
+        R = [0.0]
+        for most in own[:-1]:
+            gain = np.expm1(most + R[-1])
+            ratios = [(1 + kernel[a, y] * gain) / (1 + kernel[1 - a, y] * gain) for a in (0, 1) for y in (0, 1)]
+            R.append(float(np.log(max(ratios))))
+        return R
+
+    future, past = walk(P, lambdas[::-1])[::-1], walk(back, lambdas)
+    return np.array(lambdas) + future + past
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_long_series_agree_with_the_plain_recursion(seed: int) -> None:
+    """Stretches and gaps of all sorts of lengths, fast and slow chains: neither below nor much above."""
+    rng = np.random.default_rng(seed)
+    p, q = 10.0 ** rng.uniform(-3, -0.1, size=2)
+    chain = MarkovChain([[1 - p, p], [q, 1 - q]], initial="stationary")
+    lengths = rng.choice([1, 2, 5, 8, 9, 40, 127, 128, 129, 130, 257, 400, 513, 641, 700], size=7)
+    levels = rng.choice([0.0, 0.001, 0.02, 0.3, 2.0], size=7)
+    lambdas = np.repeat(levels, lengths).tolist()
+    parts, begun = [], 1
+    for count, level in zip(lengths.tolist(), levels.tolist(), strict=True):
+        parts.append((level * (1 - np.eye(2)), (begun, begun + count - 1)))
+        begun += count
+    found = loss_along_time(chain, Profile.of(parts, length=len(lambdas)))
+    at = np.array([found.at(t) for t in range(1, len(lambdas) + 1)])
+    plain = plain_recursion(chain.transition, chain.transition, lambdas)  # two states: the chain is reversible
+    assert at.max() <= plain.max() * (1 + 1e-4) + 1e-6
+    # within a stretch the two differ where several values share a block, and only upwards
+    assert np.all(at <= np.maximum.reduce([np.roll(plain, n) for n in range(-130, 131)]) * (1 + 1e-3) + 0.5)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_audited_loss_of_long_segments_is_within_the_curve(seed: int) -> None:
+    """At every time, for counts on long segments with gaps, beyond what is followed node by node."""
+    rng = np.random.default_rng(seed)
+    p, q = 10.0 ** rng.uniform(-2.5, -0.2, size=2)
+    chain = MarkovChain([[1 - p, p], [q, 1 - q]], initial="stationary")
+    if seed % 2:
+        chain = chain.with_start([0.9, 0.1])
+    cuts = np.sort(rng.choice(np.arange(1, 400), size=4, replace=False)).tolist()
+    cuts[1], cuts[3] = min(cuts[1], cuts[0] + 140), min(cuts[3], cuts[2] + 60)
+    segments, scales = [(cuts[0], cuts[1]), (cuts[2], cuts[3])], rng.choice([2.0, 10.0, 50.0], size=2).tolist()
+    true = audit(chain, [Noisy(Count("1"), s, g) for s, g in zip(scales, segments, strict=True)], length=400)
+    sensitivity = Count("1").sensitivity(chain.states)
+    asked = Profile.of([(sensitivity / s, g) for s, g in zip(scales, segments, strict=True)], length=400)
+    found = loss_along_time(chain, asked)
+    at = np.array([found.at(t) for t in range(1, 401)])
+    assert np.all(np.array(true.by_node) <= at * (1 + 1e-7) + 1e-7)
 
 
 def test_long_series_cost_no_more_than_their_stretches() -> None:

@@ -279,7 +279,7 @@ def _space(k: int) -> tuple[Floats, Floats, Integers, Integers]:
 def _prove(rows: Floats, claim: Floats, targets: Integers, gains: Floats) -> NDArray[np.bool_]:
     k = len(rows)
     proved = np.ones((k, k), dtype=np.bool_)
-    space = _space(k)
+    space = _space(rows.shape[1])
     for a in range(k):
         for b in range(k):
             if a != b and claim[a, b] < LARGEST_DIFFERENCE:
@@ -292,7 +292,7 @@ def _prove(rows: Floats, claim: Floats, targets: Integers, gains: Floats) -> NDA
 def _smallest(rows: Floats, known: Floats, near: Floats, targets: Integers, gains: Floats, precision: float) -> Floats:
     k = len(rows)
     found = known.copy()
-    space = _space(k)
+    space = _space(rows.shape[1])
     for a in range(k):
         found[a, a] = 0.0
         for b in range(k):

@@ -19,6 +19,7 @@ from quiltwork.beliefs.mixing import MixingClass
 from quiltwork.errors import NotCoveredError
 from quiltwork.influence.contraction import Floats
 from quiltwork.influence.sides import AnyPast, Bound, IntervalFuture, IntervalPast, KernelSide, Side, mixing_sides
+from quiltwork.influence.started import GivenPast
 from quiltwork.influence.tables import UNIT_ROUNDOFF
 
 
@@ -67,6 +68,11 @@ class InfluenceCurve:
                 fix="Use wasserstein or group",
             )
 
+    @property
+    def started(self) -> bool:
+        """Whether the law of the first value is given, so that nodes differ."""
+        return isinstance(self.past, GivenPast)
+
     def own(self, profile: Floats) -> Floats:
         """The part of a matrix over all states that belongs to those that can occur."""
         return np.asarray(profile[np.ix_(self.alive, self.alive)])
@@ -98,8 +104,10 @@ def possible_states(belief: Belief) -> NDArray[np.intp]:
 
 
 def _past(chain: MarkovChain, P: Floats, alive: NDArray[np.intp]) -> Side:
-    if chain.start != "stationary":
-        return AnyPast(P)  # a given start is one of them
+    if chain.start == "any":
+        return AnyPast(P)
+    if chain.start == "given":
+        return GivenPast(chain)
     pi = chain.stationary[alive]
     # the reversed chain's entries carry the error of the stationary law
     return KernelSide(pi[None, :] * P.T / pi[:, None], error=16 * (len(P) ** 3 + 1) * UNIT_ROUNDOFF)

@@ -186,8 +186,8 @@ class Side(ABC):
         """A smaller bound from a D for each pair, where the kernel allows it."""
         return bound
 
-    def one(self, difference: Floats) -> Bound:
-        """One transition with a D for each pair."""
+    def one(self, difference: Floats, node: int | None = None) -> Bound:  # noqa: ARG002 - a given start needs it
+        """One transition with a D for each pair, into this node (counted along the walk)."""
         return Bound(self.step(1, float(difference.max())), np.ones(difference.shape, dtype=np.int64))
 
 
@@ -251,7 +251,7 @@ class KernelSide(Side):
         np.fill_diagonal(found, 0.0)
         return Bound(found, skip.reshape(self.rows.shape).astype(np.int64))
 
-    def one(self, difference: Floats) -> Bound:
+    def one(self, difference: Floats, node: int | None = None) -> Bound:  # noqa: ARG002 - the same for all
         """The pairwise step, with a margin for its proof."""
         scalar = super().one(difference)
         if not 2 < self.states <= PAIRWISE_UP_TO or difference.max() > LARGEST_DIFFERENCE:

@@ -134,16 +134,18 @@ def follow(curve: InfluenceCurve, profile: Profile) -> Losses:
     ]
     back = [(length - first - count + 2, count, n) for first, count, n in reversed(onward)]
     sides = ((curve.future, back), (curve.past, onward))
-    makers = _tracks(length, curve.future.states, sum(most > 0 for most in matrices.most))
+    makers = _tracks(length, curve.future.states, sum(most > 0 for most in matrices.most), curve.started)
     with ThreadPoolExecutor(2) as pool:
         future, past = pool.map(lambda one: [make(one[0], one[1], matrices) for make in makers], sides)
     return _together(onward, matrices, [_mirrored(track, length) for track in future], past, length)
 
 
-def _tracks(length: int, states: int, distinct: int) -> list[Callable[[Side, list[Walked], _Matrices], _Track]]:
+def _tracks(
+    length: int, states: int, distinct: int, started: bool
+) -> list[Callable[[Side, list[Walked], _Matrices], _Track]]:
     """The tracks that are worth their time."""
     total, fixed, growing = PAIRWISE_SECONDS
-    if states <= 2:
+    if states <= 2 and not started:
         return [_one_number]  # with one pair there is nothing to tell apart
     if is_short(length, states):
         return [_one_number, _node_by_node]
@@ -235,7 +237,7 @@ def node_by_node(side: Side, lambdas: Sequence[Floats]) -> list[Bound]:
         D = before + found[-1].values
         differences.append(float(D.max()))
         costs.append(costs[-1] + float(before.max()))
-        R = side.one(D)
+        R = side.one(D, node)
         for m in skips():
             between = (costs[node - 1] - costs[node - m]) * (1 + 1e-12) if m < node else np.inf
             if between >= R.values.max():

@@ -7,7 +7,7 @@ of quilts, which are the special case of a single skip. Series too short to forg
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,8 @@ from quiltwork.certificate import Certificate, SideProof
 from quiltwork.errors import BeliefError, NotCoveredError
 from quiltwork.influence.curve import InfluenceCurve, curve_members
 from quiltwork.influence.profile import Profile
+from quiltwork.influence.sides import Bound
+from quiltwork.influence.started import GivenPast
 from quiltwork.influence.timeline import follow, is_short, node_by_node
 from quiltwork.mechanisms.quilt import Quilt, approx_quilt, exact_quilt
 from quiltwork.queries import Query
@@ -189,7 +191,10 @@ def _look(influence: InfluenceCurve, profile: Matrix, length: int | None, epsilo
     point = influence.at(profile)
 
     def endless() -> Proofs:
-        return SideProof(point.future.values, point.future.skips), SideProof(point.past.values, point.past.skips)
+        nodes = [point.past]
+        if isinstance(influence.past, GivenPast):
+            nodes = influence.past.by_node(influence.own(profile))
+        return _proof([point.future], steady=True), _proof(nodes, steady=True)
 
     parts = (point.own_at_pair, point.future_at_pair, point.past_at_pair)
     look = _Look(point.epsilon, point.pair, parts, None, endless)
@@ -203,15 +208,16 @@ def _look(influence: InfluenceCurve, profile: Matrix, length: int | None, epsilo
         if not is_short(length, influence.future.states):
             return None
         nodes = [influence.own(profile)] * length
-        bounds = [node_by_node(side, nodes) for side in (influence.future, influence.past)]
-        future, past = (
-            SideProof(np.array([one.values for one in side]), np.array([one.skips for one in side])) for side in bounds
-        )
-        return future, past
+        future, past = (node_by_node(side, nodes) for side in (influence.future, influence.past))
+        return _proof(future, steady=False), _proof(past, steady=False)
 
     a, b = losses.pair
     pair = (int(influence.alive[a]), int(influence.alive[b]))
     return _Look(losses.epsilon, pair, losses.parts, losses.worst[0], short)
+
+
+def _proof(bounds: Sequence[Bound], *, steady: bool) -> SideProof:
+    return SideProof(np.array([b.values for b in bounds]), np.array([b.skips for b in bounds]), steady)
 
 
 def _search(
