@@ -1,16 +1,16 @@
-"""Draw the picture of the README again, from the sample diary."""
+"""Draw the pictures of the README again."""
 
 from pathlib import Path
 
-from quiltwork import Histogram, plan, read_series, release
-from quiltwork.report import noise_chart, to_svg, values_chart
+from quiltwork import Accountant, Histogram, MarkovChain, ReleaseRecord, plan, read_series, release
+from quiltwork.report import noise_chart, timeline_chart, to_svg, values_chart
 from quiltwork.samples import diary_belief, diary_path
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 
 
 def main() -> None:
-    """Write docs/images/histogram.svg and docs/images/noise.svg."""
+    """Write docs/images/histogram.svg, noise.svg and loss.svg."""
     belief = diary_belief()
     series = read_series(diary_path(), column="activity", states=belief.states, subject="person", time="time")
     result = release(series, Histogram(), belief=belief, epsilon=1.0)
@@ -18,6 +18,15 @@ def main() -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
     (IMAGES / "histogram.svg").write_text(to_svg(values_chart(result)), encoding="utf-8")
     (IMAGES / "noise.svg").write_text(to_svg(noise_chart(made)), encoding="utf-8")
+    chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+    segments = [(1, 140), (100, 240), (1, 300)]
+    records = [
+        ReleaseRecord(noise_scale=scale, lipschitz=1.0, segment=segment)
+        for scale, segment in zip((6.7, 6.7, 10.0), segments, strict=True)
+    ]
+    losses = Accountant(chain, length=300, releases=records).composed().losses
+    if losses is not None:
+        (IMAGES / "loss.svg").write_text(to_svg(timeline_chart(losses, segments, budget=1.5)), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -17,9 +17,11 @@ BELIEF: dict[str, Any] = {
 }
 
 
-def run(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def run(*arguments: object, cwd: Path | None = None, code: int | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", "from quiltwork.cli import main; main()", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
+    assert code is None or done.returncode == code, done.stderr
+    return done
 
 
 def answer(*arguments: object) -> dict[str, Any]:
@@ -233,3 +235,46 @@ def test_failures_are_one_line_and_an_exit_code(
     assert len(done.stderr.strip().splitlines()) == 1
     assert message in done.stderr
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_compose(tmp_path: Path) -> None:
+    belief, releases = tmp_path / "belief.json", tmp_path / "releases.json"
+    belief.write_text('{"kind": "chain", "transition": [[0.9, 0.1], [0.4, 0.6]], "initial": "stationary"}')
+    releases.write_text(
+        '[{"mechanism": "curve", "epsilon": 0.5, "noise_scale": 6.7, "lipschitz": 1, "segment": [1, 400]},'
+        ' {"mechanism": "curve", "epsilon": 0.5, "noise_scale": 6.7, "lipschitz": 1, "segment": [300, 700]}]'
+    )
+    page = tmp_path / "together.html"
+    done = run("compose", belief, releases, "--length", 1000, "--budget", 1.5, "--out", page, "--json")
+    found = json.loads(done.stdout)
+    assert found["rule"] == "influence-curve"
+    assert found["epsilon"] == pytest.approx(1.0, abs=0.05)
+    assert [set(rule) for rule in found["rules"]] == [{"rule", "applies", "epsilon", "why"}] * len(found["rules"])
+    names = {"sequential-quilt", "same-quilts", "separate-segments", "far-segments", "divergence", "influence-curve"}
+    assert names | {"bayesian"} <= {rule["rule"] for rule in found["rules"]}
+    assert "<svg" in page.read_text()
+    assert "budget 1.5" in page.read_text()
+    text = run("compose", belief, releases, "--length", 1000, "--budget", 0.5).stdout
+    assert "exceeded by" in text
+    assert "The most is told about" in text
+    releases.write_text('[{"mechanism": "wasserstein", "epsilon": 1}, {"mechanism": "wasserstein", "epsilon": 1}]')
+    refused = run("compose", belief, releases, "--length", 1000, code=4)
+    assert "no theorem says" in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+    releases.write_text('[{"mechanism": "curve", "noise_scale": 1, "lipschitz": 1, "segment": [5, 2000]}]')
+    assert "within the 1,000 values" in run("compose", belief, releases, "--length", 1000, code=2).stderr
+
+
+def test_plan_for_several_releases(tmp_path: Path) -> None:
+    belief = tmp_path / "belief.json"
+    belief.write_text('{"kind": "chain", "transition": [[0.9, 0.1], [0.4, 0.6]], "initial": "stationary"}')
+    asked = ["plan", belief, "--query", "count:1", "--length", 1000, "--epsilon", 1, "--releases", 10]
+    found = json.loads(run(*asked, "--json").stdout)
+    by_name = {offer["mechanism"]: offer for offer in found["mechanisms"]}
+    assert found["releases"] == 10
+    assert by_name["curve"]["noise_scale"] == pytest.approx(33.36, rel=0.01)
+    assert by_name["curve"]["rule"] == "influence-curve"
+    assert by_name["quilt-exact"]["noise_scale"] > 200
+    assert "no theorem" in by_name["wasserstein"]["refused"]
+    assert "would need" in run(*asked).stdout
+    assert "releases must be" in run(*asked[:-1], 0, code=2).stderr

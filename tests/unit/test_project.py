@@ -132,13 +132,13 @@ def test_the_shipped_diary_is_the_simulated_one() -> None:
 
 @pytest.mark.parametrize("file", ["README.md", "docs/quickstart.md"])
 def test_commands_in_the_documents_run(file: str, tmp_path: Path) -> None:
-    """Every `quiltwork ...` line of a console block runs, in order, in one folder."""
+    """Every `quiltwork ...` and `printf ...` line of a console block runs, in order, in one folder."""
     import subprocess
     import sys
 
     blocks = re.findall(r"```console\n(.*?)```", (ROOT / file).read_text(), flags=re.S)
     lines = [line.removeprefix("$ ") for block in blocks for line in block.replace("\\\n", " ").splitlines()]
-    commands = [line for line in lines if line.startswith("quiltwork ")]
+    commands = [line for line in lines if line.startswith(("quiltwork ", "printf "))]
     assert commands
     for command in commands:
         shell = command.replace("quiltwork ", f"{sys.executable} -c 'from quiltwork.cli import main; main()' ", 1)
@@ -147,7 +147,15 @@ def test_commands_in_the_documents_run(file: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "file", ["README.md", "docs/quickstart.md", "docs/api.md", "docs/promise.md", "docs/theory/audit.md"]
+    "file",
+    [
+        "README.md",
+        "docs/quickstart.md",
+        "docs/api.md",
+        "docs/promise.md",
+        "docs/theory/audit.md",
+        "docs/how-to/opendp.md",
+    ],
 )
 def test_python_in_the_documents_runs(file: str) -> None:
     import doctest

@@ -1,0 +1,113 @@
+"""Certificates: every calibration by the curve is proved by interval arithmetic, and nothing else is."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from strategies import chains, epsilons
+
+from quiltwork import (
+    Certificate,
+    ChainSet,
+    IntervalChain,
+    MarkovChain,
+    MixingClass,
+    calibrate,
+)
+from quiltwork.certificate import SideProof
+from quiltwork.errors import CertificateError
+
+LAZY = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+ROUND = np.array([[0.5, 0.5, 0], [0, 0.5, 0.5], [0.5, 0, 0.5]])
+THREE = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]])
+BELIEFS = {
+    "stationary": MarkovChain(THREE, initial="stationary"),
+    "any": MarkovChain(THREE),
+    "given": MarkovChain(THREE, initial=[0.8, 0.1, 0.1]),
+    "known": MarkovChain(THREE, initial=[1, 0, 0]),
+    "zeros": MarkovChain(ROUND),
+    "set": ChainSet([MarkovChain(THREE), MarkovChain(THREE.T / THREE.T.sum(axis=1, keepdims=True))]),
+    "interval": IntervalChain(THREE - 0.05, THREE + 0.05),
+    "mixing": MixingClass(3, pi_min=0.2, gap=0.4, reversible=True),
+}
+
+
+def certified(belief: object, length: int | None = None, query: str = "histogram") -> Certificate:
+    found = calibrate(query, belief=belief, epsilon=1.0, length=length, mechanism="curve")  # type: ignore[arg-type]
+    assert found.certificate is not None
+    return found.certificate
+
+
+@pytest.mark.parametrize("name", BELIEFS)
+@pytest.mark.parametrize("length", [None, 1, 4, 1000])
+def test_calibrations_carry_a_certificate_that_verifies(name: str, length: int | None) -> None:
+    belief = BELIEFS[name]
+    certificate = certified(belief, length)
+    assert 0.99 < certificate.verify(belief) <= 1.0
+    again = Certificate.from_dict(json.loads(json.dumps(certificate.to_dict())))
+    assert again.verify(belief) == certificate.verify(belief)
+
+
+@settings(max_examples=30)
+@given(chains(max_states=4), epsilons)
+def test_certificates_of_random_chains_verify(chain: MarkovChain, epsilon: float) -> None:
+    for length in (3, 60):
+        found = calibrate("count:0", belief=chain, epsilon=epsilon, length=length, mechanism="curve")
+        if found.certificate is not None:
+            assert found.certificate.verify(chain) <= epsilon
+
+
+@pytest.mark.parametrize("name", BELIEFS)
+def test_a_bound_that_is_too_small_is_not_proved(name: str) -> None:
+    belief = BELIEFS[name]
+    certificate = certified(belief)
+    for side in (0, 1):
+        proofs = list(certificate.members[0])
+        values = proofs[side].values.copy()
+        values[-1] *= 0.9
+        proofs[side] = SideProof(values, proofs[side].skips, proofs[side].steady)
+        members = ((proofs[0], proofs[1]), *certificate.members[1:])
+        with pytest.raises(CertificateError, match=r"not proved|must not be below"):
+            dataclasses.replace(certificate, members=members).verify(belief)
+
+
+def test_other_ways_to_cheat() -> None:
+    certificate = certified(LAZY, query="count:1")
+    with pytest.raises(CertificateError, match="another belief"):
+        certificate.verify(LAZY.with_start("any"))
+    with pytest.raises(CertificateError, match=r"must prove epsilon = 0\.9"):
+        dataclasses.replace(certificate, epsilon=0.9).verify(LAZY)
+    with pytest.raises(CertificateError, match="not proved"):
+        dataclasses.replace(certificate, profile=2 * certificate.profile).verify(LAZY)
+    with pytest.raises(CertificateError, match="finite"):
+        dataclasses.replace(certificate, profile=np.nan * certificate.profile).verify(LAZY)
+    with pytest.raises(CertificateError, match="must prove"):
+        dataclasses.replace(certificate, whole=1000).verify(LAZY)
+    with pytest.raises(CertificateError, match="proof for each chain"):
+        dataclasses.replace(certificate, members=()).verify(LAZY)
+    (future, past), *_ = certificate.members
+    negative = SideProof(future.values - 1, future.skips)
+    with pytest.raises(CertificateError, match="not negative"):
+        dataclasses.replace(certificate, members=((negative, past),)).verify(LAZY)
+    larger = SideProof(np.zeros((1, 3, 3)), np.ones((1, 3, 3), dtype=np.int64))
+    with pytest.raises(CertificateError, match="matrix over the 2"):
+        dataclasses.replace(certificate, members=((larger, past),)).verify(LAZY)
+
+
+def test_short_series_are_proved_node_by_node() -> None:
+    belief = BELIEFS["stationary"]
+    certificate = certified(belief, 4)
+    future, _ = certificate.members[0]
+    assert future.values.shape == (4, 3, 3)
+    assert not future.steady
+    values = future.values.copy()
+    values[2] *= 0.9
+    members = ((SideProof(values, future.skips, steady=False), certificate.members[0][1]),)
+    with pytest.raises(CertificateError, match="not proved"):
+        dataclasses.replace(certificate, members=members).verify(belief)
+
+
+def test_quilts_have_none() -> None:
+    assert calibrate("histogram", belief=LAZY, epsilon=1.0, mechanism="quilt-exact").certificate is None
