@@ -78,6 +78,7 @@ class Release:
             "noise_scale": self.noise_scale,
             "error_95": self.error(),
             "error_95_all": self.error(simultaneous=True),
+            "lipschitz": self.calibration.lipschitz / self.divisor,
             "epsilon": self.calibration.epsilon,
             "mechanism": self.calibration.mechanism,
             "guarantee": self.calibration.guarantee,

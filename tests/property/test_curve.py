@@ -16,11 +16,12 @@ from quiltwork.influence.contraction import (
     cross_ratios,
     pairwise_step,
     projective_step,
+    ratio_step,
     scalar_step,
     shortest,
 )
 from quiltwork.influence.curve import InfluenceCurve
-from quiltwork.influence.sides import AnyPast
+from quiltwork.influence.sides import AnyPast, IntervalFuture, IntervalPast, KernelSide
 
 
 @st.composite
@@ -187,3 +188,84 @@ def test_powers_that_underflow_claim_nothing_about_the_past() -> None:
     ratio = AnyPast(P).ratios(2)
     assert np.isinf(ratio[1, 2])
     assert np.isfinite(ratio[0, 1])
+
+
+def log_lipschitz(rng: np.random.Generator, k: int, difference: float, count: int) -> np.ndarray:
+    """Random functions with v[y] / v[y'] ≤ exp(D): many of them at the extremes."""
+    u = difference * rng.random((count, k))
+    u[::2] = difference * rng.integers(0, 2, size=(len(u[::2]), k))
+    return np.asarray(np.exp(u))
+
+
+@settings(max_examples=60)
+@given(transitions(max_states=4), st.floats(0.0, 4.0), st.integers(1, 5), st.integers(0, 10**6))
+def test_skips_hold_for_outputs_in_between(P: np.ndarray, difference: float, skip: int, seed: int) -> None:
+    """(m - 1) λ + step with P^m, for every function of the states skipped that is λ-Lipschitz in log."""
+    rng, k, most = np.random.default_rng(seed), len(P), 0.3
+    bound = (skip - 1) * most + KernelSide(P, error=0.0).step(skip, difference)
+    for v in log_lipschitz(rng, k, difference, 20):
+        for own in log_lipschitz(rng, k, most, 5):
+            means = v
+            for n in range(skip):
+                means = P @ (means * (own if n else 1.0))
+            logs = np.log(means)
+            assert np.all(
+                (logs[:, None] - logs[None, :])[~np.eye(k, dtype=bool)] <= bound[~np.eye(k, dtype=bool)] + 1e-9
+            )
+
+
+@settings(max_examples=80)
+@given(
+    transitions(max_states=4), transitions(max_states=4), st.floats(0.0, 5.0), st.integers(1, 3), st.integers(0, 10**6)
+)
+def test_interval_steps_hold_for_every_chain_within_the_bounds(
+    P: np.ndarray, Q: np.ndarray, difference: float, skip: int, seed: int
+) -> None:
+    """Rows of different kernels within the bounds, one or several steps, forward and backward from any start."""
+    if P.shape != Q.shape:
+        Q = np.full_like(P, 1 / len(P))
+    rng, k = np.random.default_rng(seed), len(P)
+    lower, upper = np.minimum(P, Q), np.maximum(P, Q)
+    future = IntervalFuture(lower, upper).step(skip, difference)
+    past = IntervalPast(lower, upper).step(skip, difference)
+    off = ~np.eye(k, dtype=bool)
+    for v in log_lipschitz(rng, k, difference, 30):
+        product = np.eye(k)
+        for _ in range(skip):
+            weights = rng.integers(0, 2, size=(k, 1)) if rng.random() < 0.5 else rng.random((k, 1))
+            product = product @ (weights * P + (1 - weights) * Q)
+        logs = np.log(product @ v)
+        assert np.all((logs[:, None] - logs[None, :])[off] <= future[off] + 1e-9)
+        joint = (rng.dirichlet(np.ones(k)) + 1e-6)[:, None] * product
+        seen = joint.sum(axis=0) > 0
+        logs = np.log((joint[:, seen] / joint[:, seen].sum(axis=0)).T @ v)
+        assert np.all((logs[:, None] - logs[None, :]) <= past[np.ix_(seen, seen)] + 1e-9)
+
+
+@settings(max_examples=40)
+@given(transitions(max_states=4), st.floats(0.1, 4.0))
+def test_a_point_interval_is_as_good_as_its_chain(P: np.ndarray, difference: float) -> None:
+    exact = KernelSide(P, error=0.0).step(1, difference)
+    assert IntervalFuture(P, P).step(1, difference) == pytest.approx(exact, abs=1e-6)
+
+
+@settings(max_examples=40)
+@given(transitions(max_states=4, zeros=False), st.floats(0.0, 4.0), st.integers(0, 10**6))
+def test_the_ratio_step_needs_only_the_largest_ratio(P: np.ndarray, difference: float, seed: int) -> None:
+    largest = float(np.log(P[:, None, :] / P[None, :, :]).max())
+    bound = ratio_step(largest, difference)
+    for v in log_lipschitz(np.random.default_rng(seed), len(P), difference, 50):
+        logs = np.log(P @ v)
+        assert logs.max() - logs.min() <= bound + 1e-9
+
+
+@settings(max_examples=60)
+@given(chains(max_states=4), st.floats(0.01, 1.0))
+def test_steady_bounds_are_not_raised_by_a_single_step(chain: MarkovChain, most: float) -> None:
+    """Also where zeros make skips of several steps the better bound."""
+    curve = InfluenceCurve(chain)
+    profile = curve.own(most * (1 - np.eye(len(chain.states))))
+    for side in (curve.future, curve.past):
+        bound = side.steady(profile).values
+        if np.isfinite(bound).all() and len(profile) > 1:
+            assert np.all(side.one(profile + bound).values <= bound + 1e-6)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quiltwork.beliefs import Belief, ChainSet
-from quiltwork.certificate.balls import Row, largest, positive, smaller
+from quiltwork.certificate.balls import largest, positive, smaller
 from quiltwork.certificate.kernels import Kernels, both_sides, possible
 from quiltwork.errors import CertificateError
 
@@ -196,35 +196,38 @@ class _Check:
     def _largest(self, node: int) -> "arb":
         """The largest D at a node."""
         if node not in self._held:
-            self._held[node] = largest([x for row in self._difference(node) for x in row])
+            self._held[node] = largest([0, *(x for row in self._difference(node).values() for x in row.values())])
         return self._held[node]
 
     @cached_property
     def _held(self) -> dict[int, "arb"]:
         return {}
 
-    def _difference(self, node: int) -> list[Row]:
+    def _difference(self, node: int) -> dict[int, dict[int, "arb"]]:
+        """D at a node, between the states that may occur there: nothing is known about values at others."""
         from flint import arb
 
+        steady = self._proof.steady and node == len(self._proof.values) - 1
+        here = [x for x in range(len(self._own)) if self._kernels.occurs(node, steady, x)]
         values = self._proof.values[node]
-        k = range(len(self._own))
-        return [[arb(0) if y == z else arb(float(self._own[y, z])) + arb(float(values[y, z])) for z in k] for y in k]
+        return {
+            y: {z: arb(float(self._own[y, z])) + arb(float(values[y, z])) if y != z else arb(0) for z in here}
+            for y in here
+        }
 
     @cached_property
-    def _shortest(self) -> dict[int, tuple[list[Row], Integers]]:
+    def _shortest(self) -> dict[int, dict[int, dict[int, "arb"]]]:
         return {}
 
-    def _gains(self, node: int) -> tuple[list[Row], Integers]:
-        """exp of the shortest D between each two states, and each state's targets, nearest first."""
+    def _gains(self, node: int) -> dict[int, dict[int, "arb"]]:
+        """exp of the shortest D between each two states."""
         if node not in self._shortest:
             D = self._difference(node)
-            k = range(len(D))
-            for middle in k:
-                for y in k:
-                    first = D[y][middle]
-                    D[y] = [smaller(D[y][z], first + D[middle][z]) for z in k]
-            near = np.argsort([[float(x.mid()) for x in row] for row in D], axis=1, kind="stable")
-            self._shortest[node] = [[x.exp() for x in row] for row in D], near
+            for middle in D:
+                for y, row in D.items():
+                    first = row[middle]
+                    D[y] = {z: smaller(row[z], first + D[middle][z]) for z in row}
+            self._shortest[node] = {y: {z: x.exp() for z, x in row.items()} for y, row in D.items()}
         return self._shortest[node]
 
     def _shipped(self, node: int, a: int, b: int, claim: "arb") -> bool:
@@ -232,14 +235,15 @@ class _Check:
         rows = self._kernels.shipping_rows()
         if rows is None:
             return False
-        gains, near = self._gains(node)
+        gains = self._gains(node)
         r = claim.exp()
         balance = [p - r * q for p, q in zip(rows[a], rows[b], strict=True)]
         excess = {y: positive(x) for y, x in enumerate(balance) if not x <= 0}  # also where the sign is in doubt
         room = {z: -x for z, x in enumerate(balance) if x < 0}
+        if not all(y in gains for y in excess):
+            return False
         order = sorted(
-            ((float(gains[y][z].mid()), y, int(z)) for y in excess for z in near[y] if int(z) in room),
-            key=lambda one: one[0],
+            ((float(gains[y][z].mid()), y, z) for y in excess for z in room if z in gains[y]), key=lambda one: one[0]
         )
         for _, y, z in order:
             if y not in excess or z not in room:

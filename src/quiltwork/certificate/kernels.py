@@ -36,6 +36,10 @@ class Kernels:
         """The kernels into a node (from 0), or into every node from there on."""
         return self
 
+    def occurs(self, node: int, steady: bool, state: int) -> bool:  # noqa: ARG002 - all but for a given start
+        """Whether a state may occur at a node."""
+        return True
+
     def proves(self, a: int, b: int, skip: int, claim: "arb", difference: "arb") -> bool:
         """Whether what is left of the difference is surely at most the claim."""
         raise NotImplementedError
@@ -115,6 +119,12 @@ class Started(Columns):
             self._settle()
         return self
 
+    def occurs(self, node: int, steady: bool, state: int) -> bool:
+        """By the law of that node."""
+        if steady:
+            return not self._settled or state in self._settled
+        return not self._laws[node][state] <= 0
+
     def _settle(self) -> None:
         """All later laws: within the factors of the limit that this law is within; nothing if it is still changing."""
         p = self._laws[self._node]
@@ -151,7 +161,8 @@ class Started(Columns):
         return super().proves(a, b, skip, claim, difference)
 
     def _known(self, skip: int) -> bool:
-        return bool(self._settled) if self._steady else skip <= self._node
+        # from a settled law several steps would reach back to where it had not settled
+        return bool(self._settled) and skip <= 1 if self._steady else skip <= self._node
 
     def shipping_rows(self) -> list[Row] | None:
         """The rows of one transition."""

@@ -67,13 +67,24 @@ class ReleaseRecord:
     def profile(self, belief: Belief) -> Floats | None:
         """λ(y, y') of this release; None if its facts do not say it."""
         k = len(belief.states)
-        if self.noise_scale is not None and self.query is not None:
-            return np.asarray(parse_query(self.query).sensitivity(belief.states) / self.noise_scale * (1 + 1e-15))
-        if self.noise_scale is not None and self.lipschitz is not None:
-            return np.asarray(self.lipschitz / self.noise_scale * (1 + 1e-15) * ~np.eye(k, dtype=bool))
+        sensitivity = self._sensitivity(belief)
+        if self.noise_scale is not None and sensitivity is not None:
+            return np.asarray(sensitivity / self.noise_scale * (1 + 1e-15))
         if self.mechanism == "entry" and self.epsilon is not None:
             return np.asarray(self.epsilon * ~np.eye(k, dtype=bool))  # an entry-level DP release
         return None
+
+    def _sensitivity(self, belief: Belief) -> Floats | None:
+        """By pair of states if the query is known, else the same for all pairs."""
+        if self.query is None:
+            return None if self.lipschitz is None else self.lipschitz * ~np.eye(len(belief.states), dtype=bool)
+        asked = parse_query(self.query)
+        sensitivity = asked.sensitivity(belief.states)
+        if asked.divisor(2) == 1:
+            return sensitivity
+        # a share or a mean: its size is that of the declared constant
+        largest = float(sensitivity.max())
+        return None if self.lipschitz is None or largest == 0 else sensitivity / largest * self.lipschitz
 
     def touched(self, length: int | None) -> tuple[int, int | None]:
         """The first and the last time it is about."""

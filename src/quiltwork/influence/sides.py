@@ -151,6 +151,23 @@ class Side(ABC):
             return far
         return self.refined(profile, self._scalar(profile, far))
 
+    def steady(self, profile: Floats) -> Bound:
+        """A bound that a *single* step does not increase, whatever came before; infinite if none is found.
+
+        ``bound`` may rest on skips of several steps, which near a change of the profile reach beyond it.
+        """
+        most = float(profile.max())
+        ones = np.ones(profile.shape, dtype=np.int64)
+        if most == 0:
+            return Bound(np.zeros_like(profile), ones)
+        valid = 2 * most
+        while float((profile + self.step(1, valid)).max()) > valid:
+            valid *= 1.5
+            if valid > LARGEST_DIFFERENCE:
+                return Bound(np.where(np.eye(self.states, dtype=bool), 0.0, np.inf), ones)
+        found = smallest_valid(lambda d: float((profile + self.step(1, d)).max()), most, valid)
+        return self.refined(profile, Bound(self.step(1, found), ones))
+
     def far(self, most: float) -> Bound:
         """With D = ∞: what is m transitions away may be anything. The quilts' bound."""
         off = ~np.eye(self.states, dtype=bool)

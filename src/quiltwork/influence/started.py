@@ -106,6 +106,10 @@ class GivenPast(AnyPast):
         values = np.max([node.values for node in nodes], axis=0)
         return Bound(values, nodes[-1].skips)
 
+    def steady(self, profile: Floats) -> Bound:
+        """What holds for any start: the kernels of early nodes are not those of later ones."""
+        return AnyPast(self._powers[1]).steady(profile)
+
     def by_node(self, profile: Floats) -> list[Bound]:
         """Bounds for nodes 1, 2, ... until the law has settled; the last one holds for all later nodes too."""
         every = super().bound(profile)
@@ -115,10 +119,10 @@ class GivenPast(AnyPast):
         for node in range(2, len(self._backward) + 2):
             step = self.one(profile + nodes[-1].values, node)
             nodes.append(_smaller(step, every))
-        limit = self._limit.bound(profile[np.ix_(self._class, self._class)])
+        # a bound that rests on single steps: several would reach back to where the law had not settled
+        limit = self._limit.steady(profile[np.ix_(self._class, self._class)])
         settled = _smaller(_embedded(every, limit, self._class), every)
-        early = max(float(node.values.max()) for node in nodes)
-        if np.any(nodes[-1].values > settled.values) or (early > settled.values.max() and limit.skips.max() > 1):
+        if np.any(nodes[-1].values > settled.values):
             return [every]  # later nodes would start from more than the limit covers
         return [*nodes, settled]
 

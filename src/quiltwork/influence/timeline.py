@@ -3,9 +3,9 @@
 Each side is bounded by several *tracks*, and the smallest sum holds at each time:
 
 - one number for all pairs, followed node by node near the ends of each stretch (``walk.py``);
-- within a stretch of constant λ, the bound R* that holds for series of every length, pair by pair, plus what the
-  neighbouring stretch brings in beyond it: step(R* + c) ≤ R* + c, since a function within D + c of another is the
-  product of one within D and one within c;
+- within a stretch of constant λ, a bound R* that one step does not increase, pair by pair, plus what the neighbouring
+  stretch brings in beyond it: step(R* + c) ≤ R* + c, since a function within D + c of another is the product of one
+  within D and one within c;
 - for short series, every node, pair by pair.
 
 The work grows with the number of stretches, not with the length of the series.
@@ -205,7 +205,7 @@ def _arrays(side: Side, lambdas: Floats, lengths: Integers) -> Arrays:
 def _by_stretch(side: Side, walked: list[Walked], matrices: _Matrices) -> _Track:
     """R* of each stretch's λ plus what the stretch before brings in beyond it."""
     lambdas, lengths = _walk_of(walked, matrices)
-    numbers = [matrices.keep(side.bound(m).values) if m.any() else 0 for m in matrices.distinct]
+    numbers = [matrices.keep(side.steady(m).values) if m.any() else 0 for m in matrices.distinct]
     used = [0, *(n for n in numbers if n)]  # R* in the order of their numbers
     rank = {n: place for place, n in enumerate(used)}
     steady = np.array([matrices.bases[n][~np.eye(side.states, dtype=bool)] for n in used])
@@ -294,6 +294,6 @@ def _digits(number: int, base: int) -> tuple[int, int, int]:
 def _peak(matrices: _Matrices, own: int, future: int, past: int) -> tuple[float, tuple[int, int], tuple[float, ...]]:
     """The largest λ + R + L, for which pair, and its three parts."""
     parts = matrices.distinct[own], matrices.bases[future], matrices.bases[past]
-    total = sum(parts) - np.where(np.eye(len(parts[0]), dtype=bool), np.inf, 0.0)
+    total = np.where(np.eye(len(parts[0]), dtype=bool), -np.inf, sum(parts))
     a, b = np.unravel_index(int(np.argmax(total)), total.shape)
     return max(float(total[a, b]), 0.0), (int(a), int(b)), tuple(float(part[a, b]) for part in parts)
