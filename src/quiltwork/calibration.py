@@ -4,8 +4,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from quiltwork.beliefs import Belief
 from quiltwork.certificate import Certificate
-from quiltwork.errors import ParameterError
+from quiltwork.errors import CertificateError, ParameterError
 
 Guarantee = Literal["pufferfish", "approximate pufferfish", "none"]
 
@@ -91,6 +92,22 @@ class Calibration:
             ]
         )
 
+    def verify(self, belief: Belief) -> float:
+        """The ε that the certificate proves for this noise, these lengths and this belief, by interval arithmetic.
+
+        An error says what is not proved, also if there is no certificate.
+        """
+        if self.certificate is None:
+            raise CertificateError(
+                "the calibration has no certificate", got=f"mechanism {self.mechanism}", fix="Use curve"
+            )
+        proved = self.certificate.length
+        if proved is not None and (self.length is None or proved < self.length):
+            raise CertificateError("the certificate must cover the length", got=f"{proved} of {self.length or 'any'}")
+        if self.certificate.profile.max() * self.noise_scale < self.lipschitz * (1 - 1e-12):
+            raise CertificateError("the certificate is for more noise than this", got=f"scale {self.noise_scale:g}")
+        return self.certificate.verify(belief)
+
     def detail(self) -> dict[str, Any]:
         """What explains the noise, as plain values."""
         return self.reason.detail() | {"theorem": self.theorem}
@@ -100,8 +117,8 @@ def check_epsilon(epsilon: float) -> float:
     """A usable ε, or an error that says why not."""
     if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not (1e-100 <= epsilon < math.inf):
         raise ParameterError(
-            "epsilon must be a positive, finite number",
-            got=str(epsilon),
+            "epsilon must be a positive, finite number, at least 1e-100",
+            got=repr(epsilon),
             why="it bounds how much a release may tell about one moment",
             fix="Values between 0.1 and 5 are common",
         )

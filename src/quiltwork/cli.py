@@ -1,6 +1,7 @@
 """The command: a thin shell over the library. No mathematics here; heavy imports wait until they are needed."""
 
 import io
+import math
 import shutil
 import sys
 from enum import StrEnum
@@ -260,11 +261,10 @@ def compose(
 ) -> None:
     """Say what several releases tell together, and by which theorem."""
     from quiltwork import Accountant, load_belief
-    from quiltwork.calibration import check_epsilon
     from quiltwork.composition import load_releases
 
-    if budget is not None:
-        budget = check_epsilon(budget)
+    if budget is not None and not 0 < budget < math.inf:
+        raise ParameterError("budget must be a positive, finite number", got=f"{budget:g}", why="it is an ε")
     records = load_releases(releases)
     composed = Accountant(load_belief(belief), length=_length(length), releases=records).composed()
     if report is not None:
@@ -272,7 +272,8 @@ def compose(
 
         write_composed(report, composed=composed, records=records, budget=budget)
     if as_json:
-        print_json(composed.to_dict() | ({} if report is None else {"report": str(report)}))
+        left = {} if budget is None else {"budget": budget, "remaining": budget - composed.epsilon}
+        print_json(composed.to_dict() | left | ({} if report is None else {"report": str(report)}))
         return
     print_composed(composed, budget=budget)
     if report is not None:

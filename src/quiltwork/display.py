@@ -71,7 +71,6 @@ def print_composed(composed: "Composed", *, budget: float | None) -> None:
         {"rule": f.rule, "ε together": "-" if f.epsilon is None else f"{f.epsilon:.6g}", "why": f.why or f.theorem}
         for f in composed.rules
     ]
-    out.print(table(rows))
     out.print(f"Together these releases are {composed.epsilon:.6g}-Pufferfish private, by {composed.rule}.")
     if composed.losses is not None:
         first, last = composed.losses.worst
@@ -82,6 +81,8 @@ def print_composed(composed: "Composed", *, budget: float | None) -> None:
         out.print(
             f"Budget {budget:g}: {left:.6g} left." if left >= 0 else f"Budget {budget:g}: exceeded by {-left:.6g}."
         )
+    out.print("\nWhat each rule says:")
+    out.print(table(rows))
 
 
 def print_release(result: Release) -> None:

@@ -57,7 +57,7 @@ def guarantee(belief: Belief, epsilon_dp: float, *, length: int | str | None = N
     belief, epsilon_dp, length = as_belief(belief), check_epsilon(epsilon_dp), check_length(length)
     k = len(belief.states)
     profile = epsilon_dp * ~np.eye(k, dtype=bool)
-    epsilon = max(one.at(profile).epsilon for one in curve_members(belief))
+    epsilon = max(one.at(profile, thorough=True).epsilon for one in curve_members(belief))
     if length is not None:
         epsilon = min(epsilon, loss_along_time(belief, Profile.constant(profile, length=length)).epsilon)
     if not math.isfinite(epsilon):

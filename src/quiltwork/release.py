@@ -43,6 +43,7 @@ class Release:
     values: int
     belief: Belief
     calibration: Calibration
+    segment: tuple[int, int] | None = None
 
     def error(self, confidence: float = 0.95, *, simultaneous: bool = False) -> float:
         """How far the noise may have moved a number, up or down, with this probability.
@@ -71,6 +72,15 @@ class Release:
             )
         return "\n".join([*lines, self.calibration.explain()])
 
+    def record(self) -> dict[str, Any]:
+        """What to write down about it for ``quiltwork compose``: no data in it."""
+        return {
+            "mechanism": self.calibration.mechanism,
+            "epsilon": self.calibration.epsilon,
+            "noise_scale": self.noise_scale,
+            "lipschitz": self.calibration.lipschitz / self.divisor,
+        } | ({} if self.segment is None else {"segment": list(self.segment)})
+
     def to_dict(self) -> dict[str, Any]:
         """The release as plain values, as ``quiltwork release --json`` prints it."""
         return {
@@ -79,6 +89,7 @@ class Release:
             "error_95": self.error(),
             "error_95_all": self.error(simultaneous=True),
             "lipschitz": self.calibration.lipschitz / self.divisor,
+            "record": self.record(),
             "epsilon": self.calibration.epsilon,
             "mechanism": self.calibration.mechanism,
             "guarantee": self.calibration.guarantee,
@@ -142,6 +153,7 @@ def release(
         values=series.size,
         belief=held,
         calibration=calibration,
+        segment=None if series.first == 1 else (series.first, series.first + series.longest - 1),
     )
 
 

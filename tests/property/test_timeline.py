@@ -146,6 +146,61 @@ def test_audited_loss_of_segments_is_within_the_curve(chain: MarkovChain, length
     assert true <= loss_along_time(chain, asked).epsilon * (1 + 1e-8) + 1e-9
 
 
+def product_losses(start: Array, P: Array, factors: Array) -> Array:
+    """The loss at every time of an output whose density is a product of factors g_t(x_t); forward and backward."""
+    length, k = factors.shape
+    before, after, law = np.ones((length, k)), np.ones((length, k)), np.zeros((length, k))
+    joint, law[0] = start.copy(), start
+    for t in range(length):
+        if t:
+            joint, law[t] = (joint * factors[t - 1]) @ P, law[t - 1] @ P
+            joint /= joint.sum()
+        before[t] = joint
+    for t in range(length - 2, -1, -1):
+        after[t] = P @ (factors[t + 1] * after[t + 1])
+        after[t] /= after[t].max()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(before * factors * after / law)
+    possible = law > 1e-12
+    return np.asarray(np.where(possible, logs, -np.inf).max(axis=1) - np.where(possible, logs, np.inf).min(axis=1))
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_product_outputs_on_long_series(seed: int) -> None:
+    """Three and four states, stretches and gaps beyond what is followed node by node: at every single time."""
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(3, 5))
+    P = random_chain(rng, k)
+    chain = MarkovChain(P)
+    start = random_law(rng, k, zeros=True)
+    kind = seed % 3
+    if kind == 1:
+        chain = chain.with_start(start)
+    if kind == 2 and len(chain._closed) == 1:
+        chain, start = chain.with_start("stationary"), chain.stationary
+    levels = [random_metric(rng, k, size) for size in (0.02, 0.3, 2.0)] + [np.zeros((k, k))] * 2
+    lengths = rng.choice([1, 2, 3, 4, 6, 40, 130, 260], size=6).tolist()
+    chosen = [levels[n] for n in rng.integers(0, 5, size=6)]
+    lengths.append(max(1, 420 - sum(lengths)))
+    chosen.append(levels[3])
+    profile = [own for own, count in zip(chosen, lengths, strict=True) for _ in range(count)]
+    ends = np.cumsum([0, *lengths])
+    parts = [(own, (int(a) + 1, int(b))) for own, a, b in zip(chosen, ends[:-1], ends[1:], strict=True)]
+    found = loss_along_time(chain, Profile.of(parts, length=len(profile)))
+    at = np.array([found.at(t) for t in range(1, len(profile) + 1)])
+    for n in range(60):
+        # far out in the noise every value pulls the same way; or stretch by stretch, or value by value
+        signs, towards = rng.choice([-1, 1], size=len(profile)), rng.integers(0, k, size=len(profile))
+        if n % 3 < 2:
+            towards[:] = towards[0]
+        if n % 3 == 0:
+            signs[:] = signs[0]
+        elif n % 3 == 1:
+            signs = np.repeat(rng.choice([-1, 1], size=len(lengths)), lengths)
+        factors = np.exp([s * own[:, z] for s, own, z in zip(signs, profile, towards, strict=True)])
+        assert np.all(product_losses(start, P, factors) <= at * (1 + 1e-7) + 1e-7)
+
+
 def plain_recursion(P: Array, back: Array, lambdas: list[float]) -> Array:
     """λ + R + L of two states at every time by the scalar step, one node after the other, every set by itself."""
 

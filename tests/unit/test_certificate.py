@@ -84,9 +84,16 @@ def test_other_ways_to_cheat() -> None:
     with pytest.raises(CertificateError, match="finite"):
         dataclasses.replace(certificate, profile=np.nan * certificate.profile).verify(LAZY)
     with pytest.raises(CertificateError, match="must prove"):
-        dataclasses.replace(certificate, whole=1000).verify(LAZY)
+        dataclasses.replace(certificate, members=(), length=1000).verify(LAZY)
     with pytest.raises(CertificateError, match="proof for each chain"):
         dataclasses.replace(certificate, members=()).verify(LAZY)
+    for length in (0, -7, True):
+        with pytest.raises(CertificateError, match="at least 1"):
+            dataclasses.replace(certificate, members=(), length=length).verify(LAZY)
+    nothing = SideProof(np.zeros((0, 2, 2)), np.zeros((0, 2, 2), dtype=np.int64))
+    for empty in (nothing, SideProof(nothing.values, nothing.skips, steady=False)):
+        with pytest.raises(CertificateError, match="every node"):
+            dataclasses.replace(certificate, members=((empty, empty),)).verify(LAZY)
     (future, past), *_ = certificate.members
     negative = SideProof(future.values - 1, future.skips)
     with pytest.raises(CertificateError, match="not negative"):
@@ -109,5 +116,25 @@ def test_short_series_are_proved_node_by_node() -> None:
         dataclasses.replace(certificate, members=members).verify(belief)
 
 
+def test_a_calibration_is_tied_to_its_certificate() -> None:
+    found = calibrate("count:1", belief=LAZY, epsilon=1.0, length=5)
+    assert found.verify(LAZY) <= 1.0
+    with pytest.raises(CertificateError, match="cover the length"):
+        dataclasses.replace(found, length=6).verify(LAZY)
+    with pytest.raises(CertificateError, match="cover the length"):
+        dataclasses.replace(found, length=None).verify(LAZY)
+    with pytest.raises(CertificateError, match="more noise than this"):
+        dataclasses.replace(found, noise_scale=found.noise_scale / 2).verify(LAZY)
+    certificate = found.certificate
+    assert certificate is not None
+    with pytest.raises(CertificateError, match="every node"):
+        dataclasses.replace(certificate, length=6).verify(LAZY)
+    with pytest.raises(CertificateError, match="cannot be read"):
+        Certificate.from_dict({"belief": "x"})
+
+
 def test_quilts_have_none() -> None:
-    assert calibrate("histogram", belief=LAZY, epsilon=1.0, mechanism="quilt-exact").certificate is None
+    found = calibrate("histogram", belief=LAZY, epsilon=1.0, mechanism="quilt-exact")
+    assert found.certificate is None
+    with pytest.raises(CertificateError, match="no certificate"):
+        found.verify(LAZY)

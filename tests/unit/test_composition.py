@@ -191,6 +191,35 @@ def test_a_dry_run_changes_nothing() -> None:
     assert list(accountant.releases) == [release]
 
 
+def test_an_epsilon_that_the_noise_belies_is_not_believed() -> None:
+    """Said to be 0.01, but with noise for 5."""
+    lie = ReleaseRecord("curve", 0.01, 0.5, 1.0)
+    assert Accountant(LAZY, length=500, releases=[lie]).composed().epsilon > 5
+    assert "guarantees 5.1" in finding([lie], "single-release", length=500)[1]
+    parts = [ReleaseRecord("curve", 0.01, 0.5, 1.0, s, "count:1") for s in ((1, 40), (60, 100))]
+    assert Accountant(LAZY, length=100, releases=parts).composed().epsilon > 5
+    for mechanism in ("wasserstein", "audited", "group"):
+        parts = [ReleaseRecord(mechanism, 0.01, 0.5, 1.0, s, "count:1") for s in ((1, 40), (60, 100))]
+        assert "release 1 says" in finding(parts, "separate-segments", length=100)[1]
+    truth = [ReleaseRecord("audited", 1.0, 3.4, 1.0, s, Count("1")) for s in ((1, 40), (60, 100))]
+    assert finding(truth, "separate-segments", length=100)[1] == ""
+
+
+@pytest.mark.parametrize("length", [5, 300, 5_000, None])
+@pytest.mark.parametrize("query", ["histogram", "count:0"])
+@pytest.mark.parametrize("start", ["stationary", "any", [0.2, 0.3, 0.5]])
+def test_what_is_planned_stays_within_its_budget(length: int | None, query: str, start: object) -> None:
+    """Ten times the noise, ten releases: the accountant computes anew and must not come to more."""
+    P = [[0.7, 0.2, 0.1], [0.15, 0.6, 0.25], [0.05, 0.3, 0.65]]
+    chain = MarkovChain(P, initial=start)  # type: ignore[arg-type]
+    scale = calibrate(query, belief=chain, epsilon=1.0, length=length).noise_scale
+    ten = [ReleaseRecord("curve", None, 10 * scale, query=query)] * 10
+    assert Accountant(chain, length=length, releases=ten).composed().epsilon <= 1.0 + 1e-9
+    if length == 5:  # the same on a segment of a longer series
+        segment = [ReleaseRecord("curve", None, scale, query=query, segment=(41, 45))]
+        assert Accountant(chain.with_start("any"), length=1000, releases=segment).composed().epsilon <= 1.3
+
+
 def test_one_release_keeps_its_promise() -> None:
     assert Accountant(LAZY, length=10, releases=[ReleaseRecord("wasserstein", 1.0)]).composed().epsilon >= 1.0
     flu = JointTable({"x": "01", "y": "01"}, [((a, b), 0.45 if a == b else 0.05) for a in "01" for b in "01"])
@@ -243,6 +272,9 @@ def test_entry_level_guarantees_are_the_curve_and_its_inverse() -> None:
         ({"epsilon": 0}, "positive"),
         ({"epsilon": "1"}, "positive"),
         ({"noise_scale": float("nan")}, "positive"),
+        ({"noise_scale": 10**400}, "positive"),
+        ({"query": 7}, "query"),
+        ({"query": "counts"}, "not known"),
         ({"lipschitz": -1}, "not negative"),
         ({"segment": [5, 2]}, "forward"),
         ({"segment": [0, 2]}, "forward"),
@@ -254,7 +286,7 @@ def test_entry_level_guarantees_are_the_curve_and_its_inverse() -> None:
     ],
 )
 def test_records_that_cannot_be(record: dict[str, object], words: str) -> None:
-    with pytest.raises(ParameterError, match=words):
+    with pytest.raises(InputError, match=words):
         ReleaseRecord.from_dict(record)
 
 
@@ -264,7 +296,8 @@ def test_release_files_that_cannot_be(tmp_path: Path) -> None:
         ("[", "must be JSON"),
         ("{}", "list of objects"),
         ("[]", "must list a release"),
-        ("[1]", "list"),
+        ("[1]", "release 1 .* object"),
+        ("[" * 100_000, "JSON"),
     ):
         file.write_text(text)
         with pytest.raises(InputError, match=words):

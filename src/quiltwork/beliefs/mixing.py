@@ -7,6 +7,8 @@ from typing import Any
 from quiltwork.beliefs.base import Belief, name_states
 from quiltwork.errors import BeliefError
 
+MOST_STATES = 4096
+
 
 class MixingClass(Belief):
     """All chains with every stationary probability at least ``pi_min`` and spectral gap at least ``gap``.
@@ -22,6 +24,12 @@ class MixingClass(Belief):
         if isinstance(states, int) and not isinstance(states, bool):
             if states < 1:
                 raise BeliefError("states must be at least 1", got=str(states), why="it counts the states")
+            if states > MOST_STATES:
+                raise BeliefError(
+                    f"states must be at most {MOST_STATES:,}",
+                    got=f"{states:.3g}" if states > 10**15 else f"{states:,}",
+                    why="queries have an entry for each pair of states",
+                )
             self.states = name_states(None, states)
         elif isinstance(states, Sequence) and not isinstance(states, str):
             self.states = name_states(states, len(states))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quiltwork.beliefs import Belief, ChainSet
+from quiltwork.beliefs import Belief, ChainSet, MixingClass
 from quiltwork.certificate.balls import largest, positive, smaller
 from quiltwork.certificate.kernels import Kernels, both_sides, possible
 from quiltwork.errors import CertificateError
@@ -63,8 +63,8 @@ class Certificate:
     epsilon: float
     profile: Floats
     members: tuple[tuple[SideProof, SideProof], ...]
-    whole: int | None = None
-    """The length of series in which every value may count, if that is the proof."""
+    length: int | None = None
+    """For series of up to this length (None: every length). Without members the proof is that all values may count."""
 
     def verify(self, belief: Belief) -> float:
         """The ε that the certificate proves, rounded up; an error that names the entry if it proves nothing."""
@@ -78,8 +78,10 @@ class Certificate:
             )
         if not (np.isfinite(self.profile).all() and (self.profile >= 0).all()):
             raise CertificateError("the certificate's profile must be finite and not negative")
-        if self.whole is not None:
-            return self._within(float(np.nextafter(self.whole * float(self.profile.max()), np.inf)))
+        if self.length is not None and (isinstance(self.length, bool) or not self.length >= 1):
+            raise CertificateError("the certificate's length must be at least 1", got=str(self.length))
+        if not self.members and self.length is not None:
+            return self._within(float(np.nextafter(self.length * float(self.profile.max()), np.inf)))
         chains = belief.members if isinstance(belief, ChainSet) else (belief,)
         if len(chains) != len(self.members):
             raise CertificateError("the certificate must have a proof for each chain", got=f"{len(self.members)}")
@@ -92,6 +94,15 @@ class Certificate:
     def _verify(self, belief: Belief, future: SideProof, past: SideProof) -> float:
         alive = possible(belief)
         own = self.profile[np.ix_(alive, alive)]
+        if isinstance(belief, MixingClass):  # all pairs are alike there
+            own = float(self.profile.max()) * (1 - np.eye(len(alive)))
+        for name, proof in (("future", future), ("past", past)):
+            if len(proof.values) < 1 or (not proof.steady and len(proof.values) != self.length):
+                raise CertificateError(
+                    f"the {name} of the certificate must cover every node of its series",
+                    got=f"{len(proof.values)} nodes",
+                    why="all lengths" if self.length is None else f"series of {self.length} values",
+                )
         for name, proof, kernels in zip(("future", "past"), (future, past), both_sides(belief, alive), strict=True):
             _Check(own, proof, kernels, name).run()
         return self._total(own, future.values, past.values)
@@ -123,7 +134,7 @@ class Certificate:
             "belief": self.belief,
             "epsilon": self.epsilon,
             "profile": self.profile.tolist(),
-            "whole": self.whole,
+            "length": self.length,
             "members": [
                 [{"values": p.values.tolist(), "skips": p.skips.tolist(), "steady": p.steady} for p in sides]
                 for sides in self.members
@@ -133,13 +144,22 @@ class Certificate:
     @classmethod
     def from_dict(cls, contents: dict[str, Any]) -> "Certificate":
         """The certificate that ``to_dict`` wrote."""
+        try:
+            return cls._read(contents)
+        except (KeyError, TypeError, ValueError) as problem:
+            raise CertificateError(
+                "the certificate cannot be read", got="other contents than to_dict() writes"
+            ) from problem
+
+    @classmethod
+    def _read(cls, contents: dict[str, Any]) -> "Certificate":
         proofs = [
             [SideProof(np.array(p["values"]), np.array(p["skips"]), p["steady"]) for p in sides]
             for sides in contents["members"]
         ]
         pairs = tuple((future, past) for future, past in proofs)
         profile = np.array(contents["profile"], dtype=np.float64)
-        return cls(contents["belief"], contents["epsilon"], profile, pairs, contents["whole"])
+        return cls(contents["belief"], contents["epsilon"], profile, pairs, contents["length"])
 
 
 class _Check:

@@ -238,6 +238,8 @@ def possible(belief: Belief) -> NDArray[np.intp]:
     """The states that can occur."""
     if isinstance(belief, MarkovChain) and belief.start == "stationary":
         return np.sort(closed_classes(np.asarray(belief.transition > 0))[0])
+    if isinstance(belief, MixingClass):  # two stand for all
+        return np.arange(min(len(belief.states), 2))
     return np.arange(len(belief.states))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from quiltwork.beliefs import Belief
 from quiltwork.calibration import check_length
-from quiltwork.composition.records import ReleaseRecord
+from quiltwork.composition.records import ReleaseRecord, numbered
 from quiltwork.composition.rules import RULES, Case, InfluenceCurveRule
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.influence.timeline import Losses
@@ -73,8 +73,9 @@ class Accountant:
         self.belief = as_belief(belief)
         self.length = check_length(length)
         self._releases: tuple[ReleaseRecord, ...] = ()
-        for release in releases:
-            self._releases = (*self._releases, self._checked(release))
+        for n, release in enumerate(releases, 1):
+            with numbered(n):
+                self._releases = (*self._releases, self._checked(release))
 
     @property
     def releases(self) -> tuple[ReleaseRecord, ...]:
@@ -98,6 +99,8 @@ class Accountant:
         return composed
 
     def _checked(self, release: ReleaseRecord) -> ReleaseRecord:
+        if not isinstance(release, ReleaseRecord):
+            raise ParameterError("a release must be a ReleaseRecord", got=type(release).__name__)
         if release.segment is not None and self.length is None:
             raise ParameterError(
                 "a release on a segment needs the length of the series", got="any", why="the rest counts too"
@@ -116,11 +119,10 @@ def _compose(case: Case) -> Composed:
     usable = [finding for finding in findings if finding.epsilon is not None]
     if not usable:
         reasons = "; ".join(f"{finding.rule}: {finding.why}" for finding in findings)
-        raise NotCoveredError(
-            "no theorem says what these releases tell together",
-            why=reasons,
-            fix="Say noise_scale and lipschitz of every release, which the influence curve needs",
-        )
+        fix = "Say noise_scale and lipschitz of every release, or epsilon of an entry release, for the influence curve"
+        if not case.chain_like:
+            fix = "Describe the data by a chain, or make one release"
+        raise NotCoveredError("no theorem says what these releases tell together", why=reasons, fix=fix)
     best = min(usable, key=lambda finding: finding.epsilon or 0.0)
     curve = InfluenceCurveRule()
     drawn = curve.losses(case) if any(f.rule == curve.name and f.applies for f in findings) else None

@@ -15,7 +15,7 @@ from quiltwork.beliefs import Belief, ChainSet, MarkovChain
 from quiltwork.composition.records import ReleaseRecord
 from quiltwork.errors import NotCoveredError
 from quiltwork.laws import Asked, SecretLaws, chain_laws, unit_of
-from quiltwork.queries import parse_query
+from quiltwork.mechanisms import as_query
 
 Floats = NDArray[np.float64]
 LONGEST = 200
@@ -30,7 +30,7 @@ def largest_divergence(belief: Belief, releases: Sequence[ReleaseRecord], length
     for n, release in enumerate(releases, 1):
         if release.query is None or release.noise_scale is None:
             raise NotCoveredError(f"release {n} must say its query and its noise_scale")
-        noisy.append(Noisy(parse_query(release.query), release.noise_scale, release.segment))
+        noisy.append(Noisy(as_query(release.query), release.noise_scale, release.segment))
     largest = 0.0
     for member in members:
         if not isinstance(member, MarkovChain) or member.initial is None:

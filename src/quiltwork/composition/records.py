@@ -2,8 +2,10 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from numbers import Real
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,8 +15,8 @@ from quiltwork.beliefs import Belief
 from quiltwork.errors import InputError, ParameterError
 from quiltwork.influence.contraction import Floats
 from quiltwork.influence.profile import Segment
-from quiltwork.mechanisms import MECHANISMS
-from quiltwork.queries import parse_query
+from quiltwork.mechanisms import MECHANISMS, as_query
+from quiltwork.queries import Query
 
 Promise = Literal["pufferfish", "bayesian"]
 
@@ -35,7 +37,7 @@ class ReleaseRecord:
     noise_scale: float | None = None
     lipschitz: float | None = None
     segment: Segment | None = None
-    query: str | None = None
+    query: Query | str | None = None
     guarantee: Promise = "pufferfish"
 
     def __post_init__(self) -> None:
@@ -48,6 +50,8 @@ class ReleaseRecord:
         for name in ("epsilon", "noise_scale"):
             _check(name, getattr(self, name), positive=True)
         _check("lipschitz", self.lipschitz, positive=False)
+        if self.query is not None:
+            object.__setattr__(self, "query", as_query(self.query))
         if self.segment is not None:
             object.__setattr__(self, "segment", _segment(self.segment))
         if self.guarantee not in ("pufferfish", "bayesian"):
@@ -60,7 +64,9 @@ class ReleaseRecord:
         unknown = sorted(set(contents) - known)
         if unknown:
             raise ParameterError(
-                "a release has a key that is not known", got=repr(unknown[0]), fix=f"Known: {', '.join(sorted(known))}"
+                "a release has a key that is not known",
+                got=repr(unknown[0]),
+                fix=f"Known: {', '.join(sorted(known))} (`release --json` prints them as `record`)",
             )
         return cls(**contents)
 
@@ -69,7 +75,8 @@ class ReleaseRecord:
         k = len(belief.states)
         sensitivity = self._sensitivity(belief)
         if self.noise_scale is not None and sensitivity is not None:
-            return np.asarray(sensitivity / self.noise_scale * (1 + 1e-15))
+            with np.errstate(over="ignore"):
+                return np.asarray(sensitivity / self.noise_scale * (1 + 1e-15))
         if self.mechanism == "entry" and self.epsilon is not None:
             return np.asarray(self.epsilon * ~np.eye(k, dtype=bool))  # an entry-level DP release
         return None
@@ -78,7 +85,7 @@ class ReleaseRecord:
         """By pair of states if the query is known, else the same for all pairs."""
         if self.query is None:
             return None if self.lipschitz is None else self.lipschitz * ~np.eye(len(belief.states), dtype=bool)
-        asked = parse_query(self.query)
+        asked = as_query(self.query)
         sensitivity = asked.sensitivity(belief.states)
         if asked.divisor(2) == 1:
             return sensitivity
@@ -98,28 +105,46 @@ def load_releases(path: str | Path) -> list[ReleaseRecord]:
         contents = json.loads(path.read_text(encoding="utf-8"))
     except OSError as problem:
         raise InputError(f"releases {path} cannot be read", why=problem.strerror or "the system refused") from problem
-    except (json.JSONDecodeError, UnicodeDecodeError) as problem:
+    except (ValueError, RecursionError) as problem:
         raise InputError(f"releases {path} must be JSON", why=f"line {getattr(problem, 'lineno', 1)} is not") from None
-    if not isinstance(contents, list) or not all(isinstance(one, dict) for one in contents):
+    if not isinstance(contents, list):
         raise InputError(f"releases {path} must be a list of objects", got=type(contents).__name__)
     if not contents:
         raise InputError(f"releases {path} must list a release", got="an empty list", why="nothing was released yet")
-    return [ReleaseRecord.from_dict(one) for one in contents]
+    found = []
+    for n, one in enumerate(contents, 1):
+        if not isinstance(one, dict):
+            raise InputError(f"release {n} in {path} must be an object", got=type(one).__name__)
+        with numbered(n):
+            found.append(ReleaseRecord.from_dict(one))
+    return found
+
+
+@contextmanager
+def numbered(n: int) -> Iterator[None]:
+    """Says in an error which release it is about."""
+    try:
+        yield
+    except InputError as problem:
+        raise type(problem)(f"release {n}: {problem.what}", got=problem.got, why=problem.why, fix=problem.fix) from None
 
 
 def _check(name: str, value: object, *, positive: bool) -> None:
     if value is None:
         return
-    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    try:
+        number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    except OverflowError:
+        number = math.inf
     if not (math.isfinite(number) and number >= 0) or (positive and number == 0):
         sign = "positive" if positive else "not negative"
-        raise ParameterError(f"{name} of a release must be a finite number that is {sign}", got=str(value))
+        raise ParameterError(f"{name} of a release must be a finite number that is {sign}", got=repr(value)[:40])
 
 
 def _segment(segment: Sequence[object]) -> Segment:
     whole = isinstance(segment, Sequence) and len(segment) == 2
     if not whole or not all(isinstance(n, int) and not isinstance(n, bool) for n in segment):
-        raise ParameterError("segment of a release must be [first, last]", got=str(segment), fix="[1, 96], say")
+        raise ParameterError("segment of a release must be [first, last]", got=repr(segment)[:40], fix="[1, 96], say")
     first, last = (int(str(n)) for n in segment)
     if not 1 <= first <= last:
         raise ParameterError(

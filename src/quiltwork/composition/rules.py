@@ -11,15 +11,16 @@ from functools import cached_property
 
 import numpy as np
 
+from quiltwork.audit import Noisy, audit
 from quiltwork.beliefs import Belief, ChainSet, IntervalChain, MarkovChain, MixingClass
-from quiltwork.composition.divergence import largest_divergence
+from quiltwork.composition.divergence import LONGEST, largest_divergence
 from quiltwork.composition.records import ReleaseRecord
-from quiltwork.errors import NotCoveredError
+from quiltwork.errors import NotCoveredError, QuiltworkError
 from quiltwork.influence.curve import curve_members
 from quiltwork.influence.profile import Profile
 from quiltwork.influence.sides import skips
 from quiltwork.influence.timeline import Losses, loss_along_time
-from quiltwork.mechanisms import find_mechanism
+from quiltwork.mechanisms import as_query, find_mechanism
 from quiltwork.mechanisms.ends import Ends
 from quiltwork.mechanisms.quilt import approx_quilt, mixing_of
 from quiltwork.queries import Custom
@@ -68,6 +69,20 @@ class Case:
                 found.append((first, last, (release,)))
         return found
 
+    @cached_property
+    def losses(self) -> Losses | None:
+        """By the influence curve, along time; None for series of any length."""
+        if self.length is None or self.profile is None:
+            return None
+        return loss_along_time(self.belief, self.profile)
+
+    @cached_property
+    def endless(self) -> float:
+        """By the influence curve, for series of any length."""
+        assert self.profile is not None  # noqa: S101 - the rule has seen it
+        matrix = self.profile.stretches[0].matrix
+        return max(curve.at(matrix, thorough=True).epsilon for curve in curve_members(self.belief))
+
     def sum_of_epsilons(self) -> float:
         """Σ ε, rounded up."""
         return round_up(math.fsum(release.epsilon or 0.0 for release in self.releases), roundings=1)
@@ -107,7 +122,7 @@ class SingleRelease(Rule):
         """There is one, and it has a guarantee."""
         if len(case.releases) > 1:
             return f"there are {len(case.releases)} releases"
-        return case.without_epsilon() or (_too_little_noise(case) if case.releases[0].mechanism in QUILTS else None)
+        return case.without_epsilon() or _belied(case)
 
     def bound(self, case: Case) -> float:
         """Its ε."""
@@ -171,7 +186,7 @@ class SeparateSegments(Rule):
         """Two segments, one after the other, each with one release and its own ε."""
         if not case.chain_like:
             return "it is about chains"
-        return case.without_epsilon() or _not_two(case)
+        return case.without_epsilon() or _not_two(case) or _belied(case)
 
     def bound(self, case: Case) -> float:
         """The largest loss of a value in A, in B and between them."""
@@ -249,7 +264,7 @@ class InfluenceCurveRule(Rule):
     """Profiles add, and the influence curve turns their sum into a guarantee."""
 
     name = "influence-curve"
-    theorem = "influence curve"
+    theorem = "the influence curve of the sum of all profiles"
 
     def applies(self, case: Case) -> str | None:
         """A chain belief, and a profile of every release."""
@@ -264,18 +279,11 @@ class InfluenceCurveRule(Rule):
 
     def bound(self, case: Case) -> float:
         """The curve of the sum of profiles."""
-        losses = self.losses(case)
-        if losses is not None:
-            return losses.epsilon
-        assert case.profile is not None  # noqa: S101 - applies() has seen it
-        matrix = case.profile.stretches[0].matrix
-        return max(curve.at(matrix).epsilon for curve in curve_members(case.belief))
+        return case.endless if case.losses is None else case.losses.epsilon
 
     def losses(self, case: Case) -> Losses | None:
         """The loss along time; None for series of any length."""
-        if case.length is None or case.profile is None:
-            return None
-        return loss_along_time(case.belief, case.profile)
+        return case.losses
 
 
 class BayesianSum(Rule):
@@ -326,6 +334,41 @@ def _not_two(case: Case) -> str | None:
     if len(case.releases) != 2:
         return f"it is about two releases, and there are {len(case.releases)}"
     return "the segments overlap" if len(case.clusters) != 2 else None
+
+
+def _belied(case: Case) -> str | None:
+    """Whether the noise of a release, where it is given, contradicts its ε.
+
+    Quilts, group privacy and the curve are computed again. The noise of other mechanisms is checked by the curve, or by
+    the exact audit where that is possible; else their ε is taken as it is given.
+    """
+    for n, release in enumerate(case.releases, 1):
+        alone = Case(case.belief, (release,), case.length)
+        if release.mechanism in QUILTS:
+            reason = _too_little_noise(alone)
+            if reason is not None:
+                return reason.replace("release 1", f"release {n}", 1)
+        elif release.profile(case.belief) is not None and case.chain_like:
+            shown = InfluenceCurveRule().bound(alone)
+            if shown > (release.epsilon or 0.0) * (1 + SLACK) and _audited(alone) is not True:
+                return f"release {n} says epsilon = {release.epsilon:g}, but its noise guarantees {shown:.4g} only" + (
+                    "" if release.query is not None else "; its query may say more"
+                )
+    return None
+
+
+def _audited(alone: Case) -> bool | None:
+    """Whether the exact loss of the one release is within its ε; None if that cannot be computed."""
+    release = alone.releases[0]
+    members = alone.belief.members if isinstance(alone.belief, ChainSet) else (alone.belief,)
+    if release.query is None or release.noise_scale is None or alone.length is None or alone.length > LONGEST:
+        return True if release.mechanism in ("wasserstein", "audited", "gk16") else None
+    noisy = Noisy(as_query(release.query), release.noise_scale, release.segment)
+    try:
+        losses = [audit(member, [noisy], length=alone.length).epsilon for member in members]
+    except QuiltworkError:
+        return True if release.mechanism in ("wasserstein", "audited", "gk16") else None
+    return max(losses) <= (release.epsilon or 0.0) * (1 + SLACK)
 
 
 def _too_little_noise(case: Case) -> str | None:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 LARGEST_DIFFERENCE = 300.0  # beyond this a difference counts as unbounded
+SMALLEST = 1e-120  # with an unbounded difference, less than this counts as 0
 MARGIN = 1e-13  # more than the rounding error of one step
 FURTHEST_GAIN = float(np.exp(LARGEST_DIFFERENCE))
 
@@ -58,14 +59,15 @@ def scalar_step(kernel: Kernel, difference: float) -> Floats:
     >>> scalar_step(Kernel.of(np.array([[0.9, 0.1], [0.4, 0.6]])), 1.0).round(6).tolist()
     [[0.0, 0.411565], [0.549948, 0.0]]
     """
-    gain = np.expm1(min(difference, LARGEST_DIFFERENCE))
-    with np.errstate(divide="ignore"):
-        below = np.maximum(1 + kernel.below * gain, 0.0)  # an interval's bound may be below 0, and then says nothing
-        found = np.log(((1 + kernel.above * gain) / below).max(axis=2))
-    if difference > LARGEST_DIFFERENCE:
-        # v may then be anything: infinite where some y occurs in row a only
-        unbounded = ((kernel.above > 0) & (kernel.below <= 0)).any(axis=2)
-        found = np.where(unbounded, difference, found)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if difference > LARGEST_DIFFERENCE:
+            # v may then be anything: infinite where some y occurs in row a only
+            ratio = np.where(kernel.below < SMALLEST, np.inf, kernel.above / kernel.below)
+            found = np.log(np.where(kernel.above > 0, ratio, 1.0).max(axis=2))
+        else:
+            gain = np.expm1(difference)
+            below = np.maximum(1 + kernel.below * gain, 0.0)  # an interval's bound may be below 0: says nothing
+            found = np.log(((1 + kernel.above * gain) / below).max(axis=2))
     return _rounded(np.minimum(found, difference))  # no step makes a difference larger
 
 
@@ -182,6 +184,17 @@ def shortest(difference: Floats) -> Floats:
     for middle in range(len(found)):
         found = np.minimum(found, found[:, [middle]] + found[[middle], :])
     return np.asarray(found * (1 + MARGIN))
+
+
+def without_detours(profile: Floats, bound: Floats) -> Floats:
+    """R with λ + R as short as its own detours.
+
+    What a change from y to z costs is at most that of going there by way of others, for λ and for the true R alike;
+    and only between such distances does a function within D + c split into one within D and one within c, so that
+    step(D + c) ≤ step(D) + c.
+    """
+    own = shortest(profile)
+    return np.asarray(np.maximum(shortest(own + bound) - own, 0.0))
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,8 @@ from quiltwork.influence.sides import AnyPast, Bound, IntervalFuture, IntervalPa
 from quiltwork.influence.started import GivenPast
 from quiltwork.influence.tables import UNIT_ROUNDOFF
 
+DIGITS = 9
+
 
 @dataclass(frozen=True)
 class CurvePoint:
@@ -58,7 +60,7 @@ class InfluenceCurve:
             self.past = IntervalPast(belief.lower, belief.upper)
         elif isinstance(belief, MixingClass):
             self.future, self.past = mixing_sides(
-                len(belief.states), pi_min=belief.pi_min, gap=belief.gap, reversible=belief.reversible
+                len(self.alive), pi_min=belief.pi_min, gap=belief.gap, reversible=belief.reversible
             )
         else:
             raise NotCoveredError(
@@ -75,18 +77,33 @@ class InfluenceCurve:
 
     def own(self, profile: Floats) -> Floats:
         """The part of a matrix over all states that belongs to those that can occur."""
+        if isinstance(self.belief, MixingClass):  # nothing tells its states apart: two stand for all
+            return np.asarray(float(profile.max()) * (1 - np.eye(len(self.alive))))
         return np.asarray(profile[np.ix_(self.alive, self.alive)])
 
-    def at(self, profile: Floats) -> CurvePoint:
+    def at(self, profile: Floats, *, thorough: bool = False) -> CurvePoint:
         """The guarantee under the profile λ(y, y')."""
-        own = self.own(profile)
+        own = canonical(self.own(profile))
         with ThreadPoolExecutor(2) as pool:
-            R, L = pool.map(lambda side: side.bound(own), (self.future, self.past))
+            R, L = pool.map(lambda side: side.bound(own, thorough=thorough), (self.future, self.past))
         total = own + R.values + L.values
         np.fill_diagonal(total, 0.0)
         a, b = np.unravel_index(int(np.argmax(total)), total.shape)
         parts = (float(part[a, b]) for part in (own, R.values, L.values))
         return CurvePoint(float(total[a, b]) * (1 + 1e-12), R, L, (int(self.alive[a]), int(self.alive[b])), *parts)
+
+
+def canonical(profile: Floats) -> Floats:
+    """Rounded up to 9 digits, so that sums of the same releases in another order mean the same."""
+    asked = profile > 0
+    unit = 10.0 ** (np.floor(np.log10(np.where(asked, profile, 1.0))) - DIGITS + 1)
+    return np.where(asked, np.maximum(np.ceil(profile / unit) * unit, profile), 0.0)
+
+
+def within_cell(number: float) -> float:
+    """A number just below one of 9 digits, which stays with it under rounding errors."""
+    unit = 10.0 ** (np.floor(np.log10(number)) - DIGITS + 1)
+    return float((np.floor(number / unit) - 0.5) * unit)
 
 
 def curve_members(belief: Belief) -> list[InfluenceCurve]:
@@ -97,6 +114,8 @@ def curve_members(belief: Belief) -> list[InfluenceCurve]:
 
 def possible_states(belief: Belief) -> NDArray[np.intp]:
     """The states that can occur: all of them, but for states that a stationary chain has left for good."""
+    if isinstance(belief, MixingClass):
+        return np.arange(min(len(belief.states), 2))
     alive = np.ones(len(belief.states), dtype=bool)
     if isinstance(belief, MarkovChain) and belief.start == "stationary":
         alive = belief.stationary > 0

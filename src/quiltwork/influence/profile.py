@@ -75,7 +75,9 @@ class Profile:
         active = (firsts[None, :] <= begun[:, None]) & (begun[:, None] <= lasts[None, :])
         flat = np.array([matrix.ravel() for matrix, _ in listed])
         # sums of non-negative numbers, rounded up; exactly 0 where nothing is active
-        total = (active.astype(np.float64) @ flat) * round_up(1.0, roundings=4 + len(listed))
+        with np.errstate(over="ignore"):
+            total = (active.astype(np.float64) @ flat) * round_up(1.0, roundings=4 + len(listed))
+        _check_entries(total)
         shape = listed[0][0].shape
         following = [*(start - 1 for start in starts[1:]), length]
         return cls(
@@ -97,7 +99,9 @@ class Profile:
 
 
 def _sum(matrices: Sequence[Floats]) -> Floats:
-    total = np.sum(matrices, axis=0)
+    with np.errstate(over="ignore"):
+        total = np.sum(matrices, axis=0)
+    _check_entries(total)
     return np.asarray(total * round_up(1.0, roundings=4 + len(matrices)) if len(matrices) > 1 else total)
 
 
@@ -109,14 +113,18 @@ def _checked(matrix: ArrayLike) -> Floats:
             got=f"shape {'x'.join(map(str, table.shape)) or 'of one number'}",
             why="it has an entry for each pair of states",
         )
+    _check_entries(table)
+    np.fill_diagonal(table, 0.0)
+    return table
+
+
+def _check_entries(table: Floats) -> None:
     if np.isnan(table).any() or (table < 0).any() or np.isinf(table).any():
         raise ParameterError(
             "a profile must have finite entries that are not negative",
             got="NaN" if np.isnan(table).any() else f"{table.min() if (table < 0).any() else np.inf:g}",
             why="they say how much a value can change a log-density",
         )
-    np.fill_diagonal(table, 0.0)
-    return table
 
 
 def _segment(segment: Segment | None, length: int | None) -> Segment | None:

@@ -42,6 +42,7 @@ CLOSE = 1e-6  # a relative change too small to matter
 MOST_ROUNDS = 20
 SETTLED = 1.5e-3
 REMEMBERED = 6  # earlier rounds that the next guess is made from
+STEPS_DOWN = 8
 ENLARGED = tuple(2e-4 * 1.5**n for n in range(20))
 SHIPPED = 0  # in place of a skip: proved by one pairwise step
 LONGEST_SKIP = 2**21
@@ -143,15 +144,19 @@ class Side(ABC):
         np.fill_diagonal(found, 0.0)
         return np.asarray(found)
 
-    def bound(self, profile: Floats) -> Bound:
-        """A bound for every length; infinite entries where the series never forgets."""
+    def bound(self, profile: Floats, *, thorough: bool = False) -> Bound:
+        """A bound for every length; infinite entries where the series never forgets.
+
+        A ``thorough`` one takes longer, does not depend on what was asked before, and is smaller by some thousandths:
+        so that what is calibrated quickly stays within its budget when it is added up.
+        """
         most = float(profile.max())
         far = self.far(most)
         if most == 0 or not np.isfinite(far.values).all() or far.values.max() > LARGEST_DIFFERENCE:
             return far
-        return self.refined(profile, self._scalar(profile, far))
+        return self.refined(profile, self._scalar(profile, far), thorough=thorough)
 
-    def steady(self, profile: Floats) -> Bound:
+    def steady(self, profile: Floats, *, thorough: bool = False) -> Bound:
         """A bound that a *single* step does not increase, whatever came before; infinite if none is found.
 
         ``bound`` may rest on skips of several steps, which near a change of the profile reach beyond it.
@@ -166,7 +171,7 @@ class Side(ABC):
             if valid > LARGEST_DIFFERENCE:
                 return Bound(np.where(np.eye(self.states, dtype=bool), 0.0, np.inf), ones)
         found = smallest_valid(lambda d: float((profile + self.step(1, d)).max()), most, valid)
-        return self.refined(profile, Bound(self.step(1, found), ones))
+        return self.refined(profile, Bound(self.step(1, found), ones), thorough=thorough)
 
     def far(self, most: float) -> Bound:
         """With D = ∞: what is m transitions away may be anything. The quilts' bound."""
@@ -199,7 +204,7 @@ class Side(ABC):
 
         return steps(smallest_valid(lambda d: float((profile + steps(d).values).max()), most, valid))
 
-    def refined(self, profile: Floats, bound: Bound) -> Bound:  # noqa: ARG002 - kernels that are known use it
+    def refined(self, profile: Floats, bound: Bound, *, thorough: bool = False) -> Bound:  # noqa: ARG002 - for kernels
         """A smaller bound from a D for each pair, where the kernel allows it."""
         return bound
 
@@ -278,37 +283,49 @@ class KernelSide(Side):
         np.fill_diagonal(found, 0.0)
         return scalar.improved(found, SHIPPED)
 
-    def refined(self, profile: Floats, bound: Bound) -> Bound:
-        """The pairwise step: find its solution roughly, and keep the smallest enlargement of it that a step proves."""
+    def refined(self, profile: Floats, bound: Bound, *, thorough: bool = False) -> Bound:
+        """The pairwise step: find its solution roughly, and keep the smallest enlargement of it that a step proves.
+
+        With ``thorough``, from 0 and more exactly, then step down: from a valid bound every step leads to a valid one.
+        """
         if not 2 < self.states <= PAIRWISE_UP_TO:
             return bound
         known = bound.values
-        rough = self._rough_solution(profile, known)
+        rough = self._rough_solution(profile, known, thorough)
         for enlarged in ENLARGED:
             guess = np.minimum(known, rough + enlarged * (rough + rough.max()))
             np.fill_diagonal(guess, 0.0)
             # what is not below the bound is proved by the bound's own skips
             proved = self._shipments(profile + guess).prove(guess - self.error) | (guess >= known)
             if proved.all():
-                return bound.improved(guess, SHIPPED)
-        return bound
+                break
+        else:
+            return bound
+        found = bound.improved(guess, SHIPPED)
+        for _ in range(STEPS_DOWN if thorough else 0):
+            now = found.values
+            lower = self._shipments(profile + now).smallest(now, near=0.999 * now, precision=1e-4) + self.error
+            np.fill_diagonal(lower, 0.0)
+            found = found.improved(lower, SHIPPED)
+        return found
 
     def _shipments(self, difference: Floats) -> Shipments:
         return Shipments.of(self.rows, shortest(difference))
 
-    def _rough_solution(self, profile: Floats, known: Floats) -> Floats:
-        """Iterate from the nearest earlier solutions, each guess made from the last few rounds (Anderson's method)."""
+    def _rough_solution(self, profile: Floats, known: Floats, thorough: bool) -> Floats:
+        """Iterate, each guess made from the last few rounds (Anderson's method)."""
         size = float(profile.max())
-        rough = np.minimum(known, self._start(size))
+        rough = np.zeros_like(known) if thorough else np.minimum(known, self._start(size))
+        settled, rounds = (SETTLED / 3, 2 * MOST_ROUNDS) if thorough else (SETTLED, MOST_ROUNDS)
         guesses: list[Floats] = []
         changes: list[Floats] = []
         change = 1.0
-        for _ in range(MOST_ROUNDS):
-            precision = min(max(change / 30, 3e-4), 1e-2)
+        for _ in range(rounds):
+            precision = min(max(change / 30, settled / 5), 1e-2)
             new = self._shipments(profile + rough).smallest(known, near=rough, precision=precision)
             step = (new - rough).ravel()
             change = float(np.abs(step).max()) / max(float(new.max()), 1e-300)
-            if change <= SETTLED:
+            if change <= settled:
                 break
             guesses, changes = [*guesses, rough.ravel()][-REMEMBERED:], [*changes, step][-REMEMBERED:]
             if len(changes) > 1:
@@ -319,7 +336,8 @@ class KernelSide(Side):
                 rough = np.clip(ahead.reshape(known.shape), 0.0, known)
             else:
                 rough = new
-        self._solved.append((size, new))
+        if not thorough:
+            self._solved.append((size, new))
         return new
 
     def _start(self, size: float) -> Floats:
@@ -494,8 +512,8 @@ class MixingFuture(Side):
 
     def frontiers(self, skip: int) -> list[Frontier]:
         """The two-point law with that ratio."""
-        log_ratio = min(self._mixing.log_ratio(skip), LARGEST_DIFFERENCE)
-        p, q = 1 / (1 + np.exp(-log_ratio)), 1 / (1 + np.exp(log_ratio))
+        log_ratio = self._mixing.log_ratio(skip)
+        p, q = 1 / (1 + np.exp(-log_ratio)), 1 / (1 + np.exp(log_ratio)) if np.isfinite(log_ratio) else 0.0
         return [Frontier(skip, np.array([p]), np.array([q]), np.nan, POWER_ERROR * skip)]
 
 

@@ -21,6 +21,7 @@ from quiltwork.influence.contraction import (
     Shipments,
     scalar_step,
     shortest,
+    without_detours,
 )
 from quiltwork.influence.kernels import TINY
 from quiltwork.influence.sides import PAIRWISE_UP_TO, SHIPPED, AnyPast, Bound, KernelSide
@@ -100,17 +101,17 @@ class GivenPast(AnyPast):
             return found
         return _embedded(found, self._limit.one(difference[np.ix_(self._class, self._class)]), self._class)
 
-    def bound(self, profile: Floats) -> Bound:
+    def bound(self, profile: Floats, *, thorough: bool = False) -> Bound:
         """The largest bound of any node."""
-        nodes = self.by_node(profile)
+        nodes = self.by_node(profile, thorough=thorough)
         values = np.max([node.values for node in nodes], axis=0)
         return Bound(values, nodes[-1].skips)
 
-    def steady(self, profile: Floats) -> Bound:
+    def steady(self, profile: Floats, *, thorough: bool = False) -> Bound:
         """What holds for any start: the kernels of early nodes are not those of later ones."""
-        return AnyPast(self._powers[1]).steady(profile)
+        return AnyPast(self._powers[1]).steady(profile, thorough=thorough)
 
-    def by_node(self, profile: Floats) -> list[Bound]:
+    def by_node(self, profile: Floats, *, thorough: bool = False) -> list[Bound]:
         """Bounds for nodes 1, 2, ... until the law has settled; the last one holds for all later nodes too."""
         every = super().bound(profile)
         if self._limit is None or profile.max() == 0 or profile.max() > LARGEST_DIFFERENCE:
@@ -120,7 +121,13 @@ class GivenPast(AnyPast):
             step = self.one(profile + nodes[-1].values, node)
             nodes.append(_smaller(step, every))
         # a bound that rests on single steps: several would reach back to where the law had not settled
-        limit = self._limit.steady(profile[np.ix_(self._class, self._class)])
+        block = np.ix_(self._class, self._class)
+        limit = self._limit.steady(profile[block], thorough=thorough)
+        if thorough:  # step(L + c) ≤ L + c, which a certificate would not prove
+            values = without_detours(profile[block], limit.values)
+            values += float((nodes[-1].values[block] - values).max(initial=0.0))
+            np.fill_diagonal(values, 0.0)
+            limit = Bound(values, limit.skips)
         settled = _smaller(_embedded(every, limit, self._class), every)
         if np.any(nodes[-1].values > settled.values):
             return [every]  # later nodes would start from more than the limit covers

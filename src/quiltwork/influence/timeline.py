@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from quiltwork.beliefs.base import Belief
-from quiltwork.influence.contraction import Floats, Integers
-from quiltwork.influence.curve import InfluenceCurve, curve_members
+from quiltwork.influence.contraction import Floats, Integers, without_detours
+from quiltwork.influence.curve import InfluenceCurve, canonical, curve_members
 from quiltwork.influence.profile import Profile, Stretch
 from quiltwork.influence.sides import POWER_ERROR, Bound, Frontier, Side, skips
 from quiltwork.influence.walk import EXPLICIT, LOOK_BACK, Arrays, walk, walk_steady
@@ -134,21 +134,30 @@ def follow(curve: InfluenceCurve, profile: Profile) -> Losses:
     ]
     back = [(length - first - count + 2, count, n) for first, count, n in reversed(onward)]
     sides = ((curve.future, back), (curve.past, onward))
-    makers = _tracks(length, curve.future.states, sum(most > 0 for most in matrices.most), curve.started)
+    asked = [(first, first + count) for first, count, n in onward if matrices.most[n] > 0]
+    if not asked:
+        return Losses(np.ones(1, dtype=np.int64), np.zeros(1), length, (0, 0), (0.0, 0.0, 0.0))
+    makers = _tracks(
+        asked[-1][1] - asked[0][0], curve.future.states, sum(most > 0 for most in matrices.most), curve.started
+    )
     with ThreadPoolExecutor(2) as pool:
         future, past = pool.map(lambda one: [make(one[0], one[1], matrices) for make in makers], sides)
     return _together(onward, matrices, [_mirrored(track, length) for track in future], past, length)
 
 
 def _tracks(
-    length: int, states: int, distinct: int, started: bool
+    span: int, states: int, distinct: int, started: bool
 ) -> list[Callable[[Side, list[Walked], _Matrices], _Track]]:
-    """The tracks that are worth their time."""
+    """The tracks that are worth their time; ``span`` is how long it is from the first asked about to the last."""
     total, fixed, growing = PAIRWISE_SECONDS
     if states <= 2 and not started:
         return [_one_number]  # with one pair there is nothing to tell apart
-    if is_short(length, states):
+    if states <= 2 and not is_short(span, states):
+        return [_one_number, _endless] if distinct == 1 else [_one_number]
+    if is_short(span, states):
         return [_one_number, _node_by_node]
+    if distinct == 1 and fixed + growing * states**4 <= total:
+        return [_one_number, _by_stretch, _endless]
     if distinct * (fixed + growing * states**4) <= total:
         return [_one_number, _by_stretch]
     return [_one_number]
@@ -202,10 +211,17 @@ def _arrays(side: Side, lambdas: Floats, lengths: Integers) -> Arrays:
     )
 
 
+def _endless(side: Side, walked: list[Walked], matrices: _Matrices) -> _Track:  # noqa: ARG001 - one form for all
+    """One λ wherever anything was asked: what holds at every node of every length."""
+    own = next(m for m in matrices.distinct if m.any())
+    base = matrices.keep(side.bound(canonical(own), thorough=True).values)
+    return _Track(np.ones(1, dtype=np.int64), np.array([base]), np.zeros(1))
+
+
 def _by_stretch(side: Side, walked: list[Walked], matrices: _Matrices) -> _Track:
     """R* of each stretch's λ plus what the stretch before brings in beyond it."""
     lambdas, lengths = _walk_of(walked, matrices)
-    numbers = [matrices.keep(side.steady(m).values) if m.any() else 0 for m in matrices.distinct]
+    numbers = [matrices.keep(without_detours(m, side.steady(m).values)) if m.any() else 0 for m in matrices.distinct]
     used = [0, *(n for n in numbers if n)]  # R* in the order of their numbers
     rank = {n: place for place, n in enumerate(used)}
     steady = np.array([matrices.bases[n][~np.eye(side.states, dtype=bool)] for n in used])
@@ -221,14 +237,26 @@ def _by_stretch(side: Side, walked: list[Walked], matrices: _Matrices) -> _Track
 
 
 def _node_by_node(side: Side, walked: list[Walked], matrices: _Matrices) -> _Track:
-    """Every node, pair by pair."""
-    lambdas = [matrices.distinct[n] for _, count, n in walked for _ in range(count)]
-    bases = [matrices.keep(bound.values) for bound in node_by_node(side, lambdas)]
-    return _Track(np.arange(1, len(bases) + 1), np.array(bases), np.zeros(len(bases)))
+    """Every node from the first to the last that anything was asked about, pair by pair; one number beyond."""
+    asked = [one for one in walked if matrices.most[one[2]] > 0]
+    begun, ended = asked[0][0], asked[-1][0] + asked[-1][1]
+    lambdas = [matrices.distinct[n] for first, count, n in walked if begun <= first < ended for _ in range(count)]
+    bounds = node_by_node(side, lambdas, first=begun)
+    bases = [matrices.keep(bound.values) for bound in bounds]
+    first, base, extra = list(range(begun, ended)), bases, [0.0] * len(bases)
+    if begun > 1:
+        first, base, extra = [1, *first], [0, *base], [0.0, *extra]
+    if ended < walked[-1][0] + walked[-1][1]:  # R falls from there on
+        first, base = [*first, ended], [*base, 0]
+        extra = [*extra, float((lambdas[-1] + bounds[-1].values).max())]
+    return _Track(np.array(first), np.array(base), np.array(extra))
 
 
-def node_by_node(side: Side, lambdas: Sequence[Floats]) -> list[Bound]:
-    """R at every node, walking away from the end; skips of several steps where they are better."""
+def node_by_node(side: Side, lambdas: Sequence[Floats], *, first: int = 1) -> list[Bound]:
+    """R at every node from ``first`` on, walking away from the end; skips of several steps where they are better.
+
+    Nothing was asked about the nodes before the first.
+    """
     found = [Bound(np.zeros_like(lambdas[0]), np.ones(lambdas[0].shape, dtype=np.int64))]
     differences: list[float] = []
     costs = [0.0]
@@ -237,7 +265,7 @@ def node_by_node(side: Side, lambdas: Sequence[Floats]) -> list[Bound]:
         D = before + found[-1].values
         differences.append(float(D.max()))
         costs.append(costs[-1] + float(before.max()))
-        R = side.one(D, node)
+        R = side.one(D, first + node - 1)
         for m in skips():
             between = (costs[node - 1] - costs[node - m]) * (1 + 1e-12) if m < node else np.inf
             if between >= R.values.max():

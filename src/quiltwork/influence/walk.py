@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 LARGEST = 300.0
+SMALLEST = 1e-120  # beyond LARGEST, less than this counts as 0
 MARGIN = 1e-13
 EXPLICIT = 512  # nodes of a stretch that are followed one by one
 LOOK_BACK = 128  # the longest skip within a stretch
@@ -33,9 +34,12 @@ def frontier_step(number: int, difference: float, arrays: Arrays) -> float:
         for n in range(points[number]):
             p, q = above[number, n], below[number, n]
             bottom = 1.0 + q * gain
-            if bottom <= 0.0 or (difference > LARGEST and q <= 0.0 and p > 0.0):
+            if bottom <= 0.0 or (difference > LARGEST and q < SMALLEST and p > 0.0):
                 return difference
-            best = max(best, (1.0 + p * gain) / bottom)
+            if difference > LARGEST:
+                best = max(best, p / q if p > 0.0 else 1.0)
+            else:
+                best = max(best, (1.0 + p * gain) / bottom)
         found = np.log(best)
     else:
         r = log_cross[number]
@@ -197,8 +201,8 @@ def walk_steady(
                 while n < len(skips) and skips[n] == m:
                     extra = min(extra, frontier_step(n, before, arrays))
                     n += 1
-                if m > 1:
-                    firsts[count], bases[count], extras[count] = node + m - 1, 0, extra
+                if m < length:  # R at the first node has already crossed one transition
+                    firsts[count], bases[count], extras[count] = node + m, 0, extra
                     count += 1
         else:
             excess = beyond[base, numbers[s]] + extra

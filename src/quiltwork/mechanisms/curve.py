@@ -18,7 +18,7 @@ from quiltwork.beliefs import Belief, ChainSet, MarkovChain, MixingClass
 from quiltwork.calibration import Calibration, Reason
 from quiltwork.certificate import Certificate, SideProof
 from quiltwork.errors import BeliefError, NotCoveredError
-from quiltwork.influence.curve import InfluenceCurve, curve_members
+from quiltwork.influence.curve import InfluenceCurve, curve_members, within_cell
 from quiltwork.influence.profile import Profile
 from quiltwork.influence.sides import Bound
 from quiltwork.influence.started import GivenPast
@@ -33,6 +33,7 @@ USUAL_SLOPE = 1.15  # of log ε against log λ
 LONG = 50.0  # a series with λ T beyond so many ε gains nothing from its ends
 WORTHWHILE = 0.98
 MANY_NODES = 2048
+NEAR_ENOUGH = 2.5  # how near ε has to come, in units of the scale's precision
 THEOREM = "influence curve: what a value shows, what follows from it, and what led to it, added up"
 Proofs = tuple[SideProof, SideProof]
 Matrix = NDArray[np.float64]
@@ -96,7 +97,7 @@ def curve(query: Query, *, belief: Belief, epsilon: float, length: int | None) -
     else:
         proved = [one[3] if one[0] == scale else None for one in found]
         looks = [known or _look(c, profile, length, epsilon) for c, known in zip(curves, proved, strict=True)]
-        certificate = _certificate(belief, epsilon, profile, looks)
+        certificate = _certificate(belief, epsilon, profile, looks, length)
     return Calibration(
         mechanism="curve",
         query=query.text,
@@ -111,12 +112,15 @@ def curve(query: Query, *, belief: Belief, epsilon: float, length: int | None) -
     )
 
 
-def _certificate(belief: Belief, epsilon: float, profile: Matrix, looks: list[_Look]) -> Certificate | None:
+def _certificate(
+    belief: Belief, epsilon: float, profile: Matrix, looks: list[_Look], length: int | None
+) -> Certificate | None:
     proofs = [None if look.epsilon > epsilon else look.prove() for look in looks]
     known = tuple(proof for proof in proofs if proof is not None)
-    if not looks or len(known) < len(looks):
+    if len(known) < len(looks):
         return None
-    return Certificate(belief.fingerprint, epsilon, profile, known)
+    endless = all(side.steady for sides in known for side in sides)
+    return Certificate(belief.fingerprint, epsilon, profile, known, None if endless else length)
 
 
 def _smallest(
@@ -229,12 +233,15 @@ def _search(
     """
     precision = PRECISION[len(sensitivity) == 2]
     best: tuple[float, _Look] | None = None
-    unsafe, unsafe_epsilon = float(sensitivity.max()) / epsilon * (1 - 1e-9), math.inf
+    largest = float(sensitivity.max())
+    unsafe, unsafe_epsilon = largest / epsilon * (1 - 1e-9), math.inf
     safe, safe_epsilon = enough, math.nan
     scale = max(unsafe * 1.001, math.sqrt(unsafe * min(enough, unsafe * 1e4)))
     if length is not None:
         scale = min(max(WORTHWHILE * enough, unsafe * 1.0005), enough)
     for n in range(MOST_LOOKS):
+        # a λ that stays what it is when it is added up again from several releases
+        scale = largest / within_cell(largest / scale)
         look = _look(influence, sensitivity / scale, length, epsilon)
         if look.epsilon <= epsilon:
             best, safe, safe_epsilon = (scale, look), scale, look.epsilon
@@ -242,7 +249,7 @@ def _search(
             unsafe, unsafe_epsilon = scale, look.epsilon
         if length is not None and n == 0 and best is None:
             break  # the ends do not matter
-        if safe / unsafe <= 1 + precision or safe_epsilon >= epsilon * (1 - precision):
+        if safe / unsafe <= 1 + precision or safe_epsilon >= epsilon * (1 - NEAR_ENOUGH * precision):
             break
         if math.isinf(safe):
             scale *= 4
