@@ -8,6 +8,7 @@ How much noise, and why?         calibrate, plan, Calibration, Plan, Certificate
 What about ordinary DP?          guarantee, entry_epsilon, EntryGuarantee
 What do releases tell together?  Accountant, Composed, ReleaseRecord
 Is it true?                      audit, Audit, Noisy
+What if somebody knows values?   bayesian_leakage, Leakage
 What may be published?           release, Release
 What went wrong?                 QuiltworkError, InputError, NotCoveredError
 """
@@ -16,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from quiltwork._version import __version__
-from quiltwork.audit import Audit, Noisy, audit
+from quiltwork.audit import Audit, Leakage, Noisy, audit
 from quiltwork.beliefs import (
     Belief,
     ChainSet,
@@ -49,6 +50,7 @@ from quiltwork.release import Release, release
 if TYPE_CHECKING:
     from quiltwork.composition import Accountant, Composed, ReleaseRecord
     from quiltwork.entry_level import EntryGuarantee, entry_epsilon, guarantee
+    from quiltwork.leakage import bayesian_leakage
 
 # these need compiled code, which is slow to import: loaded when first asked for
 _LATER = {
@@ -56,6 +58,7 @@ _LATER = {
     "Composed": "quiltwork.composition",
     "ReleaseRecord": "quiltwork.composition",
     "EntryGuarantee": "quiltwork.entry_level",
+    "bayesian_leakage": "quiltwork.leakage",
     "entry_epsilon": "quiltwork.entry_level",
     "guarantee": "quiltwork.entry_level",
 }
@@ -76,6 +79,7 @@ __all__ = [
     "InputError",
     "IntervalChain",
     "JointTable",
+    "Leakage",
     "MarkovChain",
     "Mean",
     "MixingClass",
@@ -91,6 +95,7 @@ __all__ = [
     "Transitions",
     "__version__",
     "audit",
+    "bayesian_leakage",
     "calibrate",
     "entry_epsilon",
     "guarantee",

@@ -8,7 +8,7 @@ from quiltwork.beliefs import Belief
 from quiltwork.certificate import Certificate
 from quiltwork.errors import CertificateError, ParameterError
 
-Guarantee = Literal["pufferfish", "approximate pufferfish", "none"]
+Guarantee = Literal["pufferfish", "bayesian", "approximate pufferfish", "none"]
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class Calibration:
     >>> from quiltwork import Count, MarkovChain, calibrate
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
     >>> calibration = calibrate(Count("1"), belief=chain, epsilon=1.0, length=1000)
-    >>> round(calibration.noise_scale, 5), calibration.guarantee
-    (3.33641, 'pufferfish')
+    >>> round(calibration.noise_scale, 3), calibration.guarantee
+    (3.336, 'pufferfish')
     """
 
     mechanism: str
@@ -81,6 +81,8 @@ class Calibration:
                 f"Promise: seeing the result changes the odds between any two values at any one time by a factor of "
                 f"at most e^{self.epsilon:g}{factor}, for every belief in the class."
             )
+        if self.guarantee == "bayesian":
+            promise += " Also for somebody who knows any other values exactly."
         if self.guarantee == "approximate pufferfish":
             promise += f" Up to a probability of δ = {self.detail().get('delta')}, with which anything may be told."
         return "\n".join(

@@ -39,6 +39,20 @@ class GapsRule(StrEnum):
     INDEPENDENT = "independent"
 
 
+class MethodName(StrEnum):
+    """How leakage is computed."""
+
+    ENUMERATION = "enumeration"
+    PROJECTIVE = "projective"
+
+
+class GuaranteeName(StrEnum):
+    """Which promise."""
+
+    PUFFERFISH = "pufferfish"
+    BAYESIAN = "bayesian"
+
+
 BeliefFile = Annotated[Path, typer.Argument(metavar="BELIEF", help="A belief file, JSON or TOML.")]
 DataFile = Annotated[Path, typer.Argument(metavar="DATA", help="A CSV, TSV or Parquet file.")]
 ColumnName = Annotated[str, typer.Option("--column", metavar="C", help="The column with the states.")]
@@ -60,6 +74,10 @@ EpsilonValue = Annotated[
 Missing = Annotated[MissingRule, typer.Option("--missing", help="Refuse missing values, or split the series at them.")]
 Delta = Annotated[
     float, typer.Option("--delta", metavar="D", help="For wasserstein: the weaker promise (ε, δ) with this δ.")
+]
+Promised = Annotated[
+    GuaranteeName,
+    typer.Option("--guarantee", help="bayesian: also against adversaries who know any other values."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
@@ -96,6 +114,7 @@ def plan(
     releases: Annotated[
         int, typer.Option("--releases", metavar="K", help="Share ε over so many releases; shows the noise of each.")
     ] = 1,
+    guarantee: Promised = GuaranteeName.PUFFERFISH,
     as_json: AsJson = False,
 ) -> None:
     """Show how much noise each mechanism would need. Sees no data, spends nothing."""
@@ -111,6 +130,7 @@ def plan(
         delta=delta,
         mechanisms=mechanism,
         releases=releases,
+        guarantee=_promise(guarantee),
     )
     if all(offer.refused for offer in made.offers):
         raise NotCoveredError(" ".join(offer.refused or "" for offer in made.offers).rstrip("."))
@@ -142,6 +162,7 @@ def release(
         typer.Option("--gaps", help="Whether values before and after a gap may depend on each other."),
     ] = GapsRule.DEPENDENT,
     delta: Delta = 0.0,
+    guarantee: Promised = GuaranteeName.PUFFERFISH,
     report: Annotated[
         Path | None, typer.Option("--out", metavar="FILE.html", help="Write a report to open in a browser.")
     ] = None,
@@ -170,12 +191,18 @@ def release(
         mechanism=mechanism,
         gaps="dependent" if gaps is GapsRule.DEPENDENT else "independent",
         delta=delta,
+        guarantee=_promise(guarantee),
     )
     if report is not None:
         from quiltwork.report import write_report
 
         beside = make_plan(
-            asked, belief=result.belief, epsilon=epsilon, length=result.calibration.length, values=result.values
+            asked,
+            belief=result.belief,
+            epsilon=epsilon,
+            length=result.calibration.length,
+            values=result.values,
+            guarantee=_promise(guarantee),
         )
         write_report(report, release=result, plan=beside)
     if as_json:
@@ -254,6 +281,7 @@ def compose(
     budget: Annotated[
         float | None, typer.Option("--budget", metavar="E", help="Compare with this ε, and draw it.")
     ] = None,
+    guarantee: Promised = GuaranteeName.PUFFERFISH,
     report: Annotated[
         Path | None, typer.Option("--out", metavar="FILE.html", help="Draw what is told along time.")
     ] = None,
@@ -266,7 +294,8 @@ def compose(
     if budget is not None and not 0 < budget < math.inf:
         raise ParameterError("budget must be a positive, finite number", got=f"{budget:g}", why="it is an ε")
     records = load_releases(releases)
-    composed = Accountant(load_belief(belief), length=_length(length), releases=records).composed()
+    accountant = Accountant(load_belief(belief), length=_length(length), releases=records, promise=_promise(guarantee))
+    composed = accountant.composed()
     if report is not None:
         from quiltwork.report import write_composed
 
@@ -278,6 +307,69 @@ def compose(
     print_composed(composed, budget=budget)
     if report is not None:
         out.print(f"Report: {report}")
+
+
+@app.command()
+def leakage(
+    belief: BeliefFile,
+    query: QueryText,
+    noise_scale: Annotated[
+        float, typer.Option("--noise-scale", metavar="S", help="The scale of the Laplace noise on each number.")
+    ],
+    length: Annotated[
+        str | None, typer.Option("--length", metavar="N", help="Values of the series, or any; not for a joint table.")
+    ] = None,
+    releases: Annotated[int, typer.Option("--releases", metavar="K", help="How many such releases are seen.")] = 1,
+    method: Annotated[
+        MethodName | None,
+        typer.Option("--method", help="Exact, or a bound for chains; exact where possible if left out."),
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option("--seconds", metavar="S", help="Stop an exact search after so long.")
+    ] = 60.0,
+    as_json: AsJson = False,
+) -> None:
+    """Compute how much releases tell an adversary who knows any other values (Bayesian differential privacy)."""
+    from quiltwork import load_belief, parse_query
+    from quiltwork.leakage import bayesian_leakage
+
+    with progress("adversaries") as bar:
+        found = bayesian_leakage(
+            load_belief(belief),
+            parse_query(query),
+            noise_scale=noise_scale,
+            length=None if length is None else _length(length),
+            releases=releases,
+            method=None if method is None else _method(method),
+            seconds=seconds,
+            progress=bar,
+        )
+    if as_json:
+        print_json(found.to_dict())
+        return
+    for line in found.lines():
+        out.print(line)
+
+
+@app.command()
+def reproduce(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="bayesian-counterexamples.")],
+    folder: Annotated[
+        Path, typer.Option("--out", metavar="FOLDER", help="Where tables and figures are written.")
+    ] = Path("reproduced"),
+    as_json: AsJson = False,
+) -> None:
+    """Recompute a result of the papers: a table, a CSV file and figures."""
+    from quiltwork.reproduce import reproduce as recompute
+
+    made = recompute(name, folder)
+    if as_json:
+        print_json(made.to_dict())
+        return
+    out.print(table(made.rows, title=made.title))
+    for line in made.remarks:
+        out.print(line)
+    out.print("Wrote " + ", ".join(str(file) for file in made.files))
 
 
 @belief_app.command("fit")
@@ -397,6 +489,14 @@ def _known(facts: list[str]) -> dict[str, str]:
             raise ParameterError("what is known must be said once", got=f"{place} twice")
         known[place] = state
     return known
+
+
+def _promise(name: GuaranteeName) -> Literal["pufferfish", "bayesian"]:
+    return "bayesian" if name is GuaranteeName.BAYESIAN else "pufferfish"
+
+
+def _method(name: MethodName) -> Literal["enumeration", "projective"]:
+    return "enumeration" if name is MethodName.ENUMERATION else "projective"
 
 
 def _missing(rule: MissingRule) -> Literal["refuse", "split"]:

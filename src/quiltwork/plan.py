@@ -8,7 +8,7 @@ from typing import Any
 from quiltwork.beliefs import Belief, JointTable
 from quiltwork.calibration import Calibration, check_epsilon, check_length
 from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.mechanisms import MECHANISMS, as_belief, as_query, calibrate, find_mechanism
+from quiltwork.mechanisms import MECHANISMS, Promise, as_belief, as_query, calibrate, find_mechanism
 from quiltwork.noise import noise_error
 from quiltwork.queries import Query
 from quiltwork.rounding import round_up
@@ -68,7 +68,8 @@ class Plan:
     @property
     def best(self) -> Offer | None:
         """The offer with the least noise among those with a guarantee."""
-        real = [o for o in self.offers if o.calibration is not None and o.calibration.guarantee == "pufferfish"]
+        full = ("pufferfish", "bayesian")
+        real = [o for o in self.offers if o.calibration is not None and o.calibration.guarantee in full]
         return min(real, key=lambda o: o.noise_scale or 0.0, default=None)
 
     def multiple(self, offer: Offer) -> float | None:
@@ -102,12 +103,14 @@ def plan(
     delta: float = 0.0,
     mechanisms: Sequence[str] | None = None,
     releases: int = 1,
+    guarantee: Promise = "pufferfish",
 ) -> Plan:
     """Compare mechanisms for series of up to this length (None or "any": any).
 
     ``values`` is the number of values of all series together, which frequencies and means are divided by; it is the
     length if there is one series. A ``delta`` above 0 goes to the Wasserstein mechanism, whose promise is then (ε, δ).
     With ``releases`` above 1, ε is for so many releases of the query together, and the noise is that of each of them.
+    With ``guarantee="bayesian"`` it is Bayesian differential privacy, against adversaries who know any other values.
 
     >>> from quiltwork import Count, MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
@@ -142,7 +145,7 @@ def plan(
         offers=tuple(
             _too_slow(name)
             if not mechanisms and releases == 1 and _is_slow(name, query, belief, length)
-            else _offer(name, query, belief, epsilon, length, divisor, delta, releases)
+            else _offer(name, query, belief, epsilon, length, divisor, delta, releases, guarantee)
             for name in names
         ),
         releases=releases,
@@ -168,10 +171,11 @@ def _offer(
     divisor: int,
     delta: float,
     releases: int,
+    guarantee: Promise,
 ) -> Offer:
     begun = time.perf_counter()
     try:
-        found, rule, times = _for_each(name, query, belief, epsilon, length, delta, releases)
+        found, rule, times = _for_each(name, query, belief, epsilon, length, delta, releases, guarantee)
     except NotCoveredError as refusal:
         return Offer(name, time.perf_counter() - begun, refused=str(refusal))
     seconds = time.perf_counter() - begun
@@ -185,7 +189,14 @@ def _offer(
 
 
 def _for_each(
-    name: str, query: Query, belief: Belief, epsilon: float, length: int | None, delta: float, releases: int
+    name: str,
+    query: Query,
+    belief: Belief,
+    epsilon: float,
+    length: int | None,
+    delta: float,
+    releases: int,
+    guarantee: Promise,
 ) -> tuple[Calibration, str | None, int]:
     """The calibration, the rule by which several releases add up, and how many times its noise each of them needs."""
     own_delta = delta if name == "wasserstein" else 0.0
@@ -196,7 +207,10 @@ def _for_each(
             fix="Use curve",
         )
     share = epsilon / releases if name in SPLIT else epsilon
-    found = calibrate(query, belief=belief, epsilon=share, length=length, mechanism=name, delta=own_delta)
+    promise: Promise = "pufferfish" if name == "entry" else guarantee
+    found = calibrate(
+        query, belief=belief, epsilon=share, length=length, mechanism=name, delta=own_delta, guarantee=promise
+    )
     if releases == 1:
         return found, None, 1
     return (found, SPLIT[name], 1) if name in SPLIT else (found, SHARED[name], releases)

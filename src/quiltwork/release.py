@@ -9,7 +9,7 @@ from quiltwork.beliefs import Belief, ChainSet, JointTable, MarkovChain
 from quiltwork.calibration import Calibration
 from quiltwork.data import Series
 from quiltwork.errors import DataError, NotCoveredError, ParameterError
-from quiltwork.mechanisms import as_belief, as_query, calibrate, default_mechanism
+from quiltwork.mechanisms import Promise, as_belief, as_query, calibrate, default_mechanism
 from quiltwork.noise import add_noise, noise_error
 from quiltwork.queries import Query
 from quiltwork.rounding import round_up
@@ -79,6 +79,7 @@ class Release:
             "epsilon": self.calibration.epsilon,
             "noise_scale": self.noise_scale,
             "lipschitz": self.calibration.lipschitz / self.divisor,
+            "guarantee": "bayesian" if self.calibration.guarantee == "bayesian" else "pufferfish",
         } | ({} if self.segment is None else {"segment": list(self.segment)})
 
     def to_dict(self) -> dict[str, Any]:
@@ -112,12 +113,14 @@ def release(
     mechanism: str | None = None,
     gaps: Gaps = "dependent",
     delta: float = 0.0,
+    guarantee: Promise = "pufferfish",
 ) -> Release:
     """Answer a query about the data with noise that hides every single value under the belief.
 
     Subjects are independent of one another and each is protected; their number and lengths are public. The stretches
     that gaps leave of one subject's series are taken as parts of one chain; ``gaps="independent"`` declares that
-    nothing is remembered across a gap, which is for you to know.
+    nothing is remembered across a gap, which is for you to know. ``guarantee="bayesian"`` is Bayesian differential
+    privacy: the promise then holds against adversaries who know any other values.
 
     >>> from quiltwork import Histogram, MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit", "walk"])
@@ -127,7 +130,7 @@ def release(
     """
     query, belief = as_query(query), as_belief(belief)
     series = _matched(data, belief)
-    held, calibration = _calibrated(series, query, belief, epsilon, mechanism, gaps, delta)
+    held, calibration = _calibrated(series, query, belief, epsilon, mechanism, gaps, delta, guarantee)
     unit, divisor = query.unit(series.states), query.divisor(series.size)
     if query.integer and calibration.noise_scale > MOST_STEPS * unit:
         raise ParameterError(
@@ -177,7 +180,14 @@ def _matched(data: Series | Iterable[object], belief: Belief) -> Series:
 
 
 def _calibrated(
-    series: Series, query: Query, belief: Belief, epsilon: float, mechanism: str | None, gaps: Gaps, delta: float
+    series: Series,
+    query: Query,
+    belief: Belief,
+    epsilon: float,
+    mechanism: str | None,
+    gaps: Gaps,
+    delta: float,
+    guarantee: Promise,
 ) -> tuple[Belief, Calibration]:
     """The belief that holds for these series, and noise that is enough for every one of them."""
     if gaps not in ("dependent", "independent"):
@@ -185,11 +195,24 @@ def _calibrated(
     held, longest, others = _chains(series, belief, gaps)
 
     def of_length(length: int | None) -> Calibration:
-        return calibrate(query, belief=held, epsilon=epsilon, length=length, mechanism=mechanism, delta=delta)
+        return calibrate(
+            query,
+            belief=held,
+            epsilon=epsilon,
+            length=length,
+            mechanism=mechanism,
+            delta=delta,
+            guarantee=guarantee,
+        )
 
     with_gaps = series.gaps > 0 and gaps == "dependent"
     name = mechanism or ("wasserstein" if delta > 0 else default_mechanism(held))
-    found = _across_gaps(query, held, epsilon, longest) if with_gaps and name == "curve" else of_length(longest)
+    if with_gaps and guarantee == "bayesian":
+        found = of_length(None)  # for every length: what is not recorded has the profile 0
+    elif with_gaps and name == "curve":
+        found = _across_gaps(query, held, epsilon, longest)
+    else:
+        found = of_length(longest)
     if found.guarantee == "none":
         raise NotCoveredError(
             f"mechanism {found.mechanism} is for comparison only",

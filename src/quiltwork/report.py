@@ -217,6 +217,33 @@ def _styled(chart: Any) -> Chart:
     return cast(Chart, styled.to_dict())
 
 
+def promises_chart(rows: Sequence[dict[str, Any]]) -> Chart:
+    """For each example: what is promised, what truly leaks, and what our bound says."""
+    kinds = ["printed promise", "true leakage", "quiltwork"]
+    data = [{"example": row["example"], "what": kind, "value": row[kind]} for row in rows for kind in kinds]
+    base = alt.Chart(alt.InlineData(data)).encode(
+        y=alt.Y("example:N", title=None, sort=None, axis=alt.Axis(labelLimit=300)),
+        yOffset=alt.YOffset("what:N", sort=kinds),
+        x=alt.X("value:Q", title="leakage (ε)", scale=alt.Scale(zero=True)),
+    )
+    bars = base.mark_bar(height=16).encode(
+        color=alt.Color(
+            "what:N",
+            title=None,
+            sort=kinds,
+            scale=alt.Scale(domain=kinds, range=[QUIET, WARNING, ACCENT]),
+            legend=alt.Legend(orient="bottom"),
+        )
+    )
+    text = base.mark_text(align="left", dx=4, color=INK).encode(text=alt.Text("value:Q", format=".4f"))
+    return _sized(alt.layer(bars, text), 2 * len(rows))
+
+
+def to_png(chart: Chart) -> bytes:
+    """A chart as a PNG picture, drawn without a network."""
+    return bytes(vl_convert.vegalite_to_png(chart, scale=2))
+
+
 def to_svg(chart: Chart) -> str:
     """A chart as SVG text, drawn without a network."""
     return str(vl_convert.vegalite_to_svg(chart))

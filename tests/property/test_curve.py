@@ -21,7 +21,7 @@ from quiltwork.influence.contraction import (
     shortest,
 )
 from quiltwork.influence.curve import InfluenceCurve
-from quiltwork.influence.sides import AnyPast, IntervalFuture, IntervalPast, KernelSide
+from quiltwork.influence.sides import AnyPast, IntervalFuture, IntervalRatios, KernelSide
 
 
 @st.composite
@@ -227,7 +227,7 @@ def test_interval_steps_hold_for_every_chain_within_the_bounds(
     rng, k = np.random.default_rng(seed), len(P)
     lower, upper = np.minimum(P, Q), np.maximum(P, Q)
     future = IntervalFuture(lower, upper).step(skip, difference)
-    past = IntervalPast(lower, upper).step(skip, difference)
+    past = IntervalRatios(lower, upper, rows=False).step(skip, difference)
     off = ~np.eye(k, dtype=bool)
     for v in log_lipschitz(rng, k, difference, 30):
         product = np.eye(k)
@@ -268,4 +268,5 @@ def test_steady_bounds_are_not_raised_by_a_single_step(chain: MarkovChain, most:
     for side in (curve.future, curve.past):
         bound = side.steady(profile).values
         if np.isfinite(bound).all() and len(profile) > 1:
-            assert np.all(side.one(profile + bound).values <= bound + 1e-6)
+            # the step is computed to a precision of 1e-4
+            assert np.all(side.one(profile + bound).values <= bound * (1 + 2e-4) + 1e-6)

@@ -278,3 +278,29 @@ def test_plan_for_several_releases(tmp_path: Path) -> None:
     assert "no theorem" in by_name["wasserstein"]["refused"]
     assert "would need" in run(*asked).stdout
     assert "releases must be" in run(*asked[:-1], 0, code=2).stderr
+
+
+def test_leakage_and_bayesian_plans(tmp_path: Path) -> None:
+    belief = tmp_path / "belief.json"
+    belief.write_text('{"kind": "chain", "transition": [[0.99, 0.01], [0.1, 0.9]], "initial": [0.1, 0.9]}')
+    asked = ["leakage", belief, "--query", "count:1", "--noise-scale", 1]
+    found = json.loads(run(*asked, "--length", 2, "--releases", 2, "--json", code=0).stdout)
+    assert {"epsilon", "node", "knows", "method"} <= set(found)
+    assert found["epsilon"] == pytest.approx(3.847632, abs=1e-6)
+    assert (found["node"], found["knows"], found["method"]) == (1, {}, "enumeration")
+    assert "The worst adversary attacks time" in run(*asked, "--length", 6, code=0).stdout
+    assert json.loads(run(*asked, "--length", "any", "--json", code=0).stdout)["method"] == "projective"
+    assert "releases must be" in run(*asked, "--length", 2, "--releases", 0, code=2).stderr
+    assert "at most 400" in run(*asked, "--length", 1000, "--method", "enumeration", code=4).stderr
+    plan = ["plan", belief, "--query", "count:1", "--length", 100, "--epsilon", 1, "--guarantee", "bayesian"]
+    offers = {o["mechanism"]: o for o in json.loads(run(*plan, "--json", code=0).stdout)["mechanisms"]}
+    assert offers["curve"]["guarantee"] == "bayesian"
+    assert "no Bayesian promise" in offers["quilt-exact"]["refused"]
+    made = json.loads(run("reproduce", "bayesian-counterexamples", "--out", tmp_path / "r", "--json", code=0).stdout)
+    assert len(made["rows"]) == 2
+    assert "Known:" in run("reproduce", "nothing", code=2).stderr
+    releases = tmp_path / "releases.json"
+    releases.write_text('[{"noise_scale": 5, "query": "count:1"}, {"noise_scale": 5, "query": "count:1"}]')
+    compose = ["compose", belief, releases, "--length", 50, "--json"]
+    both = [json.loads(run(*compose, *more, code=0).stdout)["epsilon"] for more in ((), ("--guarantee", "bayesian"))]
+    assert both[0] < both[1]

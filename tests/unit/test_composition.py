@@ -25,6 +25,7 @@ from quiltwork import (
     entry_epsilon,
     guarantee,
 )
+from quiltwork.audit import leakage
 from quiltwork.composition import load_releases
 from quiltwork.composition.rules import RULES, Case
 from quiltwork.errors import InputError, ParameterError
@@ -145,10 +146,39 @@ def test_bayesian_promises_add_only_without_a_shared_unknown() -> None:
     parts = [ReleaseRecord("curve", 1.0, segment=s, guarantee="bayesian") for s in ((1, 2), (3, 4))]
     coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial="stationary")
     assert finding(parts, "bayesian", coin, 4)[0] == pytest.approx(2.0)
-    assert "depend on each other" in finding(parts, "bayesian", LAZY, 4)[1]
-    assert "several releases see" in finding([promise, promise], "bayesian", coin, 4)[1]
+    assert finding(parts, "bayesian-parallel", coin, 4)[0] == 1.0
+    for rule in ("bayesian", "bayesian-parallel"):
+        assert "at time 2 shows in the result about time 3" in finding(parts, rule, LAZY, 4)[1]
+        assert "several results depend on the values at times 1 to 4" in finding([promise, promise], rule, coin, 4)[1]
+        assert "does not promise" in finding([quilts(1.0)], rule)[1]
     assert finding([promise, promise], "bayesian", coin, 1)[0] == pytest.approx(2.0)
-    assert "does not promise" in finding([quilts(1.0)], "bayesian")[1]
+    lie = ReleaseRecord("curve", 0.01, 0.5, 1.0, (1, 2), guarantee="bayesian")
+    assert "guarantees" in finding([lie, parts[1]], "bayesian-parallel", coin, 4)[1]
+
+
+@settings(max_examples=40)
+@given(chains(max_states=3), st.integers(1, 4), st.data())
+def test_a_bayesian_accountant_covers_every_adversary(chain: MarkovChain, length: int, data: st.DataObject) -> None:
+    """Profiles add, in sequence and over segments; the exact leakage of both releases together stays below."""
+    known = chain if chain.initial is not None else chain.with_start(np.full(len(chain.states), 1 / len(chain.states)))
+    noisy, records = [], []
+    for _ in range(2):
+        first = data.draw(st.integers(1, length))
+        segment = (first, data.draw(st.integers(first, length)))
+        scale = data.draw(st.sampled_from([0.5, 2.0, 10.0]))
+        noisy.append(Noisy(Count("0"), scale, segment))
+        records.append(ReleaseRecord(None, None, scale, query=Count("0"), segment=segment))
+    composed = Accountant(chain, length=length, releases=records, promise="bayesian").composed()
+    assert leakage(known, noisy, length=length).epsilon <= composed.epsilon * (1 + 1e-8) + 1e-9
+    assert composed.epsilon >= Accountant(chain, length=length, releases=records).composed().epsilon - 1e-9
+
+
+def test_a_bayesian_accountant_uses_no_pufferfish_theorem() -> None:
+    composed = Accountant(LAZY, length=1000, releases=[quilts(0.5)], promise="bayesian").composed()
+    assert composed.rule == "influence-curve"
+    assert {f.rule for f in composed.rules if f.applies} == {"influence-curve"}
+    with pytest.raises(ParameterError, match="pufferfish or bayesian"):
+        Accountant(LAZY, promise="other")  # type: ignore[arg-type]
 
 
 @settings(max_examples=60)

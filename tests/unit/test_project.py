@@ -27,11 +27,12 @@ LAYERS = [
     {"laws"},
     {"audit"},
     {"mechanisms"},
-    {"entry_level", "composition"},
+    {"entry_level", "composition", "leakage"},
     {"noise"},
     {"samples"},
     {"release", "plan"},
     {"report", "display"},
+    {"reproduce"},
     {"__init__"},
     {"cli"},
 ]
@@ -40,10 +41,10 @@ LAYERS = [
 def test_public_names_are_frozen() -> None:
     assert sorted(quiltwork.__all__) == [
         "Accountant", "Audit", "Belief", "Calibration", "Certificate", "ChainSet", "Composed", "Count", "Custom",
-        "EntryGuarantee", "Frequencies", "Histogram", "InputError", "IntervalChain", "JointTable", "MarkovChain",
-        "Mean", "MixingClass", "Noisy", "NotCoveredError", "Plan", "Query", "QuiltworkError", "Release",
-        "ReleaseRecord", "Series", "Sum", "Transitions", "__version__", "audit", "calibrate", "entry_epsilon",
-        "guarantee", "load_belief", "parse_query", "plan", "read_series", "release", "save_belief",
+        "EntryGuarantee", "Frequencies", "Histogram", "InputError", "IntervalChain", "JointTable", "Leakage",
+        "MarkovChain", "Mean", "MixingClass", "Noisy", "NotCoveredError", "Plan", "Query", "QuiltworkError", "Release",
+        "ReleaseRecord", "Series", "Sum", "Transitions", "__version__", "audit", "bayesian_leakage", "calibrate",
+        "entry_epsilon", "guarantee", "load_belief", "parse_query", "plan", "read_series", "release", "save_belief",
     ]  # fmt: skip
 
 

@@ -5,6 +5,7 @@ Imports nothing from ``mechanisms`` or ``influence``: an error there cannot hide
 
 from quiltwork.audit.auditor import Audit, Noisy, audit, audit_mechanism
 from quiltwork.audit.calibrate import smallest_scale
+from quiltwork.audit.leakage import Leakage, leakage
 from quiltwork.audit.loss import exact_loss
 
-__all__ = ["Audit", "Noisy", "audit", "audit_mechanism", "exact_loss", "smallest_scale"]
+__all__ = ["Audit", "Leakage", "Noisy", "audit", "audit_mechanism", "exact_loss", "leakage", "smallest_scale"]

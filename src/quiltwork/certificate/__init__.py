@@ -65,6 +65,8 @@ class Certificate:
     members: tuple[tuple[SideProof, SideProof], ...]
     length: int | None = None
     """For series of up to this length (None: every length). Without members the proof is that all values may count."""
+    bayesian: bool = False
+    """Whether it is against adversaries who know any other values."""
 
     def verify(self, belief: Belief) -> float:
         """The ε that the certificate proves, rounded up; an error that names the entry if it proves nothing."""
@@ -103,7 +105,8 @@ class Certificate:
                     got=f"{len(proof.values)} nodes",
                     why="all lengths" if self.length is None else f"series of {self.length} values",
                 )
-        for name, proof, kernels in zip(("future", "past"), (future, past), both_sides(belief, alive), strict=True):
+        sides = both_sides(belief, alive, bayesian=self.bayesian)
+        for name, proof, kernels in zip(("future", "past"), (future, past), sides, strict=True):
             _Check(own, proof, kernels, name).run()
         return self._total(own, future.values, past.values)
 
@@ -135,6 +138,7 @@ class Certificate:
             "epsilon": self.epsilon,
             "profile": self.profile.tolist(),
             "length": self.length,
+            "bayesian": self.bayesian,
             "members": [
                 [{"values": p.values.tolist(), "skips": p.skips.tolist(), "steady": p.steady} for p in sides]
                 for sides in self.members
@@ -159,7 +163,9 @@ class Certificate:
         ]
         pairs = tuple((future, past) for future, past in proofs)
         profile = np.array(contents["profile"], dtype=np.float64)
-        return cls(contents["belief"], contents["epsilon"], profile, pairs, contents["length"])
+        return cls(
+            contents["belief"], contents["epsilon"], profile, pairs, contents["length"], contents.get("bayesian", False)
+        )
 
 
 class _Check:

@@ -178,6 +178,13 @@ class Within(Kernels):
     def __init__(self, lower: list[Row], upper: list[Row], *, past: bool):
         self._products = {1: (lower, upper)}
         self._past = past
+        self._turned = False
+
+    def turned(self) -> "Within":
+        """By the cross-ratios of rows instead of columns."""
+        other = Within(*self._products[1], past=True)
+        other._turned = True
+        return other
 
     def _product(self, skip: int) -> tuple[list[Row], list[Row]]:
         if skip not in self._products:
@@ -195,7 +202,8 @@ class Within(Kernels):
         """Whether what is left of the difference is surely at most the claim."""
         lower, upper = self._product(skip)
         if self._past:
-            lower, upper = [list(c) for c in zip(*lower, strict=True)], [list(c) for c in zip(*upper, strict=True)]
+            if not self._turned:
+                lower, upper = ([list(c) for c in zip(*table, strict=True)] for table in (lower, upper))
             return projective_proves(interval_cross_ratio(lower, upper, a, b), claim, difference)
         if projective_proves(interval_cross_ratio(lower, upper, a, b), claim, difference):
             return True
@@ -243,8 +251,10 @@ def possible(belief: Belief) -> NDArray[np.intp]:
     return np.arange(len(belief.states))
 
 
-def both_sides(belief: Belief, alive: NDArray[np.intp]) -> tuple[Kernels, Kernels]:
-    """Both sides of a belief, computed anew."""
+def both_sides(belief: Belief, alive: NDArray[np.intp], *, bayesian: bool = False) -> tuple[Kernels, Kernels]:
+    """Both sides of a belief, computed anew; against adversaries who know values, by cross-ratios alone."""
+    if bayesian:
+        return _bayesian_sides(belief, alive)
     if isinstance(belief, MarkovChain):
         rows = normalised(belief.transition[np.ix_(alive, alive)])
         if belief.start == "any":
@@ -263,3 +273,15 @@ def both_sides(belief: Belief, alive: NDArray[np.intp]) -> tuple[Kernels, Kernel
     if isinstance(belief, MixingClass):
         return Mixing(belief, past=False), Mixing(belief, past=True)
     raise CertificateError("no certificate is known for this kind of belief", got=repr(belief))
+
+
+def _bayesian_sides(belief: Belief, alive: NDArray[np.intp]) -> tuple[Kernels, Kernels]:
+    if isinstance(belief, MarkovChain):
+        rows = normalised(belief.transition[np.ix_(alive, alive)])
+        return Columns([list(column) for column in zip(*rows, strict=True)]), Columns(rows)
+    if isinstance(belief, IntervalChain):
+        _, past = both_sides(belief, alive)
+        assert isinstance(past, Within)  # noqa: S101 - both sides of an interval are
+        return past.turned(), past
+    _, past = both_sides(belief, alive)
+    return past, past

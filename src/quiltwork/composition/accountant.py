@@ -10,6 +10,7 @@ from quiltwork.calibration import check_length
 from quiltwork.composition.records import ReleaseRecord, numbered
 from quiltwork.composition.rules import RULES, Case, InfluenceCurveRule
 from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.influence.curve import Promise
 from quiltwork.influence.timeline import Losses
 from quiltwork.mechanisms import as_belief
 
@@ -58,7 +59,8 @@ class Composed:
 class Accountant:
     """Adds up what releases from one data set tell about the value at any one time.
 
-    Releases may overlap, and later ones may depend on the results of earlier ones.
+    Releases may overlap, and later ones may depend on the results of earlier ones. With the promise "bayesian" it is
+    about adversaries who know any other values (Bayesian differential privacy).
 
     >>> from quiltwork import MarkovChain
     >>> accountant = Accountant(MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary"), length=1000)
@@ -69,7 +71,17 @@ class Accountant:
     (1.0, 1)
     """
 
-    def __init__(self, belief: Belief, *, length: int | str | None = None, releases: Iterable[ReleaseRecord] = ()):
+    def __init__(
+        self,
+        belief: Belief,
+        *,
+        length: int | str | None = None,
+        releases: Iterable[ReleaseRecord] = (),
+        promise: Promise = "pufferfish",
+    ):
+        if promise not in ("pufferfish", "bayesian"):
+            raise ParameterError("the promise must be pufferfish or bayesian", got=repr(promise))
+        self.promise = promise
         self.belief = as_belief(belief)
         self.length = check_length(length)
         self._releases: tuple[ReleaseRecord, ...] = ()
@@ -86,11 +98,11 @@ class Accountant:
         """What all releases so far tell together; refused if no rule covers them."""
         if not self._releases:
             return Composed(0.0, "nothing was released", ())
-        return _compose(Case(self.belief, self._releases, self.length))
+        return _compose(Case(self.belief, self._releases, self.length, self.promise))
 
     def dry_run(self, release: ReleaseRecord) -> Composed:
         """What they would tell with one more; nothing is added."""
-        return _compose(Case(self.belief, (*self._releases, self._checked(release)), self.length))
+        return _compose(Case(self.belief, (*self._releases, self._checked(release)), self.length, self.promise))
 
     def add(self, release: ReleaseRecord) -> Composed:
         """Count one more release, if a rule covers it."""
@@ -131,7 +143,7 @@ def _compose(case: Case) -> Composed:
 
 def _findings(case: Case) -> Iterator[Finding]:
     for rule in RULES:
-        why = rule.applies(case)
+        why = rule.applies(case) if case.promise in rule.promises else "it is about adversaries who know no values"
         epsilon = None if why is not None else rule.bound(case)
         if epsilon is not None and not math.isfinite(epsilon):
             why, epsilon = "its bound is infinite here", None

@@ -7,18 +7,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from numbers import Real
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from quiltwork.beliefs import Belief
 from quiltwork.errors import InputError, ParameterError
 from quiltwork.influence.contraction import Floats
+from quiltwork.influence.curve import Promise
 from quiltwork.influence.profile import Segment
 from quiltwork.mechanisms import MECHANISMS, as_query
 from quiltwork.queries import Query
-
-Promise = Literal["pufferfish", "bayesian"]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from quiltwork.beliefs import Belief, ChainSet, IntervalChain, MarkovChain, Mixi
 from quiltwork.composition.divergence import LONGEST, largest_divergence
 from quiltwork.composition.records import ReleaseRecord
 from quiltwork.errors import NotCoveredError, QuiltworkError
-from quiltwork.influence.curve import curve_members
+from quiltwork.influence.curve import Promise, curve_members
 from quiltwork.influence.profile import Profile
 from quiltwork.influence.sides import skips
 from quiltwork.influence.timeline import Losses, loss_along_time
@@ -38,6 +38,7 @@ class Case:
     belief: Belief
     releases: tuple[ReleaseRecord, ...]
     length: int | None
+    promise: Promise = "pufferfish"
 
     @property
     def chain_like(self) -> bool:
@@ -74,14 +75,16 @@ class Case:
         """By the influence curve, along time; None for series of any length."""
         if self.length is None or self.profile is None:
             return None
-        return loss_along_time(self.belief, self.profile)
+        return loss_along_time(self.belief, self.profile, promise=self.promise)
 
     @cached_property
     def endless(self) -> float:
         """By the influence curve, for series of any length."""
         assert self.profile is not None  # noqa: S101 - the rule has seen it
         matrix = self.profile.stretches[0].matrix
-        return max(curve.at(matrix, thorough=True).epsilon for curve in curve_members(self.belief))
+        return max(
+            curve.at(matrix, thorough=True).epsilon for curve in curve_members(self.belief, promise=self.promise)
+        )
 
     def sum_of_epsilons(self) -> float:
         """Σ ε, rounded up."""
@@ -102,6 +105,8 @@ class Rule(ABC):
 
     name: str
     theorem: str
+    promises: tuple[Promise, ...] = ("pufferfish",)
+    """The promises that the theorem can make."""
 
     @abstractmethod
     def applies(self, case: Case) -> str | None:
@@ -117,11 +122,14 @@ class SingleRelease(Rule):
 
     name = "single-release"
     theorem = "the release's own guarantee"
+    promises = ("pufferfish", "bayesian")
 
     def applies(self, case: Case) -> str | None:
         """There is one, and it has a guarantee."""
         if len(case.releases) > 1:
             return f"there are {len(case.releases)} releases"
+        if case.promise == "bayesian" and case.releases[0].guarantee != "bayesian":
+            return "release 1 does not promise Bayesian differential privacy"
         return case.without_epsilon() or _belied(case)
 
     def bound(self, case: Case) -> float:
@@ -264,6 +272,7 @@ class InfluenceCurveRule(Rule):
     """Profiles add, and the influence curve turns their sum into a guarantee."""
 
     name = "influence-curve"
+    promises = ("pufferfish", "bayesian")
     theorem = "the influence curve of the sum of all profiles"
 
     def applies(self, case: Case) -> str | None:
@@ -294,26 +303,64 @@ class BayesianSum(Rule):
     """
 
     name = "bayesian"
-    theorem = "Theorem 1 of Yang, Sato and Nakagawa 2015, with its condition"
+    promises = ("pufferfish", "bayesian")
+    theorem = "Theorem 1 on the composability of Bayesian differential privacy, with its condition"
 
     def applies(self, case: Case) -> str | None:
         """Bayesian promises, and results that share no unknown."""
-        for n, release in enumerate(case.releases, 1):
-            if release.guarantee != "bayesian" or release.epsilon is None:
-                return f"release {n} does not promise Bayesian differential privacy"
-        if case.length == 1:
-            return None
-        if len(case.clusters) < len(case.releases):
-            first, last, _ = next(cluster for cluster in case.clusters if len(cluster[2]) > 1)
-            return f"several releases see the values at times {first:,} to {last:,}, which an adversary may not know"
-        members = case.belief.members if isinstance(case.belief, ChainSet) else (case.belief,)
-        if not all(isinstance(m, MarkovChain) and np.all(m.transition == m.transition[0]) for m in members):
-            return "the values of separate segments depend on each other"
-        return None
+        reason = _not_bayesian(case) or _belied(case)
+        if reason is not None or case.length == 1:
+            return reason
+        return _shared_unknown(case)
 
     def bound(self, case: Case) -> float:
         """Σ ε."""
         return case.sum_of_epsilons()
+
+
+class BayesianParallel(Rule):
+    """Bayesian releases about separate parts cost no more than the dearest, if the parts are independent.
+
+    The printed theorem leaves the condition out: two values that are equal with probability .99, each released by
+    randomised response with ε = 1, leak 1.977 together.
+    """
+
+    name = "bayesian-parallel"
+    theorem = "Theorem 2 on the composability of Bayesian differential privacy, with its condition"
+    promises = ("pufferfish", "bayesian")
+
+    def applies(self, case: Case) -> str | None:
+        """Bayesian promises about separate values that are independent of each other."""
+        return _not_bayesian(case) or _shared_unknown(case) or _belied(case)
+
+    def bound(self, case: Case) -> float:
+        """The largest ε."""
+        return max(release.epsilon or 0.0 for release in case.releases)
+
+
+def _not_bayesian(case: Case) -> str | None:
+    for n, release in enumerate(case.releases, 1):
+        if release.guarantee != "bayesian" or release.epsilon is None:
+            return f"release {n} does not promise Bayesian differential privacy"
+    return None
+
+
+def _shared_unknown(case: Case) -> str | None:
+    """What an adversary may not know and several results depend on; None if there is nothing of the kind."""
+    if len(case.clusters) < len(case.releases):
+        first, last, _ = next(cluster for cluster in case.clusters if len(cluster[2]) > 1)
+        return (
+            f"several results depend on the values at times {first:,} to {last:,}, which an adversary may not know: "
+            "given what is known they are not independent"
+        )
+    members = case.belief.members if isinstance(case.belief, ChainSet) else (case.belief,)
+    if not all(isinstance(m, MarkovChain) and np.all(m.transition == m.transition[0]) for m in members):
+        (_, before, _), (after, _, _) = case.clusters[:2] if len(case.clusters) > 1 else (case.clusters[0],) * 2
+        return (
+            f"the values of separate segments depend on each other: what an adversary does not know at time {before:,} "
+            f"shows in the result about time {after:,} too"
+        )
+    return None
 
 
 RULES: tuple[Rule, ...] = (
@@ -324,6 +371,7 @@ RULES: tuple[Rule, ...] = (
     FarSegments(),
     Divergence(),
     BayesianSum(),
+    BayesianParallel(),
     SingleRelease(),
 )
 
@@ -343,12 +391,12 @@ def _belied(case: Case) -> str | None:
     the exact audit where that is possible; else their ε is taken as it is given.
     """
     for n, release in enumerate(case.releases, 1):
-        alone = Case(case.belief, (release,), case.length)
+        alone = Case(case.belief, (release,), case.length, release.guarantee)
         if release.mechanism in QUILTS:
             reason = _too_little_noise(alone)
             if reason is not None:
                 return reason.replace("release 1", f"release {n}", 1)
-        elif release.profile(case.belief) is not None and case.chain_like:
+        elif release.profile(case.belief) is not None and case.chain_like and not _whole(alone):
             shown = InfluenceCurveRule().bound(alone)
             if shown > (release.epsilon or 0.0) * (1 + SLACK) and _audited(alone) is not True:
                 return f"release {n} says epsilon = {release.epsilon:g}, but its noise guarantees {shown:.4g} only" + (
@@ -357,9 +405,21 @@ def _belied(case: Case) -> str | None:
     return None
 
 
+def _whole(alone: Case) -> bool:
+    """Whether the noise covers all values of the release together."""
+    release = alone.releases[0]
+    first, last = release.touched(alone.length)
+    matrix = release.profile(alone.belief)
+    if last is None or matrix is None:
+        return False
+    return float(matrix.max()) * (last - first + 1) <= (release.epsilon or 0.0) * (1 + SLACK)
+
+
 def _audited(alone: Case) -> bool | None:
     """Whether the exact loss of the one release is within its ε; None if that cannot be computed."""
     release = alone.releases[0]
+    if alone.promise == "bayesian":
+        return None
     members = alone.belief.members if isinstance(alone.belief, ChainSet) else (alone.belief,)
     if release.query is None or release.noise_scale is None or alone.length is None or alone.length > LONGEST:
         return True if release.mechanism in ("wasserstein", "audited", "gk16") else None

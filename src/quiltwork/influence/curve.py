@@ -8,6 +8,7 @@ of every length, under a profile that is the same at every time; ``timeline.py``
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +19,12 @@ from quiltwork.beliefs.interval import IntervalChain
 from quiltwork.beliefs.mixing import MixingClass
 from quiltwork.errors import NotCoveredError
 from quiltwork.influence.contraction import Floats
-from quiltwork.influence.sides import AnyPast, Bound, IntervalFuture, IntervalPast, KernelSide, Side, mixing_sides
+from quiltwork.influence.sides import AnyPast, Bound, IntervalFuture, IntervalRatios, KernelSide, Side, mixing_sides
 from quiltwork.influence.started import GivenPast
 from quiltwork.influence.tables import UNIT_ROUNDOFF
 
 DIGITS = 9
+Promise = Literal["pufferfish", "bayesian"]
 
 
 @dataclass(frozen=True)
@@ -41,27 +43,38 @@ class CurvePoint:
 class InfluenceCurve:
     """Evaluates profiles that are the same at every time, for one chain or class and series of every length.
 
+    The promise "bayesian" is against adversaries who know any other values exactly. Knowing values multiplies the rows
+    or columns of kernels by functions that they share, which leaves cross-ratios as they are: so both sides are
+    bounded by cross-ratios (theory section 7).
+
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
     >>> count = np.array([[0.0, 1.0], [1.0, 0.0]])
     >>> round(InfluenceCurve(chain).at(count / 3.33641).epsilon, 4)
     1.0
     """
 
-    def __init__(self, belief: Belief):
+    def __init__(self, belief: Belief, *, promise: Promise = "pufferfish"):
         self.belief = belief
+        self.promise = promise
         self.alive = possible_states(belief)
         self.future: Side
         self.past: Side
+        against_all = promise == "bayesian"
         if isinstance(belief, MarkovChain):
             P = belief.transition[np.ix_(self.alive, self.alive)]
-            self.future, self.past = KernelSide(P, error=8 * UNIT_ROUNDOFF), _past(belief, P, self.alive)
+            self.future = AnyPast(P.T) if against_all else KernelSide(P, error=8 * UNIT_ROUNDOFF)
+            self.past = AnyPast(P) if against_all else _past(belief, P, self.alive)
         elif isinstance(belief, IntervalChain):
             self.future = IntervalFuture(belief.lower, belief.upper)
-            self.past = IntervalPast(belief.lower, belief.upper)
+            if against_all:
+                self.future = IntervalRatios(belief.lower, belief.upper, rows=True)
+            self.past = IntervalRatios(belief.lower, belief.upper, rows=False)
         elif isinstance(belief, MixingClass):
             self.future, self.past = mixing_sides(
                 len(self.alive), pi_min=belief.pi_min, gap=belief.gap, reversible=belief.reversible
             )
+            if against_all:
+                self.future = self.past
         else:
             raise NotCoveredError(
                 "the influence curve needs a chain, a set of chains, an interval or a mixing class",
@@ -106,10 +119,10 @@ def within_cell(number: float) -> float:
     return float((np.floor(number / unit) - 0.5) * unit)
 
 
-def curve_members(belief: Belief) -> list[InfluenceCurve]:
+def curve_members(belief: Belief, *, promise: Promise = "pufferfish") -> list[InfluenceCurve]:
     """One curve for each member of a set of chains, else one."""
     members = belief.members if isinstance(belief, ChainSet) else (belief,)
-    return [InfluenceCurve(member) for member in members]
+    return [InfluenceCurve(member, promise=promise) for member in members]
 
 
 def possible_states(belief: Belief) -> NDArray[np.intp]:

@@ -465,17 +465,20 @@ class IntervalFuture(Side):
         return skip > 256
 
 
-class IntervalPast(CrossRatioSide):
-    """The past of a chain that moves within bounds, with any start."""
+class IntervalRatios(CrossRatioSide):
+    """A chain that moves within bounds, by cross-ratios: of columns for the past with any start, or of rows."""
 
-    def __init__(self, lower: Floats, upper: Floats):
+    def __init__(self, lower: Floats, upper: Floats, *, rows: bool):
         super().__init__(len(lower))
         self._intervals = _Intervals(lower, upper)
+        self._rows = rows
 
     def ratios(self, skip: int) -> Floats:
-        """Of the columns, from the bounds."""
+        """From the bounds."""
         lower, upper = self._intervals.product(skip)
-        return interval_cross_ratios(np.ascontiguousarray(lower.T), np.ascontiguousarray(upper.T))
+        if not self._rows:
+            lower, upper = np.ascontiguousarray(lower.T), np.ascontiguousarray(upper.T)
+        return interval_cross_ratios(lower, upper)
 
     def hopeless(self, skip: int) -> bool:
         """Bounds on long products tell nothing more."""

@@ -21,7 +21,7 @@ import numpy as np
 
 from quiltwork.beliefs.base import Belief
 from quiltwork.influence.contraction import Floats, Integers, without_detours
-from quiltwork.influence.curve import InfluenceCurve, canonical, curve_members
+from quiltwork.influence.curve import InfluenceCurve, Promise, canonical, curve_members
 from quiltwork.influence.profile import Profile, Stretch
 from quiltwork.influence.sides import POWER_ERROR, Bound, Frontier, Side, skips
 from quiltwork.influence.walk import EXPLICIT, LOOK_BACK, Arrays, walk, walk_steady
@@ -62,7 +62,7 @@ class Losses:
         return float(self.epsilon_at[np.searchsorted(self.first, time, side="right") - 1])
 
 
-def loss_along_time(belief: Belief, profile: Profile) -> Losses:
+def loss_along_time(belief: Belief, profile: Profile, *, promise: Promise = "pufferfish") -> Losses:
     """The loss at each time under every chain of the belief.
 
     >>> from quiltwork import MarkovChain
@@ -73,7 +73,7 @@ def loss_along_time(belief: Belief, profile: Profile) -> Losses:
     >>> round(losses.epsilon, 4), losses.at(2_500_000) < 1e-6
     (1.0, True)
     """
-    return largest_losses([follow(curve, profile) for curve in curve_members(belief)])
+    return largest_losses([follow(curve, profile) for curve in curve_members(belief, promise=promise)])
 
 
 def largest_losses(members: Sequence[Losses]) -> Losses:

@@ -1,11 +1,12 @@
 """(query, belief, ε) → how much noise, and why. One function a mechanism, all of one form."""
 
+from dataclasses import replace
 from importlib import import_module
-from typing import Protocol, cast
+from typing import Literal, Protocol, cast
 
 from quiltwork.beliefs import Belief, JointTable
 from quiltwork.calibration import Calibration, check_epsilon, check_length
-from quiltwork.errors import BeliefError, ParameterError, QueryError
+from quiltwork.errors import BeliefError, NotCoveredError, ParameterError, QueryError
 from quiltwork.mechanisms.wasserstein import wasserstein
 from quiltwork.queries import Query, parse_query
 
@@ -21,6 +22,7 @@ _WHERE = {
     "entry": ("baselines", "entry"),
 }
 MECHANISMS = tuple(_WHERE)
+Promise = Literal["pufferfish", "bayesian"]
 
 
 class Mechanism(Protocol):
@@ -71,6 +73,7 @@ def calibrate(
     length: int | str | None = None,
     mechanism: str | None = None,
     delta: float = 0.0,
+    guarantee: Promise = "pufferfish",
 ) -> Calibration:
     """How much noise a query needs under a belief. Sees no data and spends nothing.
 
@@ -78,6 +81,7 @@ def calibrate(
     query's numbers before frequencies and means are divided by the number of values.
 
     ``delta`` above 0 asks for the weaker (ε, δ) promise, which the Wasserstein mechanism alone can make.
+    ``guarantee="bayesian"`` asks for Bayesian differential privacy, against adversaries who know any other values.
 
     >>> from quiltwork import Histogram, MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
@@ -92,6 +96,8 @@ def calibrate(
     if isinstance(belief, JointTable):
         length = belief.size(length)
     found = find_mechanism(name)
+    if guarantee != "pufferfish":
+        return _bayesian(query, belief, epsilon, length, name, guarantee, delta)
     if delta == 0:
         return found(query, belief=belief, epsilon=epsilon, length=length)
     if name != "wasserstein":
@@ -102,3 +108,22 @@ def calibrate(
             fix="Choose mechanism wasserstein, or leave delta out",
         )
     return wasserstein(query, belief=belief, epsilon=epsilon, length=length, delta=delta)
+
+
+def _bayesian(
+    query: Query, belief: Belief, epsilon: float, length: int | None, name: str, guarantee: str, delta: float
+) -> Calibration:
+    """By the influence curve with cross-ratios, which no other mechanism can replace."""
+    if guarantee != "bayesian":
+        raise ParameterError("the guarantee must be pufferfish or bayesian", got=repr(guarantee))
+    if name == "group" and not delta:  # it hides all values together, whatever is known of them
+        return replace(find_mechanism(name)(query, belief=belief, epsilon=epsilon, length=length), guarantee="bayesian")
+    if name != "curve" or delta:
+        raise NotCoveredError(
+            f"mechanism {name} makes no Bayesian promise" if name != "curve" else "delta is not for a Bayesian promise",
+            why="its theorem is about adversaries who know no values",
+            fix="Leave the mechanism and delta out",
+        )
+    from quiltwork.mechanisms.curve import curve
+
+    return curve(query, belief=belief, epsilon=epsilon, length=length, guarantee="bayesian")

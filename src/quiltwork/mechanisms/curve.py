@@ -18,7 +18,7 @@ from quiltwork.beliefs import Belief, ChainSet, MarkovChain, MixingClass
 from quiltwork.calibration import Calibration, Reason
 from quiltwork.certificate import Certificate, SideProof
 from quiltwork.errors import BeliefError, NotCoveredError
-from quiltwork.influence.curve import InfluenceCurve, curve_members, within_cell
+from quiltwork.influence.curve import InfluenceCurve, Promise, curve_members, within_cell
 from quiltwork.influence.profile import Profile
 from quiltwork.influence.sides import Bound
 from quiltwork.influence.started import GivenPast
@@ -76,8 +76,12 @@ class _Look:
     prove: Callable[[], Proofs | None]
 
 
-def curve(query: Query, *, belief: Belief, epsilon: float, length: int | None) -> Calibration:
+def curve(
+    query: Query, *, belief: Belief, epsilon: float, length: int | None, guarantee: Promise = "pufferfish"
+) -> Calibration:
     """Noise of the smallest scale for which the influence curve is at most ε.
+
+    With the guarantee "bayesian" it is against adversaries who know any other values exactly.
 
     >>> from quiltwork import Count
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
@@ -85,7 +89,7 @@ def curve(query: Query, *, belief: Belief, epsilon: float, length: int | None) -
     3.3364
     """
     sensitivity = query.sensitivity(belief.states)
-    curves = curve_members(belief)
+    curves = curve_members(belief, promise=guarantee)
     in_set = isinstance(belief, ChainSet)
     found = [_smallest(c, sensitivity, epsilon, length, n if in_set else None) for n, c in enumerate(curves, 1)]
     scale, theorem, reason, _ = max(found, key=lambda one: one[0])
@@ -93,11 +97,11 @@ def curve(query: Query, *, belief: Belief, epsilon: float, length: int | None) -
     profile = sensitivity / noise_scale if scale > 0 else np.zeros_like(sensitivity)
     certificate: Certificate | None
     if length is not None and length * float(profile.max()) <= epsilon * (1 - 1e-15):
-        certificate = Certificate(belief.fingerprint, epsilon, profile, (), length)
+        certificate = Certificate(belief.fingerprint, epsilon, profile, (), length, guarantee == "bayesian")
     else:
         proved = [one[3] if one[0] == scale else None for one in found]
         looks = [known or _look(c, profile, length, epsilon) for c, known in zip(curves, proved, strict=True)]
-        certificate = _certificate(belief, epsilon, profile, looks, length)
+        certificate = _certificate(belief, epsilon, profile, looks, length, guarantee)
     return Calibration(
         mechanism="curve",
         query=query.text,
@@ -105,22 +109,24 @@ def curve(query: Query, *, belief: Belief, epsilon: float, length: int | None) -
         length=length,
         lipschitz=float(sensitivity.max()),
         noise_scale=noise_scale,
-        guarantee="pufferfish",
-        theorem=theorem,
+        guarantee=guarantee,
+        theorem=theorem if guarantee == "pufferfish" else f"{theorem}, by cross-ratios",
         reason=reason,
         certificate=certificate,
     )
 
 
 def _certificate(
-    belief: Belief, epsilon: float, profile: Matrix, looks: list[_Look], length: int | None
+    belief: Belief, epsilon: float, profile: Matrix, looks: list[_Look], length: int | None, guarantee: Promise
 ) -> Certificate | None:
     proofs = [None if look.epsilon > epsilon else look.prove() for look in looks]
     known = tuple(proof for proof in proofs if proof is not None)
     if len(known) < len(looks):
         return None
     endless = all(side.steady for sides in known for side in sides)
-    return Certificate(belief.fingerprint, epsilon, profile, known, None if endless else length)
+    return Certificate(
+        belief.fingerprint, epsilon, profile, known, None if endless else length, guarantee == "bayesian"
+    )
 
 
 def _smallest(
@@ -128,15 +134,17 @@ def _smallest(
 ) -> tuple[float, str, Reason, _Look | None]:
     """The smaller of the curve's scale and the quilts', with its theorem and reason."""
     lipschitz = float(sensitivity.max())
-    quilt = _quilt(_quick(influence.belief, length), epsilon, length, member)
+    bayesian = influence.promise == "bayesian"
+    quilt = _quilt(_quick(influence.belief, length), epsilon, length, member, bayesian)
     limit = math.inf if quilt is None else lipschitz * quilt.score
     if lipschitz > 0:
         found = _search(influence, sensitivity, epsilon, limit, None)
         if length is not None and _may_gain(found, limit, lipschitz, epsilon, length):
             least = limit if found is None else min(limit, found[0])
             found = _search(influence, sensitivity, epsilon, least, length) or found
-        if found is None or not _below_quilts(influence.belief, found[0] / lipschitz, epsilon, length):
-            quilt = _quilt(influence.belief, epsilon, length, member)
+        known = bayesian or (found and _below_quilts(influence.belief, found[0] / lipschitz, epsilon, length))
+        if not known:
+            quilt = _quilt(influence.belief, epsilon, length, member, bayesian)
             limit = math.inf if quilt is None else lipschitz * quilt.score
         if found is not None and found[0] < limit:
             scale, look = found
@@ -170,14 +178,14 @@ def _below_quilts(belief: Belief, score: float, epsilon: float, length: int | No
         return False
 
 
-def _quilt(belief: Belief, epsilon: float, length: int | None, member: int | None) -> Quilt | None:
-    """What quilts need; the noise of the curve is never above it."""
-    if isinstance(belief, MarkovChain):
+def _quilt(belief: Belief, epsilon: float, length: int | None, member: int | None, bayesian: bool) -> Quilt | None:
+    """What quilts need; the noise of the curve is never above it. Against known values only the empty quilt holds."""
+    if isinstance(belief, MarkovChain) and not bayesian:
         try:
             return exact_quilt(belief, epsilon, length, member)
         except NotCoveredError:
             return None
-    if isinstance(belief, MixingClass):
+    if isinstance(belief, MixingClass) and not bayesian:
         return approx_quilt(belief, epsilon, length)
     if length is None:
         return None
