@@ -4,9 +4,13 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from quiltwork.beliefs import Belief
 from quiltwork.certificate import Certificate
-from quiltwork.errors import CertificateError, ParameterError
+from quiltwork.errors import CertificateError, ParameterError, QueryError
+from quiltwork.queries import parse_query
 
 Guarantee = Literal["pufferfish", "bayesian", "approximate pufferfish", "none"]
 
@@ -65,7 +69,9 @@ class Calibration:
     one_length: bool = False
     """Whether it holds for series of exactly this length, not for shorter ones too."""
     certificate: Certificate | None = field(default=None, repr=False, compare=False)
-    """What is needed to check a calibration by the influence curve, with ``certificate.verify(belief)``."""
+    """What is needed to check a calibration by the influence curve, with ``verify(belief)``."""
+    sensitivity: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
+    """How much one value can change the answer, by pair of states."""
 
     def explain(self) -> str:
         """The noise and its reason in a few sentences."""
@@ -106,9 +112,30 @@ class Calibration:
         proved = self.certificate.length
         if proved is not None and (self.length is None or proved < self.length):
             raise CertificateError("the certificate must cover the length", got=f"{proved} of {self.length or 'any'}")
-        if self.certificate.profile.max() * self.noise_scale < self.lipschitz * (1 - 1e-12):
-            raise CertificateError("the certificate is for more noise than this", got=f"scale {self.noise_scale:g}")
+        if self.guarantee == "bayesian" and not self.certificate.bayesian:
+            raise CertificateError("the certificate must be for a Bayesian promise", got="one for Pufferfish privacy")
+        if self.certificate.epsilon > self.epsilon:
+            raise CertificateError(
+                f"the certificate must be for epsilon = {self.epsilon:g}", got=f"{self.certificate.epsilon:g}"
+            )
+        needed = self._sensitivity(belief) / self.noise_scale * (1 - 1e-12) if self.noise_scale > 0 else 0.0
+        if self.certificate.profile.shape != (len(belief.states),) * 2 or np.any(self.certificate.profile < needed):
+            raise CertificateError(
+                "the certificate is for another query, or for more noise than this", got=f"scale {self.noise_scale:g}"
+            )
         return self.certificate.verify(belief)
+
+    def _sensitivity(self, belief: Belief) -> NDArray[np.float64]:
+        """By pair of states: of the query that the text names, or as it was when the noise was chosen."""
+        try:
+            named = parse_query(self.query).sensitivity(belief.states)
+        except QueryError:
+            named = None
+        if named is not None and abs(named.max() - self.lipschitz) <= 1e-12 * self.lipschitz:
+            return named
+        if self.sensitivity is not None and self.sensitivity.max() >= self.lipschitz:
+            return self.sensitivity
+        return self.lipschitz * ~np.eye(len(belief.states), dtype=bool)
 
     def detail(self) -> dict[str, Any]:
         """What explains the noise, as plain values."""

@@ -115,6 +115,14 @@ def test_shares_are_counts_divided_by_the_same_number() -> None:
     assert leakage(C34, [Noisy(Sum(), 1.0)], length=4).epsilon > 0
 
 
+def test_states_too_unlikely_for_floats_are_possible_all_the_same() -> None:
+    """A value of probability 1e-50 at each step: after twelve of them below what a float can hold."""
+    e = 1e-50
+    chain = MarkovChain([[0.9 * e, 0.1 * e, 1 - e], [0.1 * e, 0.9 * e, 1 - e], [0, 0, 1]], initial=[0.5, 0.5, 0])
+    found = [leakage(chain, [Noisy(Count("1"), 1.0, (n - 1, n))], length=n).epsilon for n in (4, 12)]
+    assert found[0] == pytest.approx(found[1], abs=1e-6)
+
+
 def test_what_is_not_covered() -> None:
     noisy = [Noisy(Count("1"), 1.0)]
     with pytest.raises(NotCoveredError, match="projective"):

@@ -21,7 +21,8 @@ from quiltwork.influence.contraction import (
     shortest,
 )
 from quiltwork.influence.curve import InfluenceCurve
-from quiltwork.influence.sides import AnyPast, IntervalFuture, IntervalRatios, KernelSide
+from quiltwork.influence.ratios import AnyPast, IntervalFuture, IntervalRatios
+from quiltwork.influence.sides import KernelSide
 
 
 @st.composite

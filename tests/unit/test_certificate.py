@@ -14,6 +14,7 @@ from quiltwork import (
     IntervalChain,
     MarkovChain,
     MixingClass,
+    Sum,
     calibrate,
 )
 from quiltwork.certificate import SideProof
@@ -103,6 +104,29 @@ def test_other_ways_to_cheat() -> None:
         dataclasses.replace(certificate, members=((larger, past),)).verify(LAZY)
 
 
+@pytest.mark.parametrize("guarantee", ["pufferfish", "bayesian"])
+def test_steady_sides_are_added_up_where_they_meet(guarantee: str) -> None:
+    """Two matrices on each side, 0 and the bound: in a long series both bounds hold at one node."""
+    found = calibrate("count:1", belief=LAZY, epsilon=1.0, guarantee=guarantee)  # type: ignore[arg-type]
+    certificate = found.certificate
+    assert certificate is not None
+
+    def two(side: SideProof) -> SideProof:
+        both = np.concatenate([np.zeros_like(side.values), side.values])
+        return SideProof(both, np.concatenate([side.skips] * 2), steady=True)
+
+    future, past = certificate.members[0]
+    forged = dataclasses.replace(certificate, members=((two(future), two(past)),), epsilon=0.75)
+    with pytest.raises(CertificateError, match="must prove"):
+        forged.verify(LAZY)
+
+
+def test_sums_with_values_of_their_own_verify() -> None:
+    belief = MarkovChain(THREE, initial="stationary", states=["low", "mid", "high"])
+    found = calibrate(Sum({"low": 0, "mid": 1, "high": 5}), belief=belief, epsilon=1.0)
+    assert found.verify(belief) <= 1.0
+
+
 def test_short_series_are_proved_node_by_node() -> None:
     belief = BELIEFS["stationary"]
     certificate = certified(belief, 4)
@@ -123,6 +147,15 @@ def test_a_calibration_is_tied_to_its_certificate() -> None:
         dataclasses.replace(found, length=6).verify(LAZY)
     with pytest.raises(CertificateError, match="cover the length"):
         dataclasses.replace(found, length=None).verify(LAZY)
+    with pytest.raises(CertificateError, match="Bayesian"):
+        dataclasses.replace(found, guarantee="bayesian").verify(LAZY)
+    with pytest.raises(CertificateError, match=r"epsilon = 0\.1"):
+        dataclasses.replace(found, epsilon=0.1).verify(LAZY)
+    three = BELIEFS["stationary"]
+    other = calibrate("count:2", belief=three, epsilon=1.0)
+    wrong = dataclasses.replace(other, query="histogram", lipschitz=2.0, noise_scale=2 * other.noise_scale)
+    with pytest.raises(CertificateError, match="another query"):
+        wrong.verify(three)
     with pytest.raises(CertificateError, match="more noise than this"):
         dataclasses.replace(found, noise_scale=found.noise_scale / 2).verify(LAZY)
     certificate = found.certificate

@@ -27,7 +27,8 @@ from quiltwork import (
 )
 from quiltwork.audit import leakage
 from quiltwork.composition import load_releases
-from quiltwork.composition.rules import RULES, Case
+from quiltwork.composition.case import Case
+from quiltwork.composition.rules import RULES
 from quiltwork.errors import InputError, ParameterError
 
 LAZY = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
@@ -233,6 +234,18 @@ def test_an_epsilon_that_the_noise_belies_is_not_believed() -> None:
         assert "release 1 says" in finding(parts, "separate-segments", length=100)[1]
     truth = [ReleaseRecord("audited", 1.0, 3.4, 1.0, s, Count("1")) for s in ((1, 40), (60, 100))]
     assert finding(truth, "separate-segments", length=100)[1] == ""
+
+
+def test_shares_are_checked_as_the_counts_they_are_made_of() -> None:
+    chain = MarkovChain([[0.9, 0.1], [0.1, 0.9]], initial="stationary")
+    lie = ReleaseRecord("curve", 0.2, 10.5219, 2.0, query="frequencies")  # noise for 1.0 on counts
+    assert "says epsilon = 0.2" in finding([lie], "single-release", chain, 8)[1]
+    assert Accountant(chain, length=8, releases=[lie]).composed().epsilon > 0.99
+    made = calibrate("frequencies", belief=chain, epsilon=1.0, length=8)
+    truth = ReleaseRecord("curve", 1.0, made.noise_scale / 8, 2.0 / 8, query="frequencies")
+    assert finding([truth], "single-release", chain, 8)[0] == pytest.approx(1.0)
+    quilt = ReleaseRecord("quilt-exact", 1.0, 1.0, 1.0, query="count:1", guarantee="bayesian")
+    assert "says epsilon" in finding([quilt], "single-release", chain, 8)[1]
 
 
 @pytest.mark.parametrize("length", [5, 300, 5_000, None])

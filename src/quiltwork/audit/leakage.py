@@ -22,6 +22,7 @@ import numpy as np
 
 from quiltwork.audit.auditor import Audit, Noisy, audit
 from quiltwork.beliefs import Belief, ChainSet, JointTable, MarkovChain
+from quiltwork.beliefs.structure import Flags
 from quiltwork.calibration import check_length
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.queries import Frequencies, Histogram, Mean, Sum
@@ -164,9 +165,9 @@ def _search(
 
 def _intervals(chain: MarkovChain, releases: Sequence[Noisy], length: int) -> Iterator[Adversary]:
     """Adversaries who know everything outside an interval, longest intervals first."""
-    laws = [np.asarray(chain.initial)]
+    reach = [np.asarray(chain.initial) > 0]  # which values are possible; probabilities might underflow
     for _ in range(length - 1):
-        laws.append(laws[-1] @ chain.transition)
+        reach.append(_following(chain, reach[-1]))
     everywhere = all(release.segment is None for release in releases)
     for count in range(length, 0, -1):
         inner_done = False
@@ -175,18 +176,27 @@ def _intervals(chain: MarkovChain, releases: Sequence[Noisy], length: int) -> It
             if everywhere and first > 1 and last < length:
                 if inner_done:
                     continue  # the same as further left, if the same values are possible there
-                inner_done = bool(np.all(laws[first - 2] > 0))
-            befores = [None] if first == 1 else np.flatnonzero(laws[first - 2] > 0).tolist()
+                inner_done = bool(reach[first - 2].all())
+            befores = [None] if first == 1 else np.flatnonzero(reach[first - 2]).tolist()
             afters: list[int | None] = [None] if last == length else list(range(len(chain.states)))
             for before, after in itertools.product(befores, afters):
-                start = chain.initial if before is None else chain.transition[before]
-                if after is not None and not _possible(chain, np.asarray(start), count, after):
+                start = reach[0] if before is None else chain.support[before]
+                if after is not None and not _possible(chain, start, count, after):
                     continue
                 yield count, 1, _look(chain, releases, (first, last), before, after, length)
 
 
-def _possible(chain: MarkovChain, start: np.ndarray, count: int, after: int) -> bool:
-    return bool((start @ np.linalg.matrix_power(chain.transition, count))[after] > 0)
+def _following(chain: MarkovChain, here: Flags) -> Flags:
+    """Which states can follow these."""
+    return np.asarray(chain.support[here].any(axis=0))
+
+
+def _possible(chain: MarkovChain, start: Flags, count: int, after: int) -> bool:
+    """Whether the state can follow that many values."""
+    here = start
+    for _ in range(count):
+        here = _following(chain, here)
+    return bool(here[after])
 
 
 def _look(
@@ -223,12 +233,12 @@ def _look(
 
 def _path(chain: MarkovChain, time_known: int, state: int) -> dict[int | str, str]:
     """Values up to a time that end in a state and can occur: the worst adversary knows all of them."""
-    laws = [np.asarray(chain.initial)]
+    reach = [np.asarray(chain.initial) > 0]
     for _ in range(time_known - 1):
-        laws.append(laws[-1] @ chain.transition)
+        reach.append(_following(chain, reach[-1]))
     path = [state]
     for t in range(time_known - 1, 0, -1):
-        path.append(int(np.argmax(laws[t - 1] * chain.transition[:, path[-1]])))
+        path.append(int(np.argmax(reach[t - 1] * chain.transition[:, path[-1]])))
     return {t: chain.states[s] for t, s in enumerate(reversed(path), 1)}
 
 

@@ -108,19 +108,18 @@ class Certificate:
         sides = both_sides(belief, alive, bayesian=self.bayesian)
         for name, proof, kernels in zip(("future", "past"), (future, past), sides, strict=True):
             _Check(own, proof, kernels, name).run()
-        return self._total(own, future.values, past.values)
+        return self._total(own, future, past)
 
-    def _total(self, own: Floats, future: Floats, past: Floats) -> float:
+    def _total(self, own: Floats, future: SideProof, past: SideProof) -> float:
         """λ + R + L at every node, rounded up."""
-        nodes = max(len(future), len(past))
+        if future.steady or past.steady:
+            # in series of all lengths every R meets every L
+            sums = [(future.values.max(axis=0), past.values.max(axis=0))]
+        else:
+            sums = list(zip(future.values[::-1], past.values, strict=True))
         off = ~np.eye(len(own), dtype=bool)
-        worst = 0.0
-        for node in range(nodes):
-            R = future[0] if len(future) == 1 else future[nodes - 1 - node]
-            L = past[0] if len(past) == 1 else past[node]
-            total = np.nextafter(np.nextafter(own + R, np.inf) + L, np.inf)[off].max(initial=0.0)
-            worst = max(worst, float(total))
-        return self._within(worst)
+        totals = [np.nextafter(np.nextafter(own + R, np.inf) + L, np.inf)[off].max(initial=0.0) for R, L in sums]
+        return self._within(float(max(totals)))
 
     def _within(self, worst: float) -> float:
         if not worst <= self.epsilon:

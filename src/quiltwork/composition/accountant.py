@@ -7,8 +7,9 @@ from typing import Any
 
 from quiltwork.beliefs import Belief
 from quiltwork.calibration import check_length
+from quiltwork.composition.case import Case
 from quiltwork.composition.records import ReleaseRecord, numbered
-from quiltwork.composition.rules import RULES, Case, InfluenceCurveRule
+from quiltwork.composition.rules import RULES, InfluenceCurveRule
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.influence.curve import Promise
 from quiltwork.influence.timeline import Losses

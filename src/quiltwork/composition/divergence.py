@@ -15,7 +15,6 @@ from quiltwork.beliefs import Belief, ChainSet, MarkovChain
 from quiltwork.composition.records import ReleaseRecord
 from quiltwork.errors import NotCoveredError
 from quiltwork.laws import Asked, SecretLaws, chain_laws, unit_of
-from quiltwork.mechanisms import as_query
 
 Floats = NDArray[np.float64]
 LONGEST = 200
@@ -26,11 +25,12 @@ def largest_divergence(belief: Belief, releases: Sequence[ReleaseRecord], length
     members = belief.members if isinstance(belief, ChainSet) else (belief,)
     if length is None or length > LONGEST:
         raise NotCoveredError(f"the series must have at most {LONGEST} values", got=str(length or "any"))
-    noisy = []
+    noisy: list[Noisy] = []
     for n, release in enumerate(releases, 1):
-        if release.query is None or release.noise_scale is None:
-            raise NotCoveredError(f"release {n} must say its query and its noise_scale")
-        noisy.append(Noisy(as_query(release.query), release.noise_scale, release.segment))
+        one = release.noisy(belief)
+        if one is None:
+            raise NotCoveredError(f"release {n} must say its query and its noise_scale (of a share its lipschitz, too)")
+        noisy.append(one)
     largest = 0.0
     for member in members:
         if not isinstance(member, MarkovChain) or member.initial is None:

@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from quiltwork.audit import Noisy
 from quiltwork.beliefs import Belief
 from quiltwork.errors import InputError, ParameterError
 from quiltwork.influence.contraction import Floats
 from quiltwork.influence.curve import Promise
 from quiltwork.influence.profile import Segment
 from quiltwork.mechanisms import MECHANISMS, as_query
-from quiltwork.queries import Query
+from quiltwork.queries import Histogram, Mean, Query, Sum
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,18 @@ class ReleaseRecord:
         # a share or a mean: its size is that of the declared constant
         largest = float(sensitivity.max())
         return None if self.lipschitz is None or largest == 0 else sensitivity / largest * self.lipschitz
+
+    def noisy(self, belief: Belief) -> Noisy | None:
+        """The release as the exact audit takes it: shares and means as the counts and sums that they are made of."""
+        if self.query is None or self.noise_scale is None:
+            return None
+        asked = as_query(self.query)
+        if asked.divisor(2) == 1:
+            return Noisy(asked, self.noise_scale, self.segment)
+        whole = Sum(asked.values) if isinstance(asked, Mean) else Histogram()
+        if not self.lipschitz:
+            return None
+        return Noisy(whole, self.noise_scale * whole.lipschitz(belief.states) / self.lipschitz, self.segment)
 
     def touched(self, length: int | None) -> tuple[int, int | None]:
         """The first and the last time it is about."""

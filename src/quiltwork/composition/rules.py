@@ -6,98 +6,20 @@ A promise here is about the value at every time, also at times that no release w
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from quiltwork.audit import Noisy, audit
-from quiltwork.beliefs import Belief, ChainSet, IntervalChain, MarkovChain, MixingClass
-from quiltwork.composition.divergence import LONGEST, largest_divergence
-from quiltwork.composition.records import ReleaseRecord
-from quiltwork.errors import NotCoveredError, QuiltworkError
-from quiltwork.influence.curve import Promise, curve_members
-from quiltwork.influence.profile import Profile
+from quiltwork.beliefs import ChainSet, IntervalChain, MarkovChain, MixingClass
+from quiltwork.composition.case import Case
+from quiltwork.composition.checks import QUILTS, belied, too_little_noise
+from quiltwork.composition.divergence import largest_divergence
+from quiltwork.errors import NotCoveredError
+from quiltwork.influence.curve import Promise
 from quiltwork.influence.sides import skips
-from quiltwork.influence.timeline import Losses, loss_along_time
-from quiltwork.mechanisms import as_query, find_mechanism
+from quiltwork.influence.timeline import Losses
 from quiltwork.mechanisms.ends import Ends
 from quiltwork.mechanisms.quilt import approx_quilt, mixing_of
-from quiltwork.queries import Custom
 from quiltwork.rounding import round_up
-
-QUILTS = ("quilt-exact", "quilt-approx")
-NO_PROMISE = (None, "entry")  # a release by these has no Pufferfish ε of its own
-SLACK = 1e-6  # by which a noise scale may have been rounded down when it was written
-
-
-@dataclass(frozen=True)
-class Case:
-    """Releases from series of one length (None: any) under one belief."""
-
-    belief: Belief
-    releases: tuple[ReleaseRecord, ...]
-    length: int | None
-    promise: Promise = "pufferfish"
-
-    @property
-    def chain_like(self) -> bool:
-        """Whether the belief is about chains."""
-        return isinstance(self.belief, MarkovChain | ChainSet | IntervalChain | MixingClass)
-
-    @cached_property
-    def profile(self) -> Profile | None:
-        """The sum of the releases' profiles; None if one of them is not known."""
-        parts = []
-        for release in self.releases:
-            matrix = release.profile(self.belief)
-            if matrix is None:
-                return None
-            parts.append((matrix, release.segment))
-        return Profile.of(parts, length=self.length)
-
-    @cached_property
-    def clusters(self) -> list[tuple[int, int, tuple[ReleaseRecord, ...]]]:
-        """Releases whose segments overlap, together, in the order of time: first time, last time, releases."""
-        found: list[tuple[int, int, tuple[ReleaseRecord, ...]]] = []
-        end = self.length or 10**18
-        for release in sorted(self.releases, key=lambda r: r.touched(end)[0]):
-            first, last = release.segment or (1, end)
-            if found and first <= found[-1][1]:
-                before = found.pop()
-                found.append((before[0], max(before[1], last), (*before[2], release)))
-            else:
-                found.append((first, last, (release,)))
-        return found
-
-    @cached_property
-    def losses(self) -> Losses | None:
-        """By the influence curve, along time; None for series of any length."""
-        if self.length is None or self.profile is None:
-            return None
-        return loss_along_time(self.belief, self.profile, promise=self.promise)
-
-    @cached_property
-    def endless(self) -> float:
-        """By the influence curve, for series of any length."""
-        assert self.profile is not None  # noqa: S101 - the rule has seen it
-        matrix = self.profile.stretches[0].matrix
-        return max(
-            curve.at(matrix, thorough=True).epsilon for curve in curve_members(self.belief, promise=self.promise)
-        )
-
-    def sum_of_epsilons(self) -> float:
-        """Σ ε, rounded up."""
-        return round_up(math.fsum(release.epsilon or 0.0 for release in self.releases), roundings=1)
-
-    def without_epsilon(self) -> str | None:
-        """Why the releases' own ε cannot be used."""
-        for n, release in enumerate(self.releases, 1):
-            if release.mechanism in NO_PROMISE:
-                return f"release {n} has no Pufferfish guarantee of its own ({release.mechanism or 'no mechanism'})"
-            if release.epsilon is None:
-                return f"release {n} does not say its epsilon"
-        return None
 
 
 class Rule(ABC):
@@ -130,7 +52,7 @@ class SingleRelease(Rule):
             return f"there are {len(case.releases)} releases"
         if case.promise == "bayesian" and case.releases[0].guarantee != "bayesian":
             return "release 1 does not promise Bayesian differential privacy"
-        return case.without_epsilon() or _belied(case)
+        return case.without_epsilon() or belied(case)
 
     def bound(self, case: Case) -> float:
         """Its ε."""
@@ -152,7 +74,7 @@ class SequentialQuilts(Rule):
                 return f"release {n} is not by the Markov Quilt Mechanism ({release.mechanism or 'no mechanism'})"
         if len({release.touched(case.length) for release in case.releases}) > 1:
             return "the releases are about different segments"
-        return case.without_epsilon() or _too_little_noise(case)
+        return case.without_epsilon() or too_little_noise(case)
 
     def bound(self, case: Case) -> float:
         """Σ ε."""
@@ -194,7 +116,7 @@ class SeparateSegments(Rule):
         """Two segments, one after the other, each with one release and its own ε."""
         if not case.chain_like:
             return "it is about chains"
-        return case.without_epsilon() or _not_two(case) or _belied(case)
+        return case.without_epsilon() or _not_two(case) or belied(case)
 
     def bound(self, case: Case) -> float:
         """The largest loss of a value in A, in B and between them."""
@@ -222,7 +144,7 @@ class FarSegments(Rule):
             return "it is about chains whose spectral gap is known"
         if any(release.mechanism != "quilt-approx" for release in case.releases):
             return "it is about releases by quilt-approx"
-        reason = case.without_epsilon() or _not_two(case) or _too_little_noise(case)
+        reason = case.without_epsilon() or _not_two(case) or too_little_noise(case)
         if reason is not None:
             return reason
         (T1, T2, _), (T3, T4, _) = case.clusters
@@ -288,7 +210,7 @@ class InfluenceCurveRule(Rule):
 
     def bound(self, case: Case) -> float:
         """The curve of the sum of profiles."""
-        return case.endless if case.losses is None else case.losses.epsilon
+        return case.by_curve
 
     def losses(self, case: Case) -> Losses | None:
         """The loss along time; None for series of any length."""
@@ -308,7 +230,7 @@ class BayesianSum(Rule):
 
     def applies(self, case: Case) -> str | None:
         """Bayesian promises, and results that share no unknown."""
-        reason = _not_bayesian(case) or _belied(case)
+        reason = _not_bayesian(case) or belied(case)
         if reason is not None or case.length == 1:
             return reason
         return _shared_unknown(case)
@@ -331,7 +253,7 @@ class BayesianParallel(Rule):
 
     def applies(self, case: Case) -> str | None:
         """Bayesian promises about separate values that are independent of each other."""
-        return _not_bayesian(case) or _shared_unknown(case) or _belied(case)
+        return _not_bayesian(case) or _shared_unknown(case) or belied(case)
 
     def bound(self, case: Case) -> float:
         """The largest ε."""
@@ -382,89 +304,6 @@ def _not_two(case: Case) -> str | None:
     if len(case.releases) != 2:
         return f"it is about two releases, and there are {len(case.releases)}"
     return "the segments overlap" if len(case.clusters) != 2 else None
-
-
-def _belied(case: Case) -> str | None:
-    """Whether the noise of a release, where it is given, contradicts its ε.
-
-    Quilts, group privacy and the curve are computed again. The noise of other mechanisms is checked by the curve, or by
-    the exact audit where that is possible; else their ε is taken as it is given.
-    """
-    for n, release in enumerate(case.releases, 1):
-        alone = Case(case.belief, (release,), case.length, release.guarantee)
-        if release.mechanism in QUILTS:
-            reason = _too_little_noise(alone)
-            if reason is not None:
-                return reason.replace("release 1", f"release {n}", 1)
-        elif release.profile(case.belief) is not None and case.chain_like and not _whole(alone):
-            shown = InfluenceCurveRule().bound(alone)
-            if shown > (release.epsilon or 0.0) * (1 + SLACK) and _audited(alone) is not True:
-                return f"release {n} says epsilon = {release.epsilon:g}, but its noise guarantees {shown:.4g} only" + (
-                    "" if release.query is not None else "; its query may say more"
-                )
-    return None
-
-
-def _whole(alone: Case) -> bool:
-    """Whether the noise covers all values of the release together."""
-    release = alone.releases[0]
-    first, last = release.touched(alone.length)
-    matrix = release.profile(alone.belief)
-    if last is None or matrix is None:
-        return False
-    return float(matrix.max()) * (last - first + 1) <= (release.epsilon or 0.0) * (1 + SLACK)
-
-
-def _audited(alone: Case) -> bool | None:
-    """Whether the exact loss of the one release is within its ε; None if that cannot be computed."""
-    release = alone.releases[0]
-    if alone.promise == "bayesian":
-        return None
-    members = alone.belief.members if isinstance(alone.belief, ChainSet) else (alone.belief,)
-    if release.query is None or release.noise_scale is None or alone.length is None or alone.length > LONGEST:
-        return True if release.mechanism in ("wasserstein", "audited", "gk16") else None
-    noisy = Noisy(as_query(release.query), release.noise_scale, release.segment)
-    try:
-        losses = [audit(member, [noisy], length=alone.length).epsilon for member in members]
-    except QuiltworkError:
-        return True if release.mechanism in ("wasserstein", "audited", "gk16") else None
-    return max(losses) <= (release.epsilon or 0.0) * (1 + SLACK)
-
-
-def _too_little_noise(case: Case) -> str | None:
-    """Whether a release has less noise than its mechanism needs for its ε."""
-    for n, release in enumerate(case.releases, 1):
-        if release.noise_scale is None or release.lipschitz is None or release.mechanism is None:
-            continue  # then the mechanism's name stands for its noise
-        query = Custom(lambda _: 0.0, constant=release.lipschitz)
-        first, last = release.touched(case.length)
-        belief = _from(case.belief, first)
-        try:
-            needed = find_mechanism(release.mechanism)(
-                query,
-                belief=belief,
-                epsilon=release.epsilon or 1.0,
-                length=None if last is None else last - first + 1,
-            ).noise_scale
-        except NotCoveredError as refusal:
-            return f"release {n}: {str(refusal).rstrip('.')}"
-        if release.noise_scale < needed * (1 - SLACK):
-            return (
-                f"release {n} has noise of scale {release.noise_scale:g}, but {release.mechanism} needs {needed:g} "
-                f"for its epsilon"
-            )
-    return None
-
-
-def _from(belief: Belief, first: int) -> Belief:
-    """The belief about a segment: the start of the series is not the start of a later one."""
-    if first == 1:
-        return belief
-    if isinstance(belief, ChainSet):
-        return ChainSet(m.with_start("any") if m.start == "given" else m for m in belief.members)
-    if isinstance(belief, MarkovChain) and belief.start == "given":
-        return belief.with_start("any")
-    return belief
 
 
 def _between(T2: int, T3: int) -> list[tuple[int, int]]:

@@ -165,7 +165,8 @@ def interval_cross_ratios(lower: Floats, upper: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(upper[:, None, :]) - np.log(lower[None, :, :])
         found = np.where(np.isnan(logs), -np.inf, logs).max(axis=2)
-    found = found + found.T
+    with np.errstate(invalid="ignore"):  # for rows that are empty, see below
+        found = found + found.T
     empty = ~(upper > 0).any(axis=1)
     found[empty, :] = found[:, empty] = 0.0
     np.fill_diagonal(found, 0.0)

@@ -19,7 +19,8 @@ from quiltwork.beliefs.interval import IntervalChain
 from quiltwork.beliefs.mixing import MixingClass
 from quiltwork.errors import NotCoveredError
 from quiltwork.influence.contraction import Floats
-from quiltwork.influence.sides import AnyPast, Bound, IntervalFuture, IntervalRatios, KernelSide, Side, mixing_sides
+from quiltwork.influence.ratios import AnyPast, IntervalFuture, IntervalRatios, mixing_sides
+from quiltwork.influence.sides import Bound, KernelSide, Side
 from quiltwork.influence.started import GivenPast
 from quiltwork.influence.tables import UNIT_ROUNDOFF
 

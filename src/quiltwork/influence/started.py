@@ -24,7 +24,8 @@ from quiltwork.influence.contraction import (
     without_detours,
 )
 from quiltwork.influence.kernels import TINY
-from quiltwork.influence.sides import PAIRWISE_UP_TO, SHIPPED, AnyPast, Bound, KernelSide
+from quiltwork.influence.ratios import AnyPast
+from quiltwork.influence.sides import PAIRWISE_UP_TO, SHIPPED, Bound, KernelSide
 from quiltwork.influence.tables import UNIT_ROUNDOFF
 
 MOST_NODES, MOST_WORK = 1000, 2e7  # followed one by one; nodes times states to the 4th

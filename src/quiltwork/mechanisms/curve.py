@@ -113,6 +113,7 @@ def curve(
         theorem=theorem if guarantee == "pufferfish" else f"{theorem}, by cross-ratios",
         reason=reason,
         certificate=certificate,
+        sensitivity=sensitivity,
     )
 
 

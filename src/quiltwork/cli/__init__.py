@@ -1,0 +1,72 @@
+"""The command: a thin shell over the library. No mathematics here; heavy imports wait until they are needed."""
+
+import io
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+
+from quiltwork._version import __version__
+from quiltwork.cli import believing, checking, releasing
+from quiltwork.display import err
+from quiltwork.errors import QuiltworkError
+
+app = typer.Typer(
+    name="quiltwork",
+    help="Private releases from correlated data.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+belief_app = typer.Typer(help="Make and look at belief files.", rich_markup_mode=None)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"quiltwork {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Private releases from correlated data."""
+
+
+for command in (
+    releasing.plan,
+    releasing.release,
+    checking.audit,
+    checking.compose,
+    checking.leakage,
+    checking.reproduce,
+    releasing.demo,
+):
+    app.command()(command)
+belief_app.command("fit")(believing.belief_fit)
+belief_app.command("show")(believing.belief_show)
+app.add_typer(belief_app, name="belief")
+
+
+def main() -> NoReturn:
+    """Run the command; every failure is one line on stderr and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without ε gets a question mark, not a crash
+    try:
+        code = app(standalone_mode=False)
+    except QuiltworkError as problem:
+        err.print(f"error: {' '.join(str(problem).split())}")
+        sys.exit(problem.exit_code)
+    except typer.TyperException as problem:
+        err.print(f"error: {problem.format_message().rstrip('.')}. See quiltwork --help.")
+        sys.exit(2)
+    except OSError as problem:
+        err.print(f"error: {problem.filename or 'a file'} cannot be used: {problem.strerror}. Check the path.")
+        sys.exit(2)
+    except typer.Abort:
+        sys.exit(130)
+    sys.exit(code or 0)

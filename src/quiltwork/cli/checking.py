@@ -1,0 +1,180 @@
+"""Commands that check: exact losses, several releases together, adversaries who know values, the papers' results."""
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from quiltwork.cli.options import (
+    AsJson,
+    BeliefFile,
+    GuaranteeName,
+    MethodName,
+    Promised,
+    QueryText,
+    known_values,
+    length_of,
+    method_of,
+    promise_of,
+    segment_of,
+)
+from quiltwork.display import out, print_composed, print_json, progress, table
+from quiltwork.errors import NotCoveredError, ParameterError
+
+
+def audit(
+    belief: BeliefFile,
+    query: QueryText,
+    noise_scale: Annotated[
+        float, typer.Option("--noise-scale", metavar="S", help="The scale of the Laplace noise on each number.")
+    ],
+    length: Annotated[
+        str | None, typer.Option("--length", metavar="N", help="Values of the series; not for a joint table.")
+    ] = None,
+    releases: Annotated[int, typer.Option("--releases", metavar="K", help="How many such releases are seen.")] = 1,
+    know: Annotated[
+        list[str] | None,
+        typer.Option("--know", metavar="POS=STATE", help="A value the adversary knows; may be repeated."),
+    ] = None,
+    segment: Annotated[
+        str | None, typer.Option("--segment", metavar="A:B", help="The query is about values A to B only.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE.html", help="Draw the loss along time and the two densities.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compute the exact loss of Laplace noise, and where it is attained."""
+    from quiltwork import load_belief, parse_query
+    from quiltwork.audit import Noisy
+    from quiltwork.audit import audit as make_audit
+
+    if releases < 1:
+        raise ParameterError("releases must be at least 1", got=str(releases))
+    held = load_belief(belief)
+    noisy = [Noisy(parse_query(query), noise_scale, None if segment is None else segment_of(segment))] * releases
+    span = None if length is None else length_of(length)
+    with progress("exact laws") as bar:
+        found = make_audit(held, noisy, length=span, know=known_values(know or []), progress=bar)
+    if report is not None:
+        _draw_audit(report, held, noisy, span, found)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    for line in found.lines():
+        out.print(line)
+    if report is not None:
+        out.print(f"Report: {report}")
+
+
+def _draw_audit(path: Path, belief: Any, noisy: list[Any], length: int | None, found: Any) -> None:
+    from quiltwork.audit.auditor import worst_densities
+    from quiltwork.report import density_chart, loss_chart, write_audit
+
+    charts = [("The exact loss at each time: how much a result can tell about the value then.", loss_chart(found))]
+    try:
+        curves = worst_densities(belief, noisy, found, length=length)
+    except NotCoveredError:
+        curves = None  # several numbers: no line to draw along
+    if curves is not None:
+        charts.append(("The law of the output given each of the two values.", density_chart(*curves, found)))
+    write_audit(path, found=found, lines=found.lines(), charts=charts)
+
+
+def compose(
+    belief: BeliefFile,
+    releases: Annotated[Path, typer.Argument(metavar="RELEASES", help="A JSON list of releases.")],
+    length: Annotated[str, typer.Option("--length", metavar="N", help="Values of the series, or any.")],
+    budget: Annotated[
+        float | None, typer.Option("--budget", metavar="E", help="Compare with this ε, and draw it.")
+    ] = None,
+    guarantee: Promised = GuaranteeName.PUFFERFISH,
+    report: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE.html", help="Draw what is told along time.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what several releases tell together, and by which theorem."""
+    from quiltwork import Accountant, load_belief
+    from quiltwork.composition import load_releases
+
+    if budget is not None and not 0 < budget < math.inf:
+        raise ParameterError("budget must be a positive, finite number", got=f"{budget:g}", why="it is an ε")
+    records = load_releases(releases)
+    accountant = Accountant(
+        load_belief(belief), length=length_of(length), releases=records, promise=promise_of(guarantee)
+    )
+    composed = accountant.composed()
+    if report is not None:
+        from quiltwork.report import write_composed
+
+        write_composed(report, composed=composed, records=records, budget=budget)
+    if as_json:
+        left = {} if budget is None else {"budget": budget, "remaining": budget - composed.epsilon}
+        print_json(composed.to_dict() | left | ({} if report is None else {"report": str(report)}))
+        return
+    print_composed(composed, budget=budget)
+    if report is not None:
+        out.print(f"Report: {report}")
+
+
+def leakage(
+    belief: BeliefFile,
+    query: QueryText,
+    noise_scale: Annotated[
+        float, typer.Option("--noise-scale", metavar="S", help="The scale of the Laplace noise on each number.")
+    ],
+    length: Annotated[
+        str | None, typer.Option("--length", metavar="N", help="Values of the series, or any; not for a joint table.")
+    ] = None,
+    releases: Annotated[int, typer.Option("--releases", metavar="K", help="How many such releases are seen.")] = 1,
+    method: Annotated[
+        MethodName | None,
+        typer.Option("--method", help="Exact, or a bound for chains; exact where possible if left out."),
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option("--seconds", metavar="S", help="Stop an exact search after so long.")
+    ] = 60.0,
+    as_json: AsJson = False,
+) -> None:
+    """Compute how much releases tell an adversary who knows any other values (Bayesian differential privacy)."""
+    from quiltwork import load_belief, parse_query
+    from quiltwork.leakage import bayesian_leakage
+
+    with progress("adversaries") as bar:
+        found = bayesian_leakage(
+            load_belief(belief),
+            parse_query(query),
+            noise_scale=noise_scale,
+            length=None if length is None else length_of(length),
+            releases=releases,
+            method=None if method is None else method_of(method),
+            seconds=seconds,
+            progress=bar,
+        )
+    if as_json:
+        print_json(found.to_dict())
+        return
+    for line in found.lines():
+        out.print(line)
+
+
+def reproduce(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="bayesian-counterexamples.")],
+    folder: Annotated[
+        Path, typer.Option("--out", metavar="FOLDER", help="Where tables and figures are written.")
+    ] = Path("reproduced"),
+    as_json: AsJson = False,
+) -> None:
+    """Recompute a result of the papers: a table, a CSV file and figures."""
+    from quiltwork.reproduce import reproduce as recompute
+
+    made = recompute(name, folder)
+    if as_json:
+        print_json(made.to_dict())
+        return
+    out.print(table(made.rows, title=made.title))
+    for line in made.remarks:
+        out.print(line)
+    out.print("Wrote " + ", ".join(str(file) for file in made.files))

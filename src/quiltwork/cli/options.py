@@ -1,0 +1,117 @@
+"""Options that several commands share, and how their texts are read."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from quiltwork.errors import ParameterError
+
+
+class MissingRule(StrEnum):
+    """What to do with missing values."""
+
+    REFUSE = "refuse"
+    SPLIT = "split"
+
+
+class GapsRule(StrEnum):
+    """What a gap means."""
+
+    DEPENDENT = "dependent"
+    INDEPENDENT = "independent"
+
+
+class MethodName(StrEnum):
+    """How leakage is computed."""
+
+    ENUMERATION = "enumeration"
+    PROJECTIVE = "projective"
+
+
+class GuaranteeName(StrEnum):
+    """Which promise."""
+
+    PUFFERFISH = "pufferfish"
+    BAYESIAN = "bayesian"
+
+
+BeliefFile = Annotated[Path, typer.Argument(metavar="BELIEF", help="A belief file, JSON or TOML.")]
+DataFile = Annotated[Path, typer.Argument(metavar="DATA", help="A CSV, TSV or Parquet file.")]
+ColumnName = Annotated[str, typer.Option("--column", metavar="C", help="The column with the states.")]
+SubjectName = Annotated[
+    str | None, typer.Option("--subject", metavar="S", help="The column that says whose row it is.")
+]
+TimeName = Annotated[
+    str | None,
+    typer.Option("--time", metavar="T", help="The column to sort by; else rows are in time order."),
+]
+QueryText = Annotated[
+    str,
+    typer.Option("--query", metavar="Q", help="count:STATE, histogram, frequencies, mean, sum or transitions."),
+]
+EpsilonValue = Annotated[
+    float,
+    typer.Option("--epsilon", metavar="E", help="How much may be told about one moment; smaller is safer."),
+]
+Missing = Annotated[MissingRule, typer.Option("--missing", help="Refuse missing values, or split the series at them.")]
+Delta = Annotated[
+    float, typer.Option("--delta", metavar="D", help="For wasserstein: the weaker promise (ε, δ) with this δ.")
+]
+Promised = Annotated[
+    GuaranteeName,
+    typer.Option("--guarantee", help="bayesian: also against adversaries who know any other values."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+def known_values(facts: list[str]) -> dict[str, str]:
+    """What is known, as place → state."""
+    known = {}
+    for fact in facts:
+        place, equals, state = fact.partition("=")
+        if not (place and equals and state):
+            raise ParameterError("what is known must be POS=STATE", got=repr(fact), fix="--know 3=walk, say")
+        if place in known:
+            raise ParameterError("what is known must be said once", got=f"{place} twice")
+        known[place] = state
+    return known
+
+
+def promise_of(name: GuaranteeName) -> Literal["pufferfish", "bayesian"]:
+    """The promise asked for."""
+    return "bayesian" if name is GuaranteeName.BAYESIAN else "pufferfish"
+
+
+def method_of(name: MethodName) -> Literal["enumeration", "projective"]:
+    """The method asked for."""
+    return "enumeration" if name is MethodName.ENUMERATION else "projective"
+
+
+def missing_rule(rule: MissingRule) -> Literal["refuse", "split"]:
+    """What to do with missing values."""
+    return "split" if rule is MissingRule.SPLIT else "refuse"
+
+
+def length_of(text: str) -> int | None:
+    """A length: a whole number, or None for any."""
+    if text.lower() == "any":
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise ParameterError(
+            "length must be a whole number or any",
+            got=repr(text),
+            why="it counts the values of the longest series",
+        ) from None
+
+
+def segment_of(text: str) -> tuple[int, int]:
+    """A segment A:B."""
+    try:
+        first, last = (int(part) for part in text.split(":"))
+    except ValueError:
+        raise ParameterError("segment must be A:B with whole numbers", got=repr(text), fix="1:96, say") from None
+    return first, last

@@ -1,0 +1,95 @@
+"""Whether a release's noise bears out what it says about itself."""
+
+from quiltwork.audit import audit
+from quiltwork.beliefs import Belief, ChainSet, MarkovChain
+from quiltwork.composition.case import Case
+from quiltwork.composition.divergence import LONGEST
+from quiltwork.errors import NotCoveredError, QuiltworkError
+from quiltwork.mechanisms import find_mechanism
+from quiltwork.queries import Custom
+
+QUILTS = ("quilt-exact", "quilt-approx")
+SLACK = 1e-6  # by which a noise scale may have been rounded down when it was written
+
+
+def belied(case: Case) -> str | None:
+    """Whether the noise of a release, where it is given, contradicts its ε.
+
+    Quilts, group privacy and the curve are computed again. The noise of other mechanisms is checked by the curve, or by
+    the exact audit where that is possible; else their ε is taken as it is given.
+    """
+    for n, release in enumerate(case.releases, 1):
+        alone = Case(case.belief, (release,), case.length, release.guarantee)
+        if release.mechanism in QUILTS and release.guarantee == "pufferfish":
+            reason = too_little_noise(alone)
+            if reason is not None:
+                return reason.replace("release 1", f"release {n}", 1)
+        elif release.profile(case.belief) is not None and case.chain_like and not _whole(alone):
+            shown = alone.by_curve
+            if shown > (release.epsilon or 0.0) * (1 + SLACK) and _audited(alone) is not True:
+                return f"release {n} says epsilon = {release.epsilon:g}, but its noise guarantees {shown:.4g} only" + (
+                    "" if release.query is not None else "; its query may say more"
+                )
+    return None
+
+
+def _whole(alone: Case) -> bool:
+    """Whether the noise covers all values of the release together."""
+    release = alone.releases[0]
+    first, last = release.touched(alone.length)
+    matrix = release.profile(alone.belief)
+    if last is None or matrix is None:
+        return False
+    return float(matrix.max()) * (last - first + 1) <= (release.epsilon or 0.0) * (1 + SLACK)
+
+
+def _audited(alone: Case) -> bool | None:
+    """Whether the exact loss of the one release is within its ε; None if that cannot be computed."""
+    release = alone.releases[0]
+    if alone.promise == "bayesian":
+        return None
+    members = alone.belief.members if isinstance(alone.belief, ChainSet) else (alone.belief,)
+    noisy = release.noisy(alone.belief)
+    if noisy is None or alone.length is None or alone.length > LONGEST:
+        return True if release.mechanism in ("wasserstein", "audited", "gk16") else None
+    try:
+        losses = [audit(member, [noisy], length=alone.length).epsilon for member in members]
+    except QuiltworkError:
+        return True if release.mechanism in ("wasserstein", "audited", "gk16") else None
+    return max(losses) <= (release.epsilon or 0.0) * (1 + SLACK)
+
+
+def too_little_noise(case: Case) -> str | None:
+    """Whether a release has less noise than its mechanism needs for its ε."""
+    for n, release in enumerate(case.releases, 1):
+        if release.noise_scale is None or release.lipschitz is None or release.mechanism is None:
+            continue  # then the mechanism's name stands for its noise
+        query = Custom(lambda _: 0.0, constant=release.lipschitz)
+        first, last = release.touched(case.length)
+        belief = _from(case.belief, first)
+        try:
+            needed = find_mechanism(release.mechanism)(
+                query,
+                belief=belief,
+                epsilon=release.epsilon or 1.0,
+                length=None if last is None else last - first + 1,
+            ).noise_scale
+        except NotCoveredError as refusal:
+            return f"release {n}: {str(refusal).rstrip('.')}"
+        if release.noise_scale < needed * (1 - SLACK):
+            return (
+                f"release {n} has noise of scale {release.noise_scale:g}, but {release.mechanism} needs {needed:g} "
+                f"for its epsilon"
+            )
+    return None
+
+
+def _from(belief: Belief, first: int) -> Belief:
+    """The belief about a segment: the start of the series is not the start of a later one."""
+    if first == 1:
+        return belief
+    if isinstance(belief, ChainSet):
+        return ChainSet(m.with_start("any") if m.start == "given" else m for m in belief.members)
+    if isinstance(belief, MarkovChain) and belief.start == "given":
+        return belief.with_start("any")
+    return belief
