@@ -61,7 +61,7 @@ class Leakage:
         if self.method == "projective":
             return [
                 f"Leakage: at most {self.epsilon:.7g}, against everybody who knows any of the other values.",
-                "It is a bound (projective). Exact leakage takes a short series, a known start and a query that adds up.",
+                "It is a bound (projective). Exact leakage takes a short series, a known start, a query that adds up.",
             ]
         sign = "=" if self.complete else "≥"
         found = [f"Leakage {sign} {self.epsilon:.7g}, exactly."]
