@@ -11,8 +11,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import chains, epsilons
 
-from quiltwork import Count, InputError, MarkovChain, NotCoveredError, Series, calibrate, release
+from quiltwork import (
+    Accountant,
+    Count,
+    InputError,
+    MarkovChain,
+    MixingClass,
+    NotCoveredError,
+    ReleaseRecord,
+    Series,
+    calibrate,
+    release,
+)
 from quiltwork.influence import priors, tables
+from quiltwork.influence.curve import InfluenceCurve
+from quiltwork.influence.ratios import IntervalRatios
+from quiltwork.influence.sides import KernelSide
+from quiltwork.influence.started import GivenPast
+from quiltwork.mechanisms.ends import Ends
 from quiltwork.mechanisms.quilt import exact_quilt
 
 
@@ -155,3 +171,34 @@ def test_any_length_neither_crashes_nor_lies() -> None:
         every = calibrate(Count("1"), belief=slow.with_start("any"), epsilon=1.0).noise_scale
         assert math.isfinite(found)
         assert found <= every * (1 + 1e-6)
+
+
+def test_what_is_possible_stays_so_below_what_a_float_can_hold() -> None:
+    """After 401 steps state 0 has probability 1e-401 from 0 and none from 1: its influence is infinite, not 0."""
+    fading = np.array([[0.1, 0.9], [0.0, 1.0]])
+    assert np.isinf(KernelSide(fading, error=0.0).step(401, np.inf)[0, 1])
+    assert np.isinf(Ends.of(MarkovChain(fading, initial=[0.5, 0.5])).onward(1, 402))
+    rare = np.array([[0.5, 0.5, 0, 1e-200], [0.5, 0.5, 0, 0], [0, 0, 1, 0], [0.5, 0.5, 1e-200, 0]])
+    assert np.isinf(IntervalRatios(rare, rare, rows=True).ratios(2)[0, 1])  # 0 leads to 2 by way of 3, 1 does not
+    chain = MarkovChain([[0.5, 0.5, 1e-170], [0.5, 0.5, 0], [0.2, 0.3, 0.5]], initial=[1e-139, 1, 0])
+    late = MarkovChain([[0.5, 0.5, 1e-190], [0.5, 0.5, 0], [0.2, 0.3, 0.5]], initial=[1e-139, 1, 0])
+    for one in (chain, late):
+        past = InfluenceCurve(one).past
+        assert isinstance(past, GivenPast)
+        assert past.by_node(0.1 * (1 - np.eye(3)))[-1].values[0, 2] > 0
+
+
+def test_mechanisms_that_do_not_cover_a_belief_compose_nothing() -> None:
+    """Exact quilts need a transition matrix: under a mixing class there is no such release."""
+    record = ReleaseRecord("quilt-exact", 1.0)
+    with pytest.raises(NotCoveredError, match="quilt-exact needs a chain"):
+        Accountant(MixingClass(2, pi_min=0.2, gap=0.5), length=3, releases=[record, record]).composed()
+
+
+def test_a_larger_constant_than_the_querys_own_is_taken_at_its_word() -> None:
+    chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+    found = [
+        Accountant(chain, length=50, releases=[ReleaseRecord(noise_scale=9.0, lipschitz=n, query="count:1")]).composed()
+        for n in (None, 1.0, 3.0)
+    ]
+    assert found[0].epsilon == found[1].epsilon < found[2].epsilon

@@ -1,6 +1,7 @@
 """Both sides of a belief in balls, computed anew: when a claimed step is proved (theory section 5)."""
 
 import itertools
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from flint import arb
 
 
-class Kernels:
+class Kernels(ABC):
     """One side of a belief in balls: for m transitions, when a claimed step is proved."""
 
     def at(self, node: int, steady: bool) -> "Kernels":  # noqa: ARG002 - all nodes alike but for a given start
@@ -40,9 +41,9 @@ class Kernels:
         """Whether a state may occur at a node."""
         return True
 
+    @abstractmethod
     def proves(self, a: int, b: int, skip: int, claim: "arb", difference: "arb") -> bool:
         """Whether what is left of the difference is surely at most the claim."""
-        raise NotImplementedError
 
     def shipping_rows(self) -> list[Row] | None:
         """The rows of one transition, if they are known."""

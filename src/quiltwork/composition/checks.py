@@ -62,9 +62,9 @@ def _audited(alone: Case) -> bool | None:
 def too_little_noise(case: Case) -> str | None:
     """Whether a release has less noise than its mechanism needs for its ε."""
     for n, release in enumerate(case.releases, 1):
-        if release.noise_scale is None or release.lipschitz is None or release.mechanism is None:
-            continue  # then the mechanism's name stands for its noise
-        query = Custom(lambda _: 0.0, constant=release.lipschitz)
+        if release.mechanism is None:
+            continue
+        query = Custom(lambda _: 0.0, constant=1.0 if release.lipschitz is None else release.lipschitz)
         first, last = release.touched(case.length)
         belief = _from(case.belief, first)
         try:
@@ -76,6 +76,8 @@ def too_little_noise(case: Case) -> str | None:
             ).noise_scale
         except NotCoveredError as refusal:
             return f"release {n}: {str(refusal).rstrip('.')}"
+        if release.noise_scale is None or release.lipschitz is None:
+            continue  # the mechanism covers the case, and its name stands for its noise
         if release.noise_scale < needed * (1 - SLACK):
             return (
                 f"release {n} has noise of scale {release.noise_scale:g}, but {release.mechanism} needs {needed:g} "

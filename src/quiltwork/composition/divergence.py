@@ -65,7 +65,7 @@ def _of_chain(chain: MarkovChain, noisy: Sequence[Noisy], length: int) -> float:
             begun += count
         with np.errstate(invalid="ignore"):
             apart = np.abs(joint - product)
-        largest = max(largest, float(np.nanmax(np.where(np.isfinite(apart), apart, 0.0), initial=0.0)))
+        largest = max(largest, float(np.where(np.isnan(apart), 0.0, apart).max(initial=0.0)))
     return largest * (1 + 1e-9) + 1e-9
 
 

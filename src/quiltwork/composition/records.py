@@ -88,7 +88,8 @@ class ReleaseRecord:
         asked = as_query(self.query)
         sensitivity = asked.sensitivity(belief.states)
         if asked.divisor(2) == 1:
-            return sensitivity
+            # a larger constant than the query's own is taken at its word
+            return np.asarray(np.maximum(sensitivity, (self.lipschitz or 0.0) * (sensitivity == sensitivity.max())))
         # a share or a mean: its size is that of the declared constant
         largest = float(sensitivity.max())
         return None if self.lipschitz is None or largest == 0 else sensitivity / largest * self.lipschitz

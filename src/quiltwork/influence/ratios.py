@@ -84,11 +84,16 @@ class _Intervals:
         low = lower / np.maximum(lower.sum(axis=1, keepdims=True), 1.0)
         high = upper / np.minimum(upper.sum(axis=1, keepdims=True), 1.0)
         self._products = {1: (low, high)}
+        self._supports = {1: high > 0}
 
     def product(self, skip: int) -> tuple[Floats, Floats]:
         if skip not in self._products:
             first = skip // 2 if skip % 2 == 0 else skip - 1
-            self._products[skip] = interval_product(self.product(first), self.product(skip - first))
+            lower, upper = interval_product(self.product(first), self.product(skip - first))
+            possible = (self._supports[first].astype(np.float64) @ self._supports[skip - first]) > 0
+            # what is possible stays so, even if its bound is too small for a float
+            self._products[skip] = lower, np.where(possible, np.maximum(upper, TINY), 0.0)
+            self._supports[skip] = possible
         return self._products[skip]
 
 

@@ -239,6 +239,15 @@ class KernelSide(Side):
         kernel = self.kernel(skip)
         return [Frontier(skip, *outermost(kernel.above, kernel.below), np.nan, (POWER_ERROR + self.error) * skip)]
 
+    def step(self, skip: int, difference: float) -> Floats:
+        """With D = ∞ from the tables, which know possible entries of a power from impossible ones."""
+        if not np.isinf(difference):
+            return super().step(skip, difference)
+        far = self._tables.right_at(skip).reshape(self.rows.shape) + (POWER_ERROR + self.error) * skip
+        found = np.where(far > 1e200, np.inf, far)
+        np.fill_diagonal(found, 0.0)
+        return np.asarray(found)
+
     def hopeless(self, skip: int) -> bool:
         """Powers far beyond the time in which the chain forgets are no use."""
         return skip > 128

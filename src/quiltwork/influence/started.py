@@ -65,8 +65,9 @@ class GivenPast(AnyPast):
         classes = closed_classes(chain.support)
         laws = {tuple(c): stationary_law(chain.transition[np.ix_(c, c)]) for c in classes}
         p, k = np.array(chain.initial), self.states
+        reach = p > 0  # what is possible, whether or not a float can hold its probability
         for node in range(1, 2 + min(MOST_NODES, int(MOST_WORK / k**4))):
-            here = np.flatnonzero(p > 0)
+            here = np.flatnonzero(reach)
             if p[here].min() < TINY:
                 return  # too small to trust
             law = laws.get(tuple(here))
@@ -77,7 +78,10 @@ class GivenPast(AnyPast):
                     self._settle(chain.transition[np.ix_(here, here)], law, here, spread)
                     return
             following = p @ chain.transition
-            there = np.flatnonzero(following > 0)
+            reach = np.asarray(chain.support[reach].any(axis=0))
+            there = np.flatnonzero(reach)
+            if following[there].min() < TINY:
+                return
             joint = p[here, None] * chain.transition[np.ix_(here, there)]
             rows = np.ascontiguousarray((joint / following[there]).T)
             error = 4.04 * node * (k + 4) * UNIT_ROUNDOFF

@@ -103,6 +103,11 @@ class ChainTables:
         n = int(np.searchsorted(self.distances, distance, side="right"))
         return self._left_rows(sources).at(n - 1)
 
+    def right_at(self, distance: int) -> Matrix:
+        """F at the furthest tabulated distance not beyond this one; an upper bound there, by monotonicity."""
+        self.extend(distance)
+        return self._right.at(int(np.searchsorted(self.distances, distance, side="right")) - 1)
+
     def _left_rows(self, sources: Flags | None) -> "_Rows":
         chosen = self._everything if sources is None or sources.all() else sources
         if chosen.tobytes() not in self._left:

@@ -7,6 +7,8 @@ import numpy as np
 from quiltwork.beliefs import Belief, MarkovChain
 from quiltwork.influence.contraction import Floats
 from quiltwork.influence.curve import InfluenceCurve, curve_members
+from quiltwork.influence.kernels import TINY
+from quiltwork.influence.ratios import AnyPast
 
 MARGIN = 1e-9  # more than the error of a matrix power at any distance that matters
 
@@ -49,6 +51,9 @@ class Ends:
             return float(curve.past.step(late - early, np.inf).max(initial=0.0)) * (1 + MARGIN)
         assert isinstance(curve.belief, MarkovChain)  # noqa: S101 - only a chain has a given start
         joint = law[:, None] * np.linalg.matrix_power(curve.belief.transition, late - early)
+        if np.any((joint > 0) & (joint < TINY)):
+            every = AnyPast(curve.belief.transition).step(late - early, np.inf)
+            return float(every.max(initial=0.0)) * (1 + MARGIN)
         possible = joint.sum(axis=0) > 0
         posterior = (joint[:, possible] / joint[:, possible].sum(axis=0)).T
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -57,7 +62,13 @@ class Ends:
 
 
 def _law(belief: Belief, time: int) -> Floats | None:
-    """The law at a time, if the start is given."""
-    if isinstance(belief, MarkovChain) and belief.start == "given" and belief.initial is not None:
-        return np.asarray(belief.initial @ np.linalg.matrix_power(belief.transition, time - 1))
-    return None
+    """The law at a time, if the start is given and no possible value is too unlikely for a float."""
+    if not (isinstance(belief, MarkovChain) and belief.start == "given" and belief.initial is not None):
+        return None
+    law = belief.initial @ np.linalg.matrix_power(belief.transition, time - 1)
+    reach, support, steps = belief.initial > 0, belief.support, time - 1
+    while steps:  # the same with flags instead of probabilities
+        if steps & 1:
+            reach = np.asarray(support[reach].any(axis=0))
+        support, steps = (support.astype(np.float64) @ support) > 0, steps >> 1
+    return None if np.any(law[reach] < TINY) else np.where(reach, law, 0.0)
