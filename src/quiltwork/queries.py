@@ -58,6 +58,14 @@ class Query(ABC):
         """What the noisy answer is divided by, given the number of values."""
         return 1
 
+    def undivided(self) -> "Query":
+        """The counts or sums that it is made of, if it is a share or a mean; else the query itself.
+
+        >>> Frequencies().undivided()
+        Histogram()
+        """
+        return self
+
     def steps(self, states: States) -> Codes | None:  # noqa: ARG002 - additive queries need the states
         """What each value adds to each number of the answer, in units, as (numbers, states); None if not additive."""
         return None
@@ -164,6 +172,10 @@ class Frequencies(Histogram):
         """The number of values."""
         return size
 
+    def undivided(self) -> Query:
+        """The histogram."""
+        return Histogram()
+
 
 @dataclass(frozen=True)
 class Sum(Query):
@@ -252,6 +264,10 @@ class Mean(Sum):
     def divisor(self, size: int) -> int:
         """The number of values."""
         return size
+
+    def undivided(self) -> Query:
+        """The sum."""
+        return Sum(self.values)
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,14 @@ from quiltwork.errors import InputError, ParameterError
 LAZY = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
 
 
+@st.composite
+def counts(draw: st.DrawFn, length: int) -> Noisy:
+    """A noisy count on a segment."""
+    first = draw(st.integers(1, length))
+    segment = (first, draw(st.integers(first, length)))
+    return Noisy(Count("0"), draw(st.sampled_from([0.5, 2.0, 10.0])), segment)
+
+
 def quilts(epsilon: float, length: int = 1000, mechanism: str = "quilt-exact", **more: object) -> ReleaseRecord:
     scale = calibrate("count:1", belief=LAZY, epsilon=epsilon, length=length, mechanism=mechanism).noise_scale
     return ReleaseRecord(mechanism, epsilon, scale, 1.0, **more)  # type: ignore[arg-type]
@@ -162,13 +170,8 @@ def test_bayesian_promises_add_only_without_a_shared_unknown() -> None:
 def test_a_bayesian_accountant_covers_every_adversary(chain: MarkovChain, length: int, data: st.DataObject) -> None:
     """Profiles add, in sequence and over segments; the exact leakage of both releases together stays below."""
     known = chain if chain.initial is not None else chain.with_start(np.full(len(chain.states), 1 / len(chain.states)))
-    noisy, records = [], []
-    for _ in range(2):
-        first = data.draw(st.integers(1, length))
-        segment = (first, data.draw(st.integers(first, length)))
-        scale = data.draw(st.sampled_from([0.5, 2.0, 10.0]))
-        noisy.append(Noisy(Count("0"), scale, segment))
-        records.append(ReleaseRecord(None, None, scale, query=Count("0"), segment=segment))
+    noisy = [data.draw(counts(length)) for _ in range(2)]
+    records = [ReleaseRecord(noise_scale=n.noise_scale, query=n.query, segment=n.segment) for n in noisy]
     composed = Accountant(chain, length=length, releases=records, promise="bayesian").composed()
     assert leakage(known, noisy, length=length).epsilon <= composed.epsilon * (1 + 1e-8) + 1e-9
     assert composed.epsilon >= Accountant(chain, length=length, releases=records).composed().epsilon - 1e-9
@@ -186,13 +189,8 @@ def test_a_bayesian_accountant_uses_no_pufferfish_theorem() -> None:
 @given(chains(max_states=3), st.integers(2, 12), st.data())
 def test_the_accountant_covers_the_audited_loss(chain: MarkovChain, length: int, data: st.DataObject) -> None:
     known = chain if chain.initial is not None else chain.with_start(np.full(len(chain.states), 1 / len(chain.states)))
-    noisy, records = [], []
-    for _ in range(2):
-        first = data.draw(st.integers(1, length))
-        segment = (first, data.draw(st.integers(first, length)))
-        scale = data.draw(st.sampled_from([0.5, 2.0, 10.0]))
-        noisy.append(Noisy(Count("0"), scale, segment))
-        records.append(ReleaseRecord(None, None, scale, 1.0, segment))
+    noisy = [data.draw(counts(length)) for _ in range(2)]
+    records = [ReleaseRecord(noise_scale=n.noise_scale, lipschitz=1.0, segment=n.segment) for n in noisy]
     composed = Accountant(chain, length=length, releases=records).composed()
     assert audit(known, noisy, length=length).epsilon <= composed.epsilon * (1 + 1e-8) + 1e-9
 

@@ -22,10 +22,9 @@ import numpy as np
 
 from quiltwork.audit.auditor import Audit, Noisy, audit
 from quiltwork.beliefs import Belief, ChainSet, JointTable, MarkovChain
-from quiltwork.beliefs.structure import Flags
+from quiltwork.beliefs.structure import Flags, following
 from quiltwork.calibration import check_length
 from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.queries import Frequencies, Histogram, Mean, Sum
 
 Progress = Callable[[float], None]
 MOST_SECONDS = 60.0
@@ -167,7 +166,7 @@ def _intervals(chain: MarkovChain, releases: Sequence[Noisy], length: int) -> It
     """Adversaries who know everything outside an interval, longest intervals first."""
     reach = [np.asarray(chain.initial) > 0]  # which values are possible; probabilities might underflow
     for _ in range(length - 1):
-        reach.append(_following(chain, reach[-1]))
+        reach.append(following(reach[-1], chain.support))
     everywhere = all(release.segment is None for release in releases)
     for count in range(length, 0, -1):
         inner_done = False
@@ -186,16 +185,11 @@ def _intervals(chain: MarkovChain, releases: Sequence[Noisy], length: int) -> It
                 yield count, 1, _look(chain, releases, (first, last), before, after, length)
 
 
-def _following(chain: MarkovChain, here: Flags) -> Flags:
-    """Which states can follow these."""
-    return np.asarray(chain.support[here].any(axis=0))
-
-
 def _possible(chain: MarkovChain, start: Flags, count: int, after: int) -> bool:
     """Whether the state can follow that many values."""
     here = start
     for _ in range(count):
-        here = _following(chain, here)
+        here = following(here, chain.support)
     return bool(here[after])
 
 
@@ -235,7 +229,7 @@ def _path(chain: MarkovChain, time_known: int, state: int) -> dict[int | str, st
     """Values up to a time that end in a state and can occur: the worst adversary knows all of them."""
     reach = [np.asarray(chain.initial) > 0]
     for _ in range(time_known - 1):
-        reach.append(_following(chain, reach[-1]))
+        reach.append(following(reach[-1], chain.support))
     path = [state]
     for t in range(time_known - 1, 0, -1):
         path.append(int(np.argmax(reach[t - 1] * chain.transition[:, path[-1]])))
@@ -262,11 +256,7 @@ def _undivided(release: Noisy, length: int) -> Noisy:
     """Shares and means as the counts and sums that they are made of: parts of them are divided by the same number."""
     first, last = release.segment or (1, length)
     divisor = release.query.divisor(last - first + 1)
-    if isinstance(release.query, Frequencies):
-        return Noisy(Histogram(), release.noise_scale * divisor, release.segment)
-    if isinstance(release.query, Mean):
-        return Noisy(Sum(release.query.values), release.noise_scale * divisor, release.segment)
-    return release
+    return Noisy(release.query.undivided(), release.noise_scale * divisor, release.segment)
 
 
 def _most(belief: Belief, releases: Sequence[Noisy], length: int | None) -> float:

@@ -31,6 +31,15 @@ def reachability(support: Flags) -> Flags:
         reach = wider
 
 
+def following(here: Flags, support: Flags) -> Flags:
+    """The states that can come next, from those possible here.
+
+    >>> following(np.array([True, False]), np.array([[False, True], [True, True]])).tolist()
+    [False, True]
+    """
+    return np.asarray(support[here].any(axis=0))
+
+
 def closed_classes(support: Flags) -> list[NDArray[np.intp]]:
     """The sets of states that the chain, once inside, never leaves; sorted by their first state.
 

@@ -11,8 +11,10 @@ from quiltwork.cli.options import (
     BeliefFile,
     GuaranteeName,
     MethodName,
+    NoiseScale,
     Promised,
     QueryText,
+    Seen,
     known_values,
     length_of,
     method_of,
@@ -26,13 +28,11 @@ from quiltwork.errors import NotCoveredError, ParameterError
 def audit(
     belief: BeliefFile,
     query: QueryText,
-    noise_scale: Annotated[
-        float, typer.Option("--noise-scale", metavar="S", help="The scale of the Laplace noise on each number.")
-    ],
+    noise_scale: NoiseScale,
     length: Annotated[
         str | None, typer.Option("--length", metavar="N", help="Values of the series; not for a joint table.")
     ] = None,
-    releases: Annotated[int, typer.Option("--releases", metavar="K", help="How many such releases are seen.")] = 1,
+    releases: Seen = 1,
     know: Annotated[
         list[str] | None,
         typer.Option("--know", metavar="POS=STATE", help="A value the adversary knows; may be repeated."),
@@ -122,13 +122,11 @@ def compose(
 def leakage(
     belief: BeliefFile,
     query: QueryText,
-    noise_scale: Annotated[
-        float, typer.Option("--noise-scale", metavar="S", help="The scale of the Laplace noise on each number.")
-    ],
+    noise_scale: NoiseScale,
     length: Annotated[
         str | None, typer.Option("--length", metavar="N", help="Values of the series, or any; not for a joint table.")
     ] = None,
-    releases: Annotated[int, typer.Option("--releases", metavar="K", help="How many such releases are seen.")] = 1,
+    releases: Seen = 1,
     method: Annotated[
         MethodName | None,
         typer.Option("--method", help="Exact, or a bound for chains; exact where possible if left out."),

@@ -63,6 +63,10 @@ Promised = Annotated[
     GuaranteeName,
     typer.Option("--guarantee", help="bayesian: also against adversaries who know any other values."),
 ]
+NoiseScale = Annotated[
+    float, typer.Option("--noise-scale", metavar="S", help="The scale of the Laplace noise on each number.")
+]
+Seen = Annotated[int, typer.Option("--releases", metavar="K", help="How many such releases are seen.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 

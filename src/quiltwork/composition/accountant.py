@@ -137,8 +137,7 @@ def _compose(case: Case) -> Composed:
             fix = "Describe the data by a chain, or make one release"
         raise NotCoveredError("no theorem says what these releases tell together", why=reasons, fix=fix)
     best = min(usable, key=lambda finding: finding.epsilon or 0.0)
-    curve = InfluenceCurveRule()
-    drawn = curve.losses(case) if any(f.rule == curve.name and f.applies for f in findings) else None
+    drawn = case.losses if any(f.rule == InfluenceCurveRule.name and f.applies for f in findings) else None
     return Composed(best.epsilon or 0.0, best.rule, findings, drawn)
 
 

@@ -18,7 +18,7 @@ from quiltwork.influence.contraction import Floats
 from quiltwork.influence.curve import Promise
 from quiltwork.influence.profile import Segment
 from quiltwork.mechanisms import MECHANISMS, as_query
-from quiltwork.queries import Histogram, Mean, Query, Sum
+from quiltwork.queries import Query
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,9 @@ class ReleaseRecord:
         asked = as_query(self.query)
         if asked.divisor(2) == 1:
             return Noisy(asked, self.noise_scale, self.segment)
-        whole = Sum(asked.values) if isinstance(asked, Mean) else Histogram()
         if not self.lipschitz:
             return None
+        whole = asked.undivided()
         return Noisy(whole, self.noise_scale * whole.lipschitz(belief.states) / self.lipschitz, self.segment)
 
     def touched(self, length: int | None) -> tuple[int, int | None]:

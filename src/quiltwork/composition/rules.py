@@ -16,7 +16,6 @@ from quiltwork.composition.divergence import largest_divergence
 from quiltwork.errors import NotCoveredError
 from quiltwork.influence.curve import Promise
 from quiltwork.influence.sides import skips
-from quiltwork.influence.timeline import Losses
 from quiltwork.mechanisms.ends import Ends
 from quiltwork.mechanisms.quilt import approx_quilt, mixing_of
 from quiltwork.rounding import round_up
@@ -211,10 +210,6 @@ class InfluenceCurveRule(Rule):
     def bound(self, case: Case) -> float:
         """The curve of the sum of profiles."""
         return case.by_curve
-
-    def losses(self, case: Case) -> Losses | None:
-        """The loss along time; None for series of any length."""
-        return case.losses
 
 
 class BayesianSum(Rule):

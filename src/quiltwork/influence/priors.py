@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from quiltwork.beliefs.chain import MarkovChain
-from quiltwork.beliefs.structure import Flags, Matrix, closed_classes, stationary_law
+from quiltwork.beliefs.structure import Flags, Matrix, closed_classes, following, stationary_law
 from quiltwork.influence.kernels import IMPOSSIBLE, INFINITE, TINY
 from quiltwork.influence.tables import FURTHEST, UNIT_ROUNDOFF, ChainTables
 
@@ -85,8 +85,8 @@ def _stationary(chain: MarkovChain, length: int | None) -> Phase:
 def _any(chain: MarkovChain, length: int | None) -> Iterator[Phase]:
     """Every start: all states at node 1; those that can be reached later on only become fewer."""
     reached = [np.ones(len(chain.states), dtype=bool)]
-    while not np.array_equal(following := _next(reached[-1], chain.support), reached[-1]):
-        reached.append(following)
+    while not np.array_equal(later := following(reached[-1], chain.support), reached[-1]):
+        reached.append(later)
     early = tuple(reached[:-1])
     for n, alive in enumerate(early, 1):
         if length is None or n <= length:
@@ -118,14 +118,14 @@ def _given(chain: MarkovChain, length: int | None) -> Iterator[Phase]:
         alive = supports[_position(node, len(supports), cycle_start)]
         spread = limit.spread(p, alive)
         hopeless = not np.isfinite(spread)
-        following = node + max(1, int(node * (CHECKPOINT_GROWTH - 1)))
-        final = hopeless or spread < SETTLED or following > (FURTHEST if length is None else length)
-        last = length if final else following - 1
+        checkpoint = node + max(1, int(node * (CHECKPOINT_GROWTH - 1)))
+        final = hopeless or spread < SETTLED or checkpoint > (FURTHEST if length is None else length)
+        last = length if final else checkpoint - 1
         prior = limit.log_ratio + spread + _step_error(node, len(p)) + _stationary_error(p)
         yield Phase(node, last, together, prior, sources, furthest_left=cycle_start + 1)
         if final:
             return
-        p, node = p @ np.linalg.matrix_power(chain.transition, following - node), following
+        p, node = p @ np.linalg.matrix_power(chain.transition, checkpoint - node), checkpoint
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def _support_cycle(alive: Flags, support: Flags) -> tuple[list[Flags], int]:
     while alive.tobytes() not in seen and len(supports) < EXACT_NODES[1]:
         seen[alive.tobytes()] = len(supports)
         supports.append(alive)
-        alive = _next(alive, support)
+        alive = following(alive, support)
     if alive.tobytes() in seen:
         return supports, seen[alive.tobytes()]
     # a very long cycle: from here on every state counts as possible, which is sound
@@ -173,10 +173,6 @@ def _support_cycle(alive: Flags, support: Flags) -> tuple[list[Flags], int]:
 def _position(node: int, count: int, cycle_start: int) -> int:
     index = node - 1
     return index if index < count else cycle_start + (index - cycle_start) % (count - cycle_start)
-
-
-def _next(alive: Flags, support: Flags) -> Flags:
-    return np.asarray(support[alive].any(axis=0))
 
 
 def _both(alive: Flags) -> Flags:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from quiltwork.beliefs.chain import MarkovChain
-from quiltwork.beliefs.structure import closed_classes, stationary_law
+from quiltwork.beliefs.structure import closed_classes, following, stationary_law
 from quiltwork.influence.contraction import (
     LARGEST_DIFFERENCE,
     Floats,
@@ -77,16 +77,16 @@ class GivenPast(AnyPast):
                 if spread <= SETTLED:
                     self._settle(chain.transition[np.ix_(here, here)], law, here, spread)
                     return
-            following = p @ chain.transition
-            reach = np.asarray(chain.support[reach].any(axis=0))
+            later = p @ chain.transition
+            reach = following(reach, chain.support)
             there = np.flatnonzero(reach)
-            if following[there].min() < TINY:
+            if later[there].min() < TINY:
                 return
             joint = p[here, None] * chain.transition[np.ix_(here, there)]
-            rows = np.ascontiguousarray((joint / following[there]).T)
+            rows = np.ascontiguousarray((joint / later[there]).T)
             error = 4.04 * node * (k + 4) * UNIT_ROUNDOFF
             self._backward.append(_Backward(there, here, Kernel.of(rows), error))
-            p = following
+            p = later
         self._backward = self._backward[:MOST_NODES]
 
     def _settle(self, P: Floats, law: Floats, here: Integers, spread: float) -> None:

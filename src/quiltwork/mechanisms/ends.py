@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from quiltwork.beliefs import Belief, MarkovChain
+from quiltwork.beliefs.structure import following
 from quiltwork.influence.contraction import Floats
 from quiltwork.influence.curve import InfluenceCurve, curve_members
 from quiltwork.influence.kernels import TINY
@@ -69,6 +70,6 @@ def _law(belief: Belief, time: int) -> Floats | None:
     reach, support, steps = belief.initial > 0, belief.support, time - 1
     while steps:  # the same with flags instead of probabilities
         if steps & 1:
-            reach = np.asarray(support[reach].any(axis=0))
+            reach = following(reach, support)
         support, steps = (support.astype(np.float64) @ support) > 0, steps >> 1
     return None if np.any(law[reach] < TINY) else np.where(reach, law, 0.0)
