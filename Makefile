@@ -41,7 +41,7 @@ figures: $(STAMP) ## draw the pictures of the README again
 
 lock: ## pin every dependency again (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet \
-	  --group dev pyproject.toml --output-file requirements.lock
+	  --all-extras --group dev pyproject.toml --output-file requirements.lock
 
 clean: ## remove .venv and caches
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

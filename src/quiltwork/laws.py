@@ -7,6 +7,7 @@ one number, in mixed radix, so that one table serves all. For T values, k states
 k T R^2 / 6 and the memory k T R numbers. An explicit joint distribution is simply added up.
 """
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,9 +17,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from quiltwork.beliefs import Belief, ChainSet, JointTable, MarkovChain
+from quiltwork.beliefs import BayesianNetwork, Belief, MarkovChain, RecordBelief, RecordLaw
 from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.queries import Query
+from quiltwork.queries import Query, divisor_under, unit_under
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -104,64 +105,107 @@ def chain_laws(
     return SecretLaws(names, (chain.states,) * length, points.astype(np.int64), logs)
 
 
-def joint_laws(table: JointTable, asked: Sequence[Asked], *, know: Mapping[str, str] | None = None) -> SecretLaws:
-    """The laws of sums over the variables of an explicit joint distribution, given one of them, by addition."""
-    _check_variables(table, know or {})
-    names = list(table.variables)
-    steps = np.concatenate([_additive(a.query, table.states, len(names)) for a in asked])
-    if any(a.segment for a in asked):
-        raise ParameterError("segments need a series", got="a joint table", why="its variables have no order in time")
-    code = {state: n for n, state in enumerate(table.states)}
-    kept = [
-        (outcome, p)
-        for outcome, p in zip(table.outcomes, table.probabilities, strict=True)
-        if all(outcome[names.index(n)] == state for n, state in (know or {}).items())
+def record_laws(law: RecordLaw, asked: Sequence[Asked], *, know: Mapping[str, str] | None = None) -> SecretLaws:
+    """The laws of sums over the variables of a record, given one of them, by adding up all possible records.
+
+    >>> from quiltwork import Count, JointTable
+    >>> twins = JointTable({"x": "01", "y": "01"}, [(("0", "0"), 0.5), (("1", "1"), 0.5)])
+    >>> np.exp(record_laws(twins, [Asked(Count("1"))]).logs[0]).round(6).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    _check_variables(law, know or {})
+    return _added_up(law, [_record_steps(a, law) for a in asked], know or {})
+
+
+def laws_by_part(network: BayesianNetwork, asked: Sequence[Asked]) -> list[SecretLaws]:
+    """The laws of what each independent part of a network adds to the sums, given one of its own variables."""
+    steps = [_record_steps(a, network) for a in asked]
+    return [
+        _added_up(network.part(nodes), [[own[j] for j in nodes] for own in steps], {})
+        for nodes in network.graph.components
     ]
-    sums = np.array([steps[:, [code[value] for value in outcome]].sum(axis=1) for outcome, _ in kept])
-    points, place = np.unique(sums.reshape(len(kept), -1), axis=0, return_inverse=True)
-    masses = np.zeros((len(names), max(map(len, table.variables.values())), max(len(points), 1)))
-    for (outcome, p), v in zip(kept, place.ravel(), strict=True):
-        for n, (value, states) in enumerate(zip(outcome, table.variables.values(), strict=True)):
-            masses[n, states.index(value), v] += p
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(masses) - np.log(masses.sum(axis=2, keepdims=True))
+
+
+def _added_up(law: RecordLaw, steps: Sequence[Sequence[Integers]], know: Mapping[str, str]) -> SecretLaws:
+    """``steps`` say for each query and variable what each state adds."""
+    names, sizes = list(law.variables), [len(states) for states in law.variables.values()]
+    outcomes = law.outcomes_by_code()
+    kept = np.ones(len(outcomes.logs), dtype=bool)
+    for name, state in know.items():
+        kept &= outcomes.codes[:, names.index(name)] == law.variables[name].index(state)
+    codes, log_p = outcomes.codes[kept], outcomes.logs[kept]
+    sums = np.concatenate(
+        [sum(own[j][:, codes[:, j]] for j in range(len(names))) for own in steps], axis=0, dtype=np.int64
+    ).T
+    points, place = np.unique(sums, axis=0, return_inverse=True)
+    logs = np.full((len(names), max(sizes), max(len(points), 1)), -np.inf)
+    for j in range(len(names)):
+        _add_up(logs[j].ravel(), codes[:, j] * logs.shape[2] + place.ravel(), log_p)
+    with np.errstate(invalid="ignore"):
+        logs -= np.logaddexp.reduce(logs, axis=2, keepdims=True)
     logs[np.isnan(logs)] = -np.inf
     _check_known(logs)
-    return SecretLaws(tuple(names), tuple(table.variables.values()), points, logs)
+    return SecretLaws(tuple(names), tuple(law.variables.values()), points, logs)
+
+
+def _add_up(found: Floats, places: Integers, log_p: Floats) -> None:
+    """Write log of the sum of the probabilities of each place; the sums are exact, so that none is lost among many."""
+    order = np.argsort(places, kind="stable")
+    starts = np.flatnonzero(np.diff(places[order], prepend=-1))
+    for own in np.split(order, starts[1:]) if len(order) else []:
+        most = log_p[own].max()
+        found[places[own[0]]] = most + math.log(math.fsum(np.exp(log_p[own] - most)))
+
+
+def _record_steps(asked: Asked, law: RecordLaw) -> list[Integers]:
+    """What each state of each variable adds, for a query that adds up."""
+    if asked.segment is not None:
+        raise ParameterError("segments need a series", got="a record", why="its variables have no order in time")
+    found = asked.query.by_variable(law.variables).steps
+    steps = [own for own in found if own is not None]
+    if len(steps) < len(found):
+        raise _not_additive(asked.query)
+    _check_sums(sum(int(np.abs(own).max()) for own in steps))
+    return steps
 
 
 def expected_work(query: Query, belief: Belief, length: int) -> float:
     """About how many steps the tables of one query take; 0 where they do not apply."""
-    steps = query.steps(belief.states)
-    if steps is None or isinstance(belief, JointTable):
+    if isinstance(belief, RecordBelief) or (steps := query.steps(belief.states)) is None:
         return 0.0
     widths = [float(np.ptp(row)) * length + 1 for row in (steps[:-1] if len(steps) > 1 else steps)]
-    members = belief.members if isinstance(belief, ChainSet) else (belief,)
-    return len(members) * len(belief.states) * length * float(np.prod(widths)) ** 2 / 6
+    return len(belief.members) * len(belief.states) * length * float(np.prod(widths)) ** 2 / 6
 
 
-def unit_of(asked: Asked, states: Sequence[str], length: int) -> Fraction:
+def unit_of(asked: Asked, belief: Belief, length: int) -> Fraction:
     """What one unit of the laws' numbers is worth in the query's own answer."""
     first, last = asked.segment or (1, length)
-    return asked.query.unit(states) / asked.query.divisor(last - first + 1)
+    return unit_under(asked.query, belief) / divisor_under(asked.query, belief, last - first + 1)
 
 
 def _additive(query: Query, states: Sequence[str], count: int) -> Integers:
     steps = query.steps(states)
     if steps is None:
-        raise NotCoveredError(
-            f"exact laws need a query that adds up over values, got {query.text}",
-            why="the tables hold partial sums",
-            fix="Use a count, histogram, frequencies, sum or mean",
-        )
-    largest = max(abs(int(n)) for n in (steps.min(), steps.max())) * count
+        raise _not_additive(query)
+    _check_sums(max(abs(int(n)) for n in (steps.min(), steps.max())) * count)
+    return steps
+
+
+def _not_additive(query: Query) -> NotCoveredError:
+    return NotCoveredError(
+        f"exact laws need a query that adds up over values, got {query.text}",
+        why="the tables hold partial sums",
+        fix="Use a count, histogram, frequencies, sum or mean",
+    )
+
+
+def _check_sums(largest: int) -> None:
     if largest >= 2**62:
         raise NotCoveredError(
             "sums must stay below 2^62 steps",
             got=f"up to {largest:.1e}",
             fix="Round the states' numbers to fewer digits",
         )
-    return steps
 
 
 Digit = tuple[tuple[int, ...], Segment]
@@ -219,7 +263,7 @@ def _known_state(chain: MarkovChain, node: int, state: str, length: int) -> Flag
     return np.asarray(np.array(chain.states) == state)
 
 
-def _check_variables(table: JointTable, know: Mapping[str, str]) -> None:
+def _check_variables(table: RecordLaw, know: Mapping[str, str]) -> None:
     for name, state in know.items():
         if state not in table.variables.get(name, ()):
             raise ParameterError(

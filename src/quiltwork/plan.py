@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from quiltwork.beliefs import Belief, JointTable
+from quiltwork.beliefs import Belief, RecordBelief
 from quiltwork.calibration import Calibration, check_epsilon, check_length
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.mechanisms import MECHANISMS, Promise, as_belief, as_query, calibrate, find_mechanism
 from quiltwork.noise import noise_error
-from quiltwork.queries import Query
+from quiltwork.queries import Query, divisor_under, labels_under, lipschitz_under, unit_under
 from quiltwork.rounding import round_up
 
 SLOW = ("wasserstein", "audited")  # their tables grow with the length
@@ -126,22 +126,22 @@ def plan(
         find_mechanism(name)
     if isinstance(releases, bool) or not isinstance(releases, int) or not 1 <= releases <= 10**9:
         raise ParameterError("releases must be a whole number from 1 on", got=str(releases))
-    if length is None and values is None and query.divisor(2) != 1 and not isinstance(belief, JointTable):
+    if length is None and values is None and query.divisor(2) != 1 and not isinstance(belief, RecordBelief):
         raise ParameterError(
             f"{query.text} needs a length",
             got="any",
             why="its noise is that of the counts or sums, divided by the number of values",
             fix="Give the length or the number of values, or plan for histogram or sum",
         )
-    if isinstance(belief, JointTable):
+    if isinstance(belief, RecordBelief):
         length = belief.size(length)
-    divisor = query.divisor(values or length or 1)
+    divisor = divisor_under(query, belief, values or length or 1) if values is None else query.divisor(values)
     names = tuple(dict.fromkeys(mechanisms)) if mechanisms else MECHANISMS
     return Plan(
         query=query.text,
         epsilon=epsilon,
         length=length,
-        lipschitz=query.lipschitz(belief.states) / divisor,
+        lipschitz=lipschitz_under(query, belief) / divisor,
         offers=tuple(
             _too_slow(name)
             if not mechanisms and releases == 1 and _is_slow(name, query, belief, length)
@@ -179,11 +179,11 @@ def _offer(
     except NotCoveredError as refusal:
         return Offer(name, time.perf_counter() - begun, refused=str(refusal))
     seconds = time.perf_counter() - begun
-    step = float(query.unit(belief.states) / divisor)
+    step = float(unit_under(query, belief) / divisor)
     scale = round_up(found.noise_scale * times / divisor)
     one, everyone = (
         noise_error(scale, 0.95, unit=step, integer=query.integer, numbers=n)
-        for n in (1, len(query.labels(belief.states)))
+        for n in (1, len(labels_under(query, belief)))
     )
     return Offer(name, seconds, found, scale, one, everyone, rule)
 

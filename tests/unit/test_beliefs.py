@@ -41,7 +41,7 @@ CHAIN = {"kind": "chain", "transition": [[0.9, 0.1], [0.4, 0.6]]}
         ({}, r"no kind"),
         ([], r"object with a kind"),
         ({"kind": "set", "members": []}, r"must have a member"),
-        ({"kind": "set", "members": 3}, r"list of chains"),
+        ({"kind": "set", "members": 3}, r"list of beliefs"),
         ({"kind": "set", "members": [{"kind": "mixing", "states": 2, "pi_min": 0.1, "gap": 0.1}]}, r"must be chains"),
         ({"kind": "set", "members": [CHAIN, {**CHAIN, "states": ["a", "b"]}]}, r"member 2 .*same order"),
         ({"kind": "mixing", "states": 2, "pi_min": 0.6, "gap": 0.1}, r"at most 1/2, got 0.6"),

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quiltwork.audit.loss import Lattice, losses, node_densities, rounding_error
-from quiltwork.beliefs import Belief, ChainSet, JointTable, MarkovChain
+from quiltwork.beliefs import Belief, JointTable, MarkovChain, RecordBelief, RecordLaw
 from quiltwork.calibration import check_length
 from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.laws import Asked, Progress, SecretLaws, chain_laws, joint_laws, unit_of
-from quiltwork.queries import Query
+from quiltwork.laws import Asked, Progress, SecretLaws, chain_laws, record_laws, unit_of
+from quiltwork.queries import Query, numbers_under
 
 Floats = NDArray[np.float64]
 
@@ -69,7 +69,7 @@ class Audit:
             found.append("No time has two possible values: there is no secret to protect.")
         else:
             where = f"time {self.node}" if isinstance(self.node, int) else f"variable {self.node}"
-            whose = "" if self.member is None else f", under chain {self.member} of the set"
+            whose = "" if self.member is None else f", under member {self.member} of the set"
             shown = ", ".join(f"{w:g}" for w in self.output)
             found.append(
                 f"Attained at {where} between {self.pair[0]} (more likely) and {self.pair[1]} (less likely), at output "
@@ -111,12 +111,10 @@ def audit(
     (1.917665, 1, ('1', '0'))
     """
     check_length(length)
-    if isinstance(belief, JointTable):
+    if isinstance(belief, RecordBelief):
         length = belief.size(length)
-    if isinstance(belief, ChainSet):
-        found = [_audit_one(m, releases, length, know, progress, member=n) for n, m in enumerate(belief.members, 1)]
-        return max(found, key=lambda one: one.epsilon)
-    return _audit_one(belief, releases, length, know, progress)
+    found = [_audit_one(m, releases, length, know, progress, member=n) for n, m in belief.numbered_members]
+    return max(found, key=lambda one: one.epsilon)
 
 
 def secret_laws(
@@ -131,10 +129,10 @@ def secret_laws(
         if length is None:
             raise ParameterError("an exact loss needs a length", got="any", why="the tables go through all values")
         return chain_laws(belief, asked, length, know=_times(know or {}), progress=progress)
-    if isinstance(belief, JointTable):
-        return joint_laws(belief, asked, know={str(v): s for v, s in (know or {}).items()})
+    if isinstance(belief, RecordLaw):
+        return record_laws(belief, asked, know={str(v): s for v, s in (know or {}).items()})
     raise NotCoveredError(
-        "an exact loss needs chains or a joint table",
+        "an exact loss needs chains, a network or a joint table",
         got=repr(belief),
         why="the class has infinitely many beliefs",
         fix="Audit some of its members",
@@ -152,18 +150,17 @@ def _times(know: Mapping[int, str] | Mapping[str, str]) -> dict[int, str]:
 
 def scales_in_units(belief: Belief, releases: Sequence[Noisy], length: int | None) -> Floats:
     """The noise scale of every number released, in units of its lattice."""
-    span = belief.size() if isinstance(belief, JointTable) else length or 1
+    span = belief.size() if isinstance(belief, RecordBelief) else length or 1
     scales: list[float] = []
     for release in releases:
-        steps = release.query.steps(belief.states)
-        unit = unit_of(Asked(release.query, release.segment), belief.states, span)
+        unit = unit_of(Asked(release.query, release.segment), belief, span)
         if not 1e-100 < release.noise_scale / float(unit) < 1e100:
             raise ParameterError(
                 "the noise scale must be between 1e-100 and 1e100 steps of the answer",
                 got=str(release.noise_scale),
                 why="beyond that the exact loss cannot be computed",
             )
-        scales += [release.noise_scale / float(unit)] * (1 if steps is None else len(steps))
+        scales += [release.noise_scale / float(unit)] * numbers_under(release.query, belief)
     return np.array(scales)
 
 
@@ -200,7 +197,7 @@ def _audit_one(
 def _in_answer_terms(
     belief: Belief, releases: Sequence[Noisy], length: int | None, output: tuple[int, ...]
 ) -> tuple[float, ...]:
-    units = [r.noise_scale for r in releases for _ in range(len(r.query.steps(belief.states)))]  # type: ignore[arg-type]
+    units = [r.noise_scale for r in releases for _ in range(numbers_under(r.query, belief))]
     return tuple(
         float(n * s / u) for n, s, u in zip(output, units, scales_in_units(belief, releases, length), strict=True)
     )
@@ -210,8 +207,7 @@ def worst_densities(
     belief: Belief, releases: Sequence[Noisy], found: Audit, *, length: int | None = None
 ) -> tuple[list[float], list[float], list[float]]:
     """Outputs and the two output densities at the worst node, for a picture: single numbers only."""
-    if isinstance(belief, ChainSet):
-        belief = belief.members[(found.member or 1) - 1]
+    belief = belief.members[(found.member or 1) - 1]
     laws = secret_laws(belief, [Asked(r.query, r.segment) for r in releases], length)
     lattice, scales = Lattice(laws), scales_in_units(belief, releases, length)
     if len(lattice.shape) != 1 or found.pair is None:

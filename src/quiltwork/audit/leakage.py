@@ -5,14 +5,13 @@
 *Chains.* Given what is known, the values between the nearest known ones on both sides of X_i are independent of all
 others. What those others add to the answer is noise for whoever does not know them, so knowing them only helps: the
 worst adversary knows everything outside some interval around X_i and nothing else inside. So it is enough to look at
-intervals, not at 2^n sets. *Joint tables.* All sets K, fewest known values first.
+intervals, not at 2^n sets. *Records.* All sets K, fewest known values first.
 
 Both searches stop where nothing better can follow: with m values unknown, X_i among them, the leakage is at most m
 times that of one.
 """
 
 import itertools
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,10 +20,11 @@ from typing import Any, Literal
 import numpy as np
 
 from quiltwork.audit.auditor import Audit, Noisy, audit
-from quiltwork.beliefs import Belief, ChainSet, JointTable, MarkovChain
+from quiltwork.beliefs import Belief, ChainSet, MarkovChain, NetworkSet, RecordLaw
 from quiltwork.beliefs.structure import Flags, following
 from quiltwork.calibration import check_length
 from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.queries import divisor_under, lipschitz_under
 
 Progress = Callable[[float], None]
 MOST_SECONDS = 60.0
@@ -97,6 +97,7 @@ def leakage(
 ) -> Leakage:
     """The exact leakage of several releases together, with the worst adversary; at most this many seconds.
 
+    >>> from quiltwork import JointTable
     >>> pair = JointTable({"x": "01", "y": "01"}, [((a, b), 0.495 if a == b else 0.005) for a in "01" for b in "01"])
     >>> from quiltwork import Count
     >>> found = leakage(pair, [Noisy(Count("1"), 1.0)])
@@ -106,7 +107,7 @@ def leakage(
     check_length(length)
     if not releases:
         raise ParameterError("leakage needs a release", got="none")
-    if isinstance(belief, ChainSet):
+    if isinstance(belief, ChainSet | NetworkSet):
         members = [
             replace(leakage(m, releases, length=length, seconds=seconds, progress=progress), member=n)
             for n, m in enumerate(belief.members, 1)
@@ -114,12 +115,12 @@ def leakage(
         worst = max(members, key=lambda one: one.epsilon)
         return replace(worst, complete=all(one.complete for one in members))
     until = time.monotonic() + seconds
-    if isinstance(belief, JointTable):
+    if isinstance(belief, RecordLaw):
         length = belief.size(length)
         return _search(_sets(belief, releases), _most(belief, releases, length), len(belief.variables), until, progress)
     if not isinstance(belief, MarkovChain) or belief.initial is None:
         raise NotCoveredError(
-            "exact leakage needs chains with a start, or a joint table",
+            "exact leakage needs chains with a start, a network or a joint table",
             got=repr(belief),
             why="a supremum over infinitely many beliefs is not a finite computation",
             fix="Use the projective bound, which covers them all",
@@ -264,34 +265,26 @@ def _most(belief: Belief, releases: Sequence[Noisy], length: int | None) -> floa
     found = 0.0
     for release in releases:
         first, last = release.segment or (1, length or 1)
-        divisor = release.query.divisor(last - first + 1)
-        found += release.query.lipschitz(belief.states) / divisor / release.noise_scale
+        divisor = divisor_under(release.query, belief, last - first + 1)
+        found += lipschitz_under(release.query, belief) / divisor / release.noise_scale
     return found * (1 + 1e-9)
 
 
-def _sets(table: JointTable, releases: Sequence[Noisy]) -> Iterator[Adversary]:
+def _sets(law: RecordLaw, releases: Sequence[Noisy]) -> Iterator[Adversary]:
     """All sets of known variables with all their possible values, fewest known first."""
-    names = list(table.variables)
+    names, codes = list(law.variables), law.outcomes_by_code().codes
     for count in range(len(names)):
         for chosen in itertools.combinations(range(len(names)), count):
-            seen = {tuple(outcome[n] for n in chosen) for outcome in table.outcomes}
-            for values in sorted(seen):
-                knows = {names[n]: value for n, value in zip(chosen, values, strict=True)}
-                yield len(names) - count, 1, _look_at_table(table, releases, knows)
+            for values in np.unique(codes[:, list(chosen)], axis=0).tolist():
+                knows = {names[n]: law.variables[names[n]][v] for n, v in zip(chosen, values, strict=True)}
+                yield len(names) - count, 1, _look_at_record(law, releases, knows)
 
 
-def _look_at_table(
-    table: JointTable, releases: Sequence[Noisy], knows: dict[str, str]
+def _look_at_record(
+    law: RecordLaw, releases: Sequence[Noisy], knows: dict[str, str]
 ) -> Callable[[], tuple[Audit, Callable[[int | str], int | str], Mapping[int | str, str]]]:
     def look() -> tuple[Audit, Callable[[int | str], int | str], Mapping[int | str, str]]:
-        mass = sum(
-            p
-            for outcome, p in zip(table.outcomes, table.probabilities, strict=True)
-            if all(outcome[list(table.variables).index(n)] == s for n, s in knows.items())
-        )
-        if not mass > 0 or math.isnan(mass):
-            return Audit(0.0, None, None, None, (), 0), lambda node: node, {}
         named: dict[int | str, str] = dict(knows.items())
-        return audit(table, releases, know=knows), lambda node: node, named
+        return audit(law, releases, know=knows), lambda node: node, named
 
     return look

@@ -6,14 +6,20 @@ from quiltwork.beliefs.files import belief_from_dict, load_belief, save_belief
 from quiltwork.beliefs.interval import IntervalChain
 from quiltwork.beliefs.joint import JointTable
 from quiltwork.beliefs.mixing import MixingClass
+from quiltwork.beliefs.network import BayesianNetwork, NetworkSet
+from quiltwork.beliefs.record import RecordBelief, RecordLaw
 
 __all__ = [
+    "BayesianNetwork",
     "Belief",
     "ChainSet",
     "IntervalChain",
     "JointTable",
     "MarkovChain",
     "MixingClass",
+    "NetworkSet",
+    "RecordBelief",
+    "RecordLaw",
     "belief_from_dict",
     "load_belief",
     "save_belief",

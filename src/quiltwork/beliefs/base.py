@@ -21,6 +21,17 @@ class Belief(ABC):
 
     states: tuple[str, ...]
 
+    @property
+    def members(self) -> "tuple[Belief, ...]":
+        """The beliefs that a set consists of; a single belief is a set of one."""
+        return (self,)
+
+    @property
+    def numbered_members(self) -> "list[tuple[int | None, Belief]]":
+        """The members of a set with their numbers from 1 on; a single belief has no number."""
+        single = len(self.members) == 1 and self.members[0] is self
+        return [(None if single else n, member) for n, member in enumerate(self.members, 1)]
+
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """The contents of a belief file (see ``docs/belief-files.md``)."""

@@ -234,8 +234,8 @@ class ChainSet(Belief):
     def __init__(self, members: Iterable[MarkovChain]):
         if isinstance(members, Belief):
             raise BeliefError("the members of a set must be a list of chains", got="a single belief", fix="[chain]")
-        self.members = tuple(members)
-        if not self.members:
+        self._members = tuple(members)
+        if not self._members:
             raise BeliefError("a set of beliefs must have a member", got="none", why="an empty set protects nothing")
         if not all(isinstance(m, MarkovChain) for m in self.members):
             raise BeliefError(
@@ -253,6 +253,11 @@ class ChainSet(Belief):
                     why="the members describe the same data",
                     fix="Order the rows alike",
                 )
+
+    @property
+    def members(self) -> tuple[MarkovChain, ...]:
+        """The chains."""
+        return self._members
 
     def __repr__(self) -> str:
         return f"ChainSet({len(self.members)} chains, {len(self.states)} states)"

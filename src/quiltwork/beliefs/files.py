@@ -11,6 +11,7 @@ from quiltwork.beliefs.chain import ChainSet, MarkovChain
 from quiltwork.beliefs.interval import IntervalChain
 from quiltwork.beliefs.joint import JointTable
 from quiltwork.beliefs.mixing import MixingClass
+from quiltwork.beliefs.network import BayesianNetwork, NetworkSet
 from quiltwork.errors import BeliefError
 
 
@@ -37,7 +38,7 @@ def load_belief(path: str | Path) -> Belief:
     except ValueError as problem:
         kind = "TOML" if path.suffix.lower() == ".toml" else "JSON"
         raise BeliefError(f"belief file {path} must be {kind}", why=str(problem)) from problem
-    return belief_from_dict(content)
+    return belief_from_dict(_found_from(content, path.parent))
 
 
 def save_belief(belief: Belief, path: str | Path) -> None:
@@ -70,17 +71,47 @@ def belief_from_dict(content: object) -> Belief:
     return _READERS[kind]({key: value for key, value in content.items() if key != "kind"})
 
 
+def _found_from(content: Any, folder: Path) -> Any:
+    """The contents with files that they name looked for beside the belief file."""
+    if not isinstance(content, dict):
+        return content
+    if isinstance(content.get("bif"), str):
+        return content | {"bif": str(folder / content["bif"])}
+    if isinstance(content.get("members"), list):
+        return content | {"members": [_found_from(member, folder) for member in content["members"]]}
+    return content
+
+
 def _chain(content: dict[str, Any]) -> MarkovChain:
     _check_keys(content, "chain", required={"transition"}, optional={"states", "initial"})
     initial = content.get("initial", "any")
     return MarkovChain(content["transition"], initial=initial, states=_names(content.get("states")))
 
 
-def _set(content: dict[str, Any]) -> ChainSet:
+def _set(content: dict[str, Any]) -> ChainSet | NetworkSet:
     _check_keys(content, "set", required={"members"})
     if not isinstance(content["members"], list):
-        raise BeliefError("members must be a list of chains", got=type(content["members"]).__name__)
-    return ChainSet(belief_from_dict(m) for m in content["members"])  # type: ignore[misc]
+        raise BeliefError("members must be a list of beliefs", got=type(content["members"]).__name__)
+    members = [belief_from_dict(m) for m in content["members"]]
+    if any(isinstance(m, BayesianNetwork) for m in members):
+        return NetworkSet(members)  # type: ignore[arg-type]  # it says what is wrong with the others
+    return ChainSet(members)  # type: ignore[arg-type]
+
+
+def _network(content: dict[str, Any]) -> BayesianNetwork:
+    if "bif" in content:
+        _check_keys(content, "network", required={"bif"})
+        if not isinstance(content["bif"], str):
+            raise BeliefError("bif must be the path of a file", got=type(content["bif"]).__name__)
+        return BayesianNetwork.from_bif(content["bif"])
+    _check_keys(content, "network", required={"variables", "tables"}, optional={"parents"})
+    for key in ("variables", "tables", "parents"):
+        if not isinstance(content.get(key, {}), dict):
+            raise BeliefError(f"{key} of a network must be an object", got=type(content[key]).__name__)
+    for key in ("variables", "parents"):
+        if not all(isinstance(own, list) for own in content.get(key, {}).values()):
+            raise BeliefError(f"{key} of a network must be lists by variable", got="something else")
+    return BayesianNetwork(content["variables"], parents=content.get("parents"), tables=content["tables"])
 
 
 def _mixing(content: dict[str, Any]) -> MixingClass:
@@ -123,6 +154,7 @@ _READERS: dict[str, Callable[[dict[str, Any]], Belief]] = {
     "mixing": _mixing,
     "interval": _interval,
     "joint": _joint,
+    "network": _network,
 }
 _KINDS_HINT = f"Known kinds: {', '.join(_READERS)}"
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from quiltwork.beliefs.base import Belief
 from quiltwork.beliefs.chain import SUM_TOLERANCE
+from quiltwork.beliefs.record import Outcomes, RecordLaw, all_states, name_variables
 from quiltwork.beliefs.structure import Matrix
 from quiltwork.errors import BeliefError
 
 
-class JointTable(Belief):
+class JointTable(RecordLaw):
     """The belief that the variables have this joint distribution; combinations left out have probability zero.
 
     >>> table = JointTable({"x": ["0", "1"], "y": ["0", "1"]}, [(("0", "0"), 0.5), (("1", "1"), 0.5)])
@@ -21,10 +21,8 @@ class JointTable(Belief):
     """
 
     def __init__(self, variables: Mapping[str, Sequence[object]], table: Iterable[tuple[Sequence[object], float]]):
-        self.variables = {name: tuple(map(str, states)) for name, states in variables.items()}
-        if not self.variables or any(len(set(s)) != len(s) or not s for s in self.variables.values()):
-            raise BeliefError("a joint table needs variables, each with different states", got="none or repeated ones")
-        self.states = tuple(dict.fromkeys(state for states in self.variables.values() for state in states))
+        self.variables = name_variables(variables, "a joint table")
+        self.states = all_states(self.variables)
         masses: dict[tuple[str, ...], float] = {}
         for row, (values, p) in enumerate(table, 1):
             outcome = tuple(map(str, values))
@@ -45,20 +43,11 @@ class JointTable(Belief):
         self.probabilities: Matrix = np.array(list(possible.values()))
         self.probabilities.setflags(write=False)
 
-    def size(self, length: int | None = None) -> int:
-        """The number of values, one a variable; a length that says otherwise is an error.
-
-        >>> JointTable({"x": "01"}, [(("0",), 0.5), (("1",), 0.5)]).size()
-        1
-        """
-        if length is not None and length != len(self.variables):
-            raise BeliefError(
-                "the length must be the number of variables of a joint table",
-                got=f"{length} for {len(self.variables)} variables",
-                why="each variable has one value",
-                fix="Leave the length out, or say any",
-            )
-        return len(self.variables)
+    def outcomes_by_code(self) -> Outcomes:
+        """Every possible record with its probability."""
+        code = [{state: n for n, state in enumerate(states)} for states in self.variables.values()]
+        codes = np.array([[own[s] for own, s in zip(code, outcome, strict=True)] for outcome in self.outcomes])
+        return Outcomes(codes.reshape(-1, len(code)), np.log(self.probabilities))
 
     def __repr__(self) -> str:
         return f"JointTable({len(self.variables)} variables, {len(self.outcomes)} outcomes)"

@@ -50,7 +50,7 @@ def _of_chain(chain: MarkovChain, noisy: Sequence[Noisy], length: int) -> float:
     numbers = [_count(one, chain) for one in noisy]
     scales = np.concatenate(
         [
-            np.full(count, one.noise_scale / float(unit_of(ask, chain.states, length)))
+            np.full(count, one.noise_scale / float(unit_of(ask, chain, length)))
             for one, ask, count in zip(noisy, asked, numbers, strict=True)
         ]
     )

@@ -4,11 +4,12 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Literal, Protocol, cast
 
-from quiltwork.beliefs import Belief, JointTable
+from quiltwork.beliefs import BayesianNetwork, Belief, JointTable, NetworkSet, RecordBelief
 from quiltwork.calibration import Calibration, check_epsilon, check_length
 from quiltwork.errors import BeliefError, NotCoveredError, ParameterError, QueryError
 from quiltwork.mechanisms.wasserstein import wasserstein
 from quiltwork.queries import Query, parse_query
+from quiltwork.queries.variables import OfVariables
 
 # loaded when first used: compiled code is slow to import and the baselines do not need it
 _WHERE = {
@@ -22,6 +23,7 @@ _WHERE = {
     "entry": ("baselines", "entry"),
 }
 MECHANISMS = tuple(_WHERE)
+FOR_CHAINS = ("curve", "quilt-approx", "gk16")  # they know more about chains than about networks
 Promise = Literal["pufferfish", "bayesian"]
 
 
@@ -42,6 +44,9 @@ def find_mechanism(name: str) -> Mechanism:
 
 def default_mechanism(belief: Belief) -> str:
     """The mechanism with the least noise that covers this kind of belief."""
+    first = belief.members[0]
+    if isinstance(first, BayesianNetwork):
+        return "curve" if first.graph.forest else "quilt-exact"
     return "wasserstein" if isinstance(belief, JointTable) else "curve"
 
 
@@ -74,6 +79,7 @@ def calibrate(
     mechanism: str | None = None,
     delta: float = 0.0,
     guarantee: Promise = "pufferfish",
+    quilt_size: int | None = None,
 ) -> Calibration:
     """How much noise a query needs under a belief. Sees no data and spends nothing.
 
@@ -82,6 +88,8 @@ def calibrate(
 
     ``delta`` above 0 asks for the weaker (ε, δ) promise, which the Wasserstein mechanism alone can make.
     ``guarantee="bayesian"`` asks for Bayesian differential privacy, against adversaries who know any other values.
+    ``quilt_size`` is how many variables a quilt in a network may have (3 if left out): more may save noise, and takes
+    longer.
 
     >>> from quiltwork import Histogram, MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
@@ -93,9 +101,13 @@ def calibrate(
     query, belief = as_query(query), as_belief(belief)
     name = default_mechanism(belief) if mechanism is None else mechanism
     epsilon, length = check_epsilon(epsilon), check_length(length)
-    if isinstance(belief, JointTable):
+    if isinstance(belief, RecordBelief):
         length = belief.size(length)
     found = find_mechanism(name)
+    if name in FOR_CHAINS and (chain := _chain_of(belief, query)) is not None:
+        belief = chain
+    if quilt_size is not None:
+        return _with_quilt_size(query, belief, epsilon, length, name, quilt_size)
     if guarantee != "pufferfish":
         return _bayesian(query, belief, epsilon, length, name, guarantee, delta)
     if delta == 0:
@@ -110,6 +122,26 @@ def calibrate(
     return wasserstein(query, belief=belief, epsilon=epsilon, length=length, delta=delta)
 
 
+def _chain_of(belief: Belief, query: Query) -> Belief | None:
+    """The chain that a network is, if it is one and the query asks the same of all its values."""
+    asks_all = isinstance(belief, BayesianNetwork) and not isinstance(query, OfVariables)
+    return belief.as_chain() if asks_all and isinstance(belief, BayesianNetwork) else None
+
+
+def _with_quilt_size(
+    query: Query, belief: Belief, epsilon: float, length: int | None, name: str, quilt_size: int
+) -> Calibration:
+    if name != "quilt-exact" or not isinstance(belief, BayesianNetwork | NetworkSet):
+        raise ParameterError(
+            "quilt_size is for quilt-exact on a network",
+            got=f"mechanism {name}",
+            why="on a chain two variables are enough, and others have no quilts",
+        )
+    from quiltwork.mechanisms.quilt import quilt_exact
+
+    return quilt_exact(query, belief=belief, epsilon=epsilon, length=length, quilt_size=quilt_size)
+
+
 def _bayesian(
     query: Query, belief: Belief, epsilon: float, length: int | None, name: str, guarantee: str, delta: float
 ) -> Calibration:
@@ -122,7 +154,7 @@ def _bayesian(
         raise NotCoveredError(
             f"mechanism {name} makes no Bayesian promise" if name != "curve" else "delta is not for a Bayesian promise",
             why="its theorem is about adversaries who know no values",
-            fix="Leave the mechanism and delta out",
+            fix="Use curve (chains, and networks that are trees) or group, without delta",
         )
     from quiltwork.mechanisms.curve import curve
 

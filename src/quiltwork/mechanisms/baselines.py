@@ -4,17 +4,19 @@ import math
 
 import numpy as np
 
-from quiltwork.beliefs import Belief, ChainSet, MarkovChain
+from quiltwork.beliefs import BayesianNetwork, Belief, ChainSet, MarkovChain, RecordBelief
 from quiltwork.calibration import Calibration, Plain
 from quiltwork.errors import NotCoveredError
-from quiltwork.queries import Query
+from quiltwork.queries import Query, lipschitz_under
 from quiltwork.rounding import round_up
 
 SOLVE_UP_TO = 200  # longer series take the limit, which is never smaller
 
 
 def group(query: Query, *, belief: Belief, epsilon: float, length: int | None) -> Calibration:
-    """Group privacy: hides a whole series at once, for every belief whatever. Scale L T / ε.
+    """Group privacy: hides all values that may depend on each other at once. Scale L T / ε.
+
+    That is a whole series, for every belief whatever; of a network, the largest part that edges hold together.
 
     >>> from quiltwork import Count
     >>> group(Count("1"), belief=MarkovChain([[0.5, 0.5], [0.5, 0.5]]), epsilon=1.0, length=100).noise_scale > 100
@@ -24,18 +26,30 @@ def group(query: Query, *, belief: Belief, epsilon: float, length: int | None) -
         raise NotCoveredError(
             "group privacy needs a length", why="its noise grows with it without bound", fix="Give --length N"
         )
-    lipschitz = query.lipschitz(belief.states)
+    together, size = lipschitz_under(query, belief) * length, length
+    hidden = f"all {length:,} values of a series are hidden together."
+    if isinstance(belief, RecordBelief):
+        together, size = heaviest_part(query, belief)
+        hidden = f"{size:,} variables that may depend on each other are hidden together."
     return Calibration(
         mechanism="group",
         query=query.text,
         epsilon=epsilon,
         length=length,
-        lipschitz=lipschitz,
-        noise_scale=round_up(lipschitz * length / epsilon),
+        lipschitz=lipschitz_under(query, belief),
+        noise_scale=round_up(together / epsilon),
         guarantee="pufferfish",
         theorem="group differential privacy",
-        reason=Plain(f"all {length:,} values of a series are hidden together.", (("nearby", length),)),
+        reason=Plain(hidden, (("nearby", size),)),
     )
+
+
+def heaviest_part(query: Query, belief: RecordBelief) -> tuple[float, int]:
+    """The most that variables which may depend on each other can change the answer together, and their number."""
+    weights = query.by_variable(belief.variables).lipschitz_by_variable
+    first = belief.members[0]
+    parts = first.graph.components if isinstance(first, BayesianNetwork) else (tuple(range(len(weights))),)
+    return max((round_up(math.fsum(weights[n] for n in part)), len(part)) for part in parts)
 
 
 def entry(query: Query, *, belief: Belief, epsilon: float, length: int | None) -> Calibration:
@@ -45,7 +59,7 @@ def entry(query: Query, *, belief: Belief, epsilon: float, length: int | None) -
     >>> entry(Count("1"), belief=MarkovChain([[0.9, 0.1], [0.4, 0.6]]), epsilon=1.0, length=100).guarantee
     'none'
     """
-    lipschitz = query.lipschitz(belief.states)
+    lipschitz = lipschitz_under(query, belief)
     return Calibration(
         mechanism="entry",
         query=query.text,
@@ -79,7 +93,7 @@ def gk16(query: Query, *, belief: Belief, epsilon: float, length: int | None) ->
         )
     gammas = [_neighbour_influence(m) for m in members if isinstance(m, MarkovChain)]
     row_sum = max(_largest_row_sum(gamma, length) for gamma in gammas)
-    lipschitz = query.lipschitz(belief.states)
+    lipschitz = lipschitz_under(query, belief)
     return Calibration(
         mechanism="gk16",
         query=query.text,

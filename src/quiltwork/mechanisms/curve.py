@@ -1,6 +1,6 @@
 """The influence curve as a mechanism (theory section 5): several times less noise than quilts.
 
-Promise: ε-Pufferfish privacy for every query, under a chain, a set of chains, an interval or a mixing class.
+Promise: ε-Pufferfish privacy for every query, under chains, an interval, a mixing class, or networks that are trees.
 Rule: noise of scale s on a query of sensitivity c gives every time the profile λ(y,y') = c(y,y') / s; the curve turns
 it into ε. The scale is the smallest for which the curve is at most ε, found from the safe side, and never above that
 of quilts, which are the special case of a single skip. Series too short to forget are followed node by node.
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quiltwork.beliefs import Belief, ChainSet, MarkovChain, MixingClass
+from quiltwork.beliefs import BayesianNetwork, Belief, ChainSet, MarkovChain, MixingClass, NetworkSet
 from quiltwork.calibration import Calibration, Reason
 from quiltwork.certificate import Certificate, SideProof
 from quiltwork.errors import BeliefError, NotCoveredError
@@ -23,6 +23,7 @@ from quiltwork.influence.profile import Profile
 from quiltwork.influence.sides import Bound
 from quiltwork.influence.started import GivenPast
 from quiltwork.influence.timeline import follow, is_short, node_by_node
+from quiltwork.mechanisms.networks import tree_curve
 from quiltwork.mechanisms.quilt import Quilt, approx_quilt, exact_quilt
 from quiltwork.queries import Query
 from quiltwork.rounding import round_up
@@ -88,6 +89,8 @@ def curve(
     >>> round(curve(Count("1"), belief=chain, epsilon=1.0, length=None).noise_scale, 4)
     3.3364
     """
+    if isinstance(belief, BayesianNetwork | NetworkSet):
+        return tree_curve(query, belief=belief, epsilon=epsilon, guarantee=guarantee)
     sensitivity = query.sensitivity(belief.states)
     curves = curve_members(belief, promise=guarantee)
     in_set = isinstance(belief, ChainSet)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from quiltwork.beliefs import Belief, ChainSet, MarkovChain, MixingClass
+from quiltwork.beliefs import BayesianNetwork, Belief, ChainSet, MarkovChain, MixingClass, NetworkSet
 from quiltwork.beliefs.structure import Flags, Matrix
 from quiltwork.calibration import Calibration, Reason
 from quiltwork.errors import NotCoveredError
@@ -84,26 +84,32 @@ class Quilt(Reason):
         return found if self.member is None else found | {"member": self.member}
 
 
-def quilt_exact(query: Query, *, belief: Belief, epsilon: float, length: int | None) -> Calibration:
-    """The mechanism with exact max-influence, for a chain or a set of chains.
+def quilt_exact(
+    query: Query, *, belief: Belief, epsilon: float, length: int | None, quilt_size: int | None = None
+) -> Calibration:
+    """The mechanism with exact max-influence, for chains and networks.
+
+    On a network quilts of up to ``quilt_size`` variables are searched (3 if left out); on a chain two are enough.
 
     >>> from quiltwork import Count
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
     >>> quilt_exact(Count("1"), belief=chain, epsilon=1.0, length=None).reason.detail()["nearby"]
     9
     """
-    if isinstance(belief, MarkovChain):
-        worst = exact_quilt(belief, epsilon, length)
-    elif isinstance(belief, ChainSet):
-        found = [exact_quilt(m, epsilon, length, member=n) for n, m in enumerate(belief.members, 1)]
-        worst = max(found, key=lambda quilt: quilt.score)
-    else:
+    if isinstance(belief, BayesianNetwork | NetworkSet):
+        from quiltwork.influence.quilts import QUILT_SIZE
+        from quiltwork.mechanisms.networks import network_quilts
+
+        return network_quilts(query, belief=belief, epsilon=epsilon, size=quilt_size or QUILT_SIZE)
+    if not isinstance(belief, MarkovChain | ChainSet):
         raise NotCoveredError(
-            "quilt-exact needs a chain or a set of chains",
+            "quilt-exact needs chains or networks",
             got=repr(belief),
-            why="exact max-influence is computed from a transition matrix",
+            why="exact max-influence is computed from transition matrices or tables",
             fix="Use quilt-approx for a mixing class, group for others",
         )
+    found = [exact_quilt(m, epsilon, length, n) for n, m in belief.numbered_members if isinstance(m, MarkovChain)]
+    worst = max(found, key=lambda quilt: quilt.score)
     return _calibration("quilt-exact", f"{THEOREM} with exact max-influence", worst, query, belief, epsilon, length)
 
 

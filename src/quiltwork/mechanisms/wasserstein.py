@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quiltwork.audit import exact_loss
-from quiltwork.beliefs import Belief, ChainSet, JointTable, MarkovChain
+from quiltwork.beliefs import BayesianNetwork, Belief, MarkovChain, RecordBelief, RecordLaw
 from quiltwork.calibration import Calibration, Reason
 from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.laws import Asked, SecretLaws, chain_laws, joint_laws
-from quiltwork.queries import Query
+from quiltwork.laws import Asked, SecretLaws, chain_laws, laws_by_part, record_laws
+from quiltwork.queries import Query, lipschitz_under, numbers_under, unit_under
 from quiltwork.rounding import round_up
 
 Floats = NDArray[np.float64]
@@ -74,21 +74,17 @@ def wasserstein(query: Query, *, belief: Belief, epsilon: float, length: int | N
         )
     if epsilon <= 4 * SLACK:
         raise NotCoveredError("wasserstein needs epsilon above 4e-10", got=f"{epsilon:g}", why="rounding takes as much")
-    members = belief.members if isinstance(belief, ChainSet) else (belief,)
-    found = [
-        _furthest(query, one, epsilon, length, delta, n if isinstance(belief, ChainSet) else None)
-        for n, one in enumerate(members, 1)
-    ]
+    found = [_furthest(query, one, epsilon, length, delta, n) for n, one in belief.numbered_members]
     furthest = max(found, key=lambda d: d.distance)
-    distance = furthest.distance
-    if distance == 0 and query.lipschitz(belief.states) > 0:
-        distance = float(query.unit(belief.states))  # see docs/decisions/0003
+    distance, lipschitz = furthest.distance, lipschitz_under(query, belief)
+    if distance == 0 and lipschitz > 0:
+        distance = float(unit_under(query, belief))  # see docs/decisions/0003
     return Calibration(
         mechanism="wasserstein",
         query=query.text,
         epsilon=epsilon,
         length=length,
-        lipschitz=query.lipschitz(belief.states),
+        lipschitz=lipschitz,
         noise_scale=_scale(distance, epsilon),
         guarantee="approximate pufferfish" if delta else "pufferfish",
         theorem="Wasserstein Mechanism, Theorem 3.2 of Wang, Song and Chaudhuri 2016"
@@ -106,31 +102,52 @@ def _furthest(
     query: Query, belief: Belief, epsilon: float, length: int | None, delta: float, member: int | None
 ) -> Distance:
     """The largest distance over all secret pairs of one belief, in terms of the query's numbers before division."""
-    steps = query.steps(belief.states)
-    if steps is None or len(steps) > 2 or (len(steps) == 2 and len(belief.states) != 2):
-        raise NotCoveredError(
-            f"wasserstein does not cover {query.text} here",
-            why="distances are computed between laws of one number that adds up over values",
-            fix="Use a count, sum or mean, or quilt-exact",
-        )
+    numbers = numbers_under(query, belief)
+    mirrored = numbers == 2 and len(belief.states) == 2 and not isinstance(belief, RecordBelief)
+    if numbers > 1 and not mirrored:
+        raise _no_line(query)
+    laws = _laws(query, belief, length)
+    # with two states the second count mirrors the first: the distance in L1 is that of one count, twice
+    unit = float(unit_under(query, belief))
+    found = max(
+        (_largest_distance(part, unit * numbers, delta, member, SLACK) for part in laws), key=lambda one: one.distance
+    )
+    if delta == 0 and found.distance > 0:
+        scales = np.full(numbers, _scale(found.distance, epsilon) / unit)
+        if max(exact_loss(part, scales) for part in laws) > epsilon:
+            exact = (_largest_distance(part, unit * numbers, delta, member, 0.0) for part in laws)
+            found = max(exact, key=lambda one: one.distance)
+    return found
+
+
+def _no_line(query: Query) -> NotCoveredError:
+    return NotCoveredError(
+        f"wasserstein does not cover {query.text} here",
+        why="distances are computed between laws of one number that adds up over values",
+        fix="Use a count, sum or mean, or quilt-exact",
+    )
+
+
+def _laws(query: Query, belief: Belief, length: int | None) -> list[SecretLaws]:
+    """The laws of the answer given each secret; of each independent part of a network by itself.
+
+    What an independent part adds to the answer is the same under both values of a secret, so it moves no mass.
+    """
     if isinstance(belief, MarkovChain):
+        if query.steps(belief.states) is None:
+            raise _no_line(query)
         if length is None:
             raise NotCoveredError("wasserstein needs a length", got="any", why="its tables go through all values")
-        laws = chain_laws(belief, [Asked(query)], length)
-    elif isinstance(belief, JointTable):
-        laws = joint_laws(belief, [Asked(query)])
-    else:
-        raise NotCoveredError(
-            "wasserstein needs chains or a joint table", got=repr(belief), why="the class has infinitely many beliefs"
-        )
-    # with two states the second count mirrors the first: the distance in L1 is that of one count, twice
-    unit = float(query.unit(belief.states))
-    found = _largest_distance(laws, unit * len(steps), delta, member, SLACK)
-    if delta == 0 and found.distance > 0:
-        scales = np.full(len(steps), _scale(found.distance, epsilon) / unit)
-        if exact_loss(laws, scales) > epsilon:
-            found = _largest_distance(laws, unit * len(steps), delta, member, 0.0)
-    return found
+        return [chain_laws(belief, [Asked(query)], length)]
+    if isinstance(belief, BayesianNetwork) and len(belief.graph.components) > 1:
+        return laws_by_part(belief, [Asked(query)])
+    if isinstance(belief, RecordLaw):
+        return [record_laws(belief, [Asked(query)])]
+    raise NotCoveredError(
+        "wasserstein needs chains, a network or a joint table",
+        got=repr(belief),
+        why="the class has infinitely many beliefs",
+    )
 
 
 def _largest_distance(laws: SecretLaws, factor: float, delta: float, member: int | None, slack: float) -> Distance:

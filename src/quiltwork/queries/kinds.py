@@ -1,12 +1,6 @@
-"""What is asked of the data. Each query knows its sensitivity by pair of states.
-
-``sensitivity(states)[y, y']`` is the most the answer changes, in L1 norm, when one value goes from y to y'; its largest
-entry is the Lipschitz constant L (theory, section 1). Answers are whole multiples of ``unit(states)``, so that exact
-integer noise can be added to them; frequencies and means are divided by the (public) number of values afterwards.
-"""
+"""Questions about series and records: counts, shares, sums, means, transitions, and any function of your own."""
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -17,70 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from quiltwork.data import Codes, Series
 from quiltwork.errors import QueryError
+from quiltwork.queries.base import ByVariable, Numbers, Query, States, Variables
 from quiltwork.rounding import float_above
-
-States = Sequence[str]
-Numbers = NDArray[np.int64] | NDArray[np.float64]
-
-
-class Query(ABC):
-    """A question about series of states.
-
-    >>> isinstance(parse_query("histogram"), Query)
-    True
-    """
-
-    integer = True
-    """Whether answers are whole multiples of ``unit``; else noise on floats is needed."""
-
-    @property
-    @abstractmethod
-    def text(self) -> str:
-        """The query as written on the command line."""
-
-    @abstractmethod
-    def sensitivity(self, states: States) -> NDArray[np.float64]:
-        """The most that the answer changes when one value goes from y to y'; shape (states, states)."""
-
-    def lipschitz(self, states: States) -> float:
-        """The largest entry of the sensitivity.
-
-        >>> Histogram().lipschitz(["sit", "walk"]), Count("sit").lipschitz(["sit", "walk"])
-        (2.0, 1.0)
-        """
-        return float(self.sensitivity(states).max())
-
-    def unit(self, states: States) -> Fraction:  # noqa: ARG002 - numeric queries need the states
-        """The step of the lattice that the answer lives on."""
-        return Fraction(1)
-
-    def divisor(self, size: int) -> int:  # noqa: ARG002 - frequencies and means need the size
-        """What the noisy answer is divided by, given the number of values."""
-        return 1
-
-    def undivided(self) -> "Query":
-        """The counts or sums that it is made of, if it is a share or a mean; else the query itself.
-
-        >>> Frequencies().undivided()
-        Histogram()
-        """
-        return self
-
-    def steps(self, states: States) -> Codes | None:  # noqa: ARG002 - additive queries need the states
-        """What each value adds to each number of the answer, in units, as (numbers, states); None if not additive."""
-        return None
-
-    @abstractmethod
-    def evaluate(self, series: Series) -> Numbers:
-        """The answer before noise, in units; one-dimensional."""
-
-    def labels(self, states: States) -> tuple[str, ...]:  # noqa: ARG002 - histograms need the states
-        """A name for each number of the answer."""
-        return (self.text,)
-
-    def present(self, numbers: Sequence[float], states: States) -> Any:  # noqa: ARG002 - histograms need the states
-        """The answer in the form that people read: a number, or numbers by state."""
-        return numbers[0]
 
 
 @dataclass(frozen=True)
@@ -289,6 +221,12 @@ class Transitions(Query):
         """4 between different states."""
         return 4.0 * ~np.eye(len(states), dtype=bool)
 
+    def by_variable(self, variables: Variables) -> ByVariable:
+        """Not for records: their variables do not follow one another."""
+        raise QueryError(
+            "transitions need a series", got=f"a record of {len(variables)} variables", why="they have no order in time"
+        )
+
     def evaluate(self, series: Series) -> Codes:
         """The counts, row by row."""
         return series.transitions().ravel()
@@ -361,26 +299,3 @@ class Custom(Query):
     def present(self, numbers: Sequence[float], states: States) -> Any:  # noqa: ARG002 - same for all states
         """A number, or a list of numbers."""
         return numbers[0] if len(numbers) == 1 else list(numbers)
-
-
-_NAMED: dict[str, Callable[[], Query]] = {
-    "histogram": Histogram,
-    "frequencies": Frequencies,
-    "mean": Mean,
-    "sum": Sum,
-    "transitions": Transitions,
-}
-
-
-def parse_query(text: str) -> Query:
-    """The query that a text names: ``count:STATE``, ``histogram``, ``frequencies``, ``mean``, ``sum``, ``transitions``.
-
-    >>> parse_query("count:walk")
-    Count(state='walk')
-    """
-    kind, colon, state = text.partition(":")
-    if kind == "count" and state:
-        return Count(state)
-    if not colon and kind in _NAMED:
-        return _NAMED[kind]()
-    raise QueryError("the query is not known", got=repr(text), fix=f"Known: count:STATE, {', '.join(_NAMED)}")

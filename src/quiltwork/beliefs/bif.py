@@ -1,0 +1,229 @@
+"""Networks in the Bayesian Interchange Format (BIF), read in full precision."""
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from quiltwork.beliefs.structure import Flags, Matrix
+from quiltwork.errors import BeliefError
+
+_TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"([^"]*)"|([^\s{}()\[\],;|"]+)|([{}()\[\],;|])', re.S)
+
+
+@dataclass
+class BifContents:
+    """What a BIF file says: states and parents of each variable, and its table with the variable's own axis last."""
+
+    variables: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    parents: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    tables: dict[str, Matrix] = field(default_factory=dict)
+
+
+def read_bif(path: str | Path) -> BifContents:
+    """Read a BIF file."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        reason = getattr(problem, "strerror", None) or "it is not text"
+        raise BeliefError(f"network file {path} cannot be read", why=reason, fix="Check the path") from problem
+    return parse_bif(text)
+
+
+def parse_bif(text: str) -> BifContents:
+    """The contents of a BIF file.
+
+    >>> found = parse_bif('''
+    ...     variable rain { type discrete [ 2 ] { no, yes }; }
+    ...     variable wet { type discrete [ 2 ] { no, yes }; }
+    ...     probability ( rain ) { table 0.8, 0.2; }
+    ...     probability ( wet | rain ) { (no) 0.9, 0.1; (yes) 0.05, 0.95; }''')
+    >>> found.parents["wet"], found.tables["wet"].tolist()
+    (('rain',), [[0.9, 0.1], [0.05, 0.95]])
+    """
+    found, tokens = BifContents(), _Tokens(text)
+    blocks: list[tuple[str, tuple[str, ...], list[list[str]], int]] = []
+    while (word := tokens.next_word()) is not None:
+        if word == "network":
+            tokens.until("{")
+            tokens.statements()
+        elif word == "variable":
+            _variable(found, tokens)
+        elif word == "probability":
+            blocks.append(_probability(tokens))
+        else:
+            raise tokens.error("network, variable or probability", word)
+    # tables may stand before the variables that they are about
+    for name, parents, statements, line in blocks:
+        _table(found, name, parents, statements, line)
+    return found
+
+
+class _Tokens:
+    """Words and signs of the text, with the line that each is on."""
+
+    def __init__(self, text: str):
+        self._all: list[tuple[str, int]] = []
+        line, end = 1, 0
+        for match in _TOKEN.finditer(text):
+            line += text.count("\n", end, match.start())
+            end = match.start()
+            token = match.group(1) if match.group(1) is not None else match.group(2) or match.group(3)
+            if token is not None:
+                self._all.append((token, line))
+        self._at = 0
+
+    @property
+    def line(self) -> int:
+        """The line of the last token taken."""
+        return self._all[min(max(self._at - 1, 0), len(self._all) - 1)][1] if self._all else 1
+
+    def next_word(self) -> str | None:
+        """The next token, or None at the end."""
+        if self._at >= len(self._all):
+            return None
+        self._at += 1
+        return self._all[self._at - 1][0]
+
+    def take(self) -> str:
+        """The next token; there must be one."""
+        token = self.next_word()
+        if token is None:
+            raise self.error("more", "the end of the file")
+        return token
+
+    def until(self, sign: str) -> list[str]:
+        """All tokens before the sign, which is taken too."""
+        found = []
+        while (token := self.take()) != sign:
+            found.append(token)
+        return found
+
+    def statements(self) -> list[list[str]]:
+        """The statements of a block up to its closing brace, each without its semicolon."""
+        found: list[list[str]] = []
+        current: list[str] = []
+        depth = 0
+        while True:
+            sign = self.take()
+            if sign == "}" and depth == 0:
+                if current:
+                    raise self.error("';' at the end of a statement", "'}'")
+                return found
+            depth += (sign == "{") - (sign == "}")
+            if sign == ";" and depth == 0:
+                found.append(current)
+                current = []
+            else:
+                current.append(sign)
+
+    def error(self, wanted: str, got: str) -> BeliefError:
+        """What is wrong at this line."""
+        return _error(self.line, f"expected {wanted}", got)
+
+
+def _error(line: int, what: str, got: str | None = None, why: str | None = None) -> BeliefError:
+    return BeliefError(f"BIF line {line}: {what}", got=got, why=why)
+
+
+def _variable(found: BifContents, tokens: _Tokens) -> None:
+    name = tokens.take()
+    line = tokens.line
+    if name in found.variables:
+        raise _error(line, "a variable must be declared once", repr(name) + " again")
+    tokens.until("{")
+    for statement in tokens.statements():
+        if statement[:2] == ["type", "discrete"] and "{" in statement:
+            states = tuple(t for t in statement[statement.index("{") + 1 :] if t not in (",", "}"))
+            said = "".join(statement[2 : statement.index("{")]).strip("[]")
+            if said and said != str(len(states)):
+                raise _error(
+                    line, f"variable {name!r} must have as many states as it says", f"{len(states)}, not {said}"
+                )
+            found.variables[name] = states
+        elif statement and statement[0] != "property":
+            raise _error(line, f"variable {name!r} must be of type discrete", statement[0])
+    if name not in found.variables:
+        raise _error(line, f"variable {name!r} must have states", "none", "only discrete variables are known here")
+
+
+def _probability(tokens: _Tokens) -> tuple[str, tuple[str, ...], list[list[str]], int]:
+    tokens.until("(")
+    inside = tokens.until(")")
+    line = tokens.line
+    names = [t for t in inside if t not in (",", "|")]
+    if not names or ("|" in inside and inside.index("|") != 1):
+        raise _error(line, "a probability must be about one variable", " ".join(inside) or "none")
+    tokens.until("{")
+    return names[0], tuple(names[1:]), tokens.statements(), line
+
+
+def _table(found: BifContents, name: str, parents: tuple[str, ...], statements: list[list[str]], line: int) -> None:
+    for other in (name, *parents):
+        if other not in found.variables:
+            raise _error(line, "a probability must be about variables that are declared", repr(other))
+    if name in found.tables:
+        raise _error(line, f"variable {name!r} must have one table", "a second one")
+    own = found.variables[name]
+    axes = [found.variables[p] for p in parents]
+    table = np.full((*map(len, axes), len(own)), np.nan)
+    default: list[float] | None = None
+    for statement in statements:
+        if not statement or statement[0] == "property":
+            continue
+        if statement[0] == "table":
+            flat = _numbers(statement[1:], table.size, name, line)
+            # the numbers count through the variables as they are declared, the last one fastest
+            table[...] = np.moveaxis(np.reshape(flat, (len(own), *map(len, axes))), 0, -1)
+        elif statement[0] == "default":
+            default = _numbers(statement[1:], len(own), name, line)
+        elif statement[0] == "(" and ")" in statement:
+            end = statement.index(")")
+            given = [t for t in statement[1:end] if t != ","]
+            row = _row(given, axes, parents, name, line)
+            table[row] = _numbers(statement[end + 1 :], len(own), name, line)
+        else:
+            raise _error(line, f"the table of {name!r} has a statement that is not known", repr(statement[0]))
+    missing = np.isnan(table[..., 0])
+    if default is not None:
+        table[missing] = default
+    elif missing.any():
+        first = next(_combinations(axes, missing))
+        raise _error(
+            line,
+            f"the table of {name!r} must have a row for every combination of its parents",
+            f"{int(missing.sum())} missing, the first ({', '.join(first)})",
+        )
+    found.parents[name], found.tables[name] = parents, table
+
+
+def _row(
+    given: Sequence[str], axes: Sequence[Sequence[str]], parents: Sequence[str], name: str, line: int
+) -> tuple[int, ...]:
+    if len(given) != len(axes):
+        raise _error(line, f"a row of {name!r} must give each of its {len(axes)} parents a state", f"{len(given)}")
+    for state, states, parent in zip(given, axes, parents, strict=True):
+        if state not in states:
+            raise _error(line, f"a row of {name!r} must give {parent!r} one of its states", repr(state))
+    return tuple(states.index(state) for state, states in zip(given, axes, strict=True))
+
+
+def _combinations(axes: Sequence[Sequence[str]], chosen: Flags) -> Iterator[tuple[str, ...]]:
+    for combination, taken in zip(itertools.product(*axes), chosen.ravel(), strict=True):
+        if taken:
+            yield combination
+
+
+def _numbers(tokens: Sequence[str], count: int, name: str, line: int) -> list[float]:
+    words = [t for t in tokens if t != ","]
+    try:
+        numbers = [float(word) for word in words]
+    except ValueError:
+        raise _error(line, f"the table of {name!r} must consist of numbers", "another word") from None
+    if len(numbers) != count:
+        raise _error(line, f"the table of {name!r} must have {count} numbers here", f"{len(numbers)}")
+    return numbers

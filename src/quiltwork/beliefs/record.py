@@ -1,0 +1,71 @@
+"""Beliefs about a record of named variables, each with states of its own."""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quiltwork.beliefs.base import Belief
+from quiltwork.errors import BeliefError
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Every possible record: ``codes[m, j]`` is the state of variable j, ``logs[m]`` the logarithm of its probability.
+
+    Logarithms, so that what is possible stays possible, however rare.
+    """
+
+    codes: NDArray[np.int64]
+    logs: NDArray[np.float64]
+
+
+class RecordBelief(Belief):
+    """A belief about records with these variables; ``states`` are the states of all of them together."""
+
+    variables: Mapping[str, tuple[str, ...]]
+
+    def size(self, length: int | None = None) -> int:
+        """The number of values, one a variable; a length that says otherwise is an error.
+
+        >>> from quiltwork import JointTable
+        >>> JointTable({"x": "01"}, [(("0",), 0.5), (("1",), 0.5)]).size()
+        1
+        """
+        if length is not None and length != len(self.variables):
+            raise BeliefError(
+                "the length must be the number of variables",
+                got=f"{length} for {len(self.variables)} variables",
+                why="each variable has one value",
+                fix="Leave the length out, or say any",
+            )
+        return len(self.variables)
+
+
+class RecordLaw(RecordBelief):
+    """A single law of records, small enough to be written down one by one."""
+
+    @abstractmethod
+    def outcomes_by_code(self) -> Outcomes:
+        """Every possible record with its probability."""
+
+
+def name_variables(variables: Mapping[str, Sequence[object]], what: str) -> dict[str, tuple[str, ...]]:
+    """Validated variables, each with different states."""
+    named = {str(name): tuple(map(str, states)) for name, states in variables.items()}
+    if not named:
+        raise BeliefError(f"{what} needs variables, each with different states", got="none")
+    for name, states in named.items():
+        if not states or len(set(states)) != len(states):
+            raise BeliefError(
+                f"{what} needs variables, each with different states",
+                got=f"variable {name!r} with {'a repeated one' if states else 'none'}",
+            )
+    return named
+
+
+def all_states(variables: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """The states of all variables together, in their order."""
+    return tuple(dict.fromkeys(state for states in variables.values() for state in states))

@@ -1,0 +1,212 @@
+"""What is asked of the data. Each query knows its sensitivity by pair of states.
+
+``sensitivity(states)[y, y']`` is the most the answer changes, in L1 norm, when one value goes from y to y'; its largest
+entry is the Lipschitz constant L (theory, section 1). Answers are whole multiples of ``unit(states)``, so that exact
+integer noise can be added to them; frequencies and means are divided by the (public) number of values afterwards.
+Of a record with named variables a query may ask some and not others, and weigh them: ``by_variable`` says what it asks
+of each of them.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quiltwork.beliefs import Belief, RecordBelief
+from quiltwork.data import Codes, Series
+from quiltwork.errors import QueryError
+from quiltwork.rounding import float_above, round_up
+
+States = Sequence[str]
+Variables = Mapping[str, tuple[str, ...]]
+Numbers = NDArray[np.int64] | NDArray[np.float64]
+
+
+class Query(ABC):
+    """A question about series of states.
+
+    >>> from quiltwork import parse_query
+    >>> isinstance(parse_query("histogram"), Query)
+    True
+    """
+
+    integer = True
+    """Whether answers are whole multiples of ``unit``; else noise on floats is needed."""
+
+    @property
+    @abstractmethod
+    def text(self) -> str:
+        """The query as written on the command line."""
+
+    @abstractmethod
+    def sensitivity(self, states: States) -> NDArray[np.float64]:
+        """The most that the answer changes when one value goes from y to y'; shape (states, states)."""
+
+    def lipschitz(self, states: States) -> float:
+        """The largest entry of the sensitivity.
+
+        >>> from quiltwork import Count, Histogram
+        >>> Histogram().lipschitz(["sit", "walk"]), Count("sit").lipschitz(["sit", "walk"])
+        (2.0, 1.0)
+        """
+        return float(self.sensitivity(states).max())
+
+    def unit(self, states: States) -> Fraction:  # noqa: ARG002 - numeric queries need the states
+        """The step of the lattice that the answer lives on."""
+        return Fraction(1)
+
+    def divisor(self, size: int) -> int:  # noqa: ARG002 - frequencies and means need the size
+        """What the noisy answer is divided by, given the number of values."""
+        return 1
+
+    def undivided(self) -> "Query":
+        """The counts or sums that it is made of, if it is a share or a mean; else the query itself.
+
+        >>> from quiltwork import Frequencies
+        >>> Frequencies().undivided()
+        Histogram()
+        """
+        return self
+
+    def steps(self, states: States) -> Codes | None:  # noqa: ARG002 - additive queries need the states
+        """What each value adds to each number of the answer, in units, as (numbers, states); None if not additive."""
+        return None
+
+    @abstractmethod
+    def evaluate(self, series: Series) -> Numbers:
+        """The answer before noise, in units; one-dimensional."""
+
+    def labels(self, states: States) -> tuple[str, ...]:  # noqa: ARG002 - histograms need the states
+        """A name for each number of the answer."""
+        return (self.text,)
+
+    def present(self, numbers: Sequence[float], states: States) -> Any:  # noqa: ARG002 - histograms need the states
+        """The answer in the form that people read: a number, or numbers by state."""
+        return numbers[0]
+
+    def by_variable(self, variables: Variables) -> "ByVariable":
+        """What is asked of each variable of a record: the same of all of them, unless the query says otherwise."""
+        return ByVariable.of(self, variables, dict.fromkeys(variables, Fraction(1)))
+
+
+@dataclass(frozen=True)
+class ByVariable:
+    """What a query asks of each variable of a record, in the variables' order.
+
+    ``steps[j]`` is what each state of variable j adds to each number of the answer, in units (None: not additive);
+    ``sensitivity[j]`` the most that the answer changes between two of its states. ``asked`` counts the variables that
+    the answer is about, and ``states`` are theirs together.
+
+    >>> from quiltwork import Count
+    >>> found = Count("yes").by_variable({"flu": ("no", "yes"), "age": ("young", "old")})
+    >>> found.lipschitz_by_variable, found.steps[0].tolist()
+    ((1.0, 0.0), [[0, 1]])
+    """
+
+    unit: Fraction
+    steps: tuple[Codes | None, ...]
+    sensitivity: tuple[NDArray[np.float64], ...]
+    asked: int
+    states: tuple[str, ...]
+
+    @classmethod
+    def of(cls, query: Query, variables: Variables, weights: Mapping[str, Fraction]) -> "ByVariable":
+        """The query asked of the variables that have a weight, each counting so many times."""
+        states = tuple(dict.fromkeys(state for name in weights for state in variables[name]))
+        steps, sensitivity = query.steps(states), query.sensitivity(states)
+        common = math.lcm(*(w.denominator for w in weights.values()))
+        step = math.gcd(*(int(w * common) for w in weights.values())) or 1
+        found: list[tuple[Codes | None, NDArray[np.float64]]] = []
+        for name, own in variables.items():
+            weight = weights.get(name, Fraction(0))
+            places = [states.index(state) for state in own] if name in weights else [0] * len(own)
+            times = int(weight * common) // step
+            factor = 1.0 if weight == 1 else round_up(float_above(abs(weight)), roundings=2)
+            found.append(
+                (
+                    None if steps is None else times * steps[:, places],
+                    factor * sensitivity[np.ix_(places, places)],
+                )
+            )
+        return cls(
+            unit=query.unit(states) * Fraction(step, common),
+            steps=tuple(one[0] for one in found),
+            sensitivity=tuple(one[1] for one in found),
+            asked=len(weights),
+            states=states,
+        )
+
+    @property
+    def lipschitz_by_variable(self) -> tuple[float, ...]:
+        """The most that one variable can change the answer, for each of them."""
+        return tuple(float(one.max()) for one in self.sensitivity)
+
+    @property
+    def lipschitz(self) -> float:
+        """The most that any one variable can change the answer."""
+        return max(self.lipschitz_by_variable)
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers the answer has, if it adds up over variables."""
+        return 1 if self.steps[0] is None else len(self.steps[0])
+
+    def total(self, counts: Sequence[Codes]) -> Codes:
+        """The answer in units, from how often each variable has each of its states."""
+        largest, found = 0, np.zeros(self.numbers, dtype=np.int64)
+        for steps, count in zip(self.steps, counts, strict=True):
+            if steps is None:
+                raise QueryError("the query must add up over variables", got="one that does not")
+            largest += int(np.abs(steps).max()) * int(count.sum())
+            found += steps @ count
+        if largest >= 2**62:
+            raise QueryError(
+                f"the answer must stay below 2^62 steps of {float(self.unit):g}",
+                got=f"up to {largest:.1e}",
+                why="exact noise is drawn on 64-bit integers",
+                fix="Round the weights and the states' numbers to fewer digits",
+            )
+        return found
+
+
+def lipschitz_under(query: Query, belief: Belief) -> float:
+    """The most that one value can change the answer, under this belief.
+
+    >>> from quiltwork import Histogram, MarkovChain
+    >>> lipschitz_under(Histogram(), MarkovChain([[0.5, 0.5], [0.5, 0.5]]))
+    2.0
+    """
+    if isinstance(belief, RecordBelief):
+        return query.by_variable(belief.variables).lipschitz
+    return query.lipschitz(belief.states)
+
+
+def unit_under(query: Query, belief: Belief) -> Fraction:
+    """The step of the lattice that the answer lives on, under this belief."""
+    return query.by_variable(belief.variables).unit if isinstance(belief, RecordBelief) else query.unit(belief.states)
+
+
+def labels_under(query: Query, belief: Belief) -> tuple[str, ...]:
+    """A name for each number of the answer, under this belief."""
+    states = query.by_variable(belief.variables).states if isinstance(belief, RecordBelief) else belief.states
+    return query.labels(states)
+
+
+def numbers_under(query: Query, belief: Belief) -> int:
+    """How many numbers the answer has under this belief, for queries that add up."""
+    if isinstance(belief, RecordBelief):
+        return query.by_variable(belief.variables).numbers
+    steps = query.steps(belief.states)
+    return 1 if steps is None else len(steps)
+
+
+def divisor_under(query: Query, belief: Belief, length: int) -> int:
+    """What the answer is divided by: the number of values of a series, or of the variables of a record asked for."""
+    if isinstance(belief, RecordBelief):
+        return query.divisor(query.by_variable(belief.variables).asked)
+    return query.divisor(length)

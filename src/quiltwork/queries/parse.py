@@ -1,0 +1,70 @@
+"""Queries by their names, as written on the command line."""
+
+from collections.abc import Callable
+
+from quiltwork.errors import QueryError
+from quiltwork.queries.base import Query
+from quiltwork.queries.kinds import Count, Frequencies, Histogram, Mean, Sum, Transitions
+from quiltwork.queries.variables import Over, Tally
+
+_NAMED: dict[str, Callable[[], Query]] = {
+    "histogram": Histogram,
+    "frequencies": Frequencies,
+    "mean": Mean,
+    "sum": Sum,
+    "transitions": Transitions,
+}
+
+
+def parse_query(text: str) -> Query:
+    """The query that a text names: ``count:STATE``, ``histogram``, ``frequencies``, ``mean``, ``sum``, ``transitions``.
+
+    Of a record, ``QUERY over A,B`` asks the variables A and B only, ``sum over A,B=2`` counts B twice, and
+    ``tally:A=yes,B=low|high`` counts the variables that have one of these values.
+
+    >>> parse_query("count:walk")
+    Count(state='walk')
+    >>> parse_query("sum over visits,nights=2.5").variables
+    {'visits': '1', 'nights': '2.5'}
+    """
+    whole, over, chosen = text.partition(" over ")
+    if over:
+        return Over(parse_query(whole), _weights(chosen))
+    kind, colon, rest = text.partition(":")
+    if kind == "count" and rest:
+        return Count(rest)
+    if kind == "tally" and rest:
+        return Tally({name: own.split("|") for name, own in _pairs(rest)})
+    if not colon and kind in _NAMED:
+        return _NAMED[kind]()
+    raise QueryError(
+        "the query is not known",
+        got=repr(text),
+        fix=f"Known: count:STATE, {', '.join(_NAMED)}; of a record also QUERY over A,B and tally:A=x,B=y|z",
+    )
+
+
+def _weights(text: str) -> list[str] | dict[str, float | str]:
+    """Variables by name, with their weights if one of them has one."""
+    named = [part.strip() for part in text.split(",")]
+    if not any("=" in part for part in named):
+        return named
+    found: dict[str, float | str] = {}
+    for part in named:
+        name, _, weight = part.partition("=")
+        if name in found:
+            raise QueryError("over must name each variable once", got=f"{name!r} twice")
+        found[name] = weight or "1"  # decimal text is taken at its word
+    return found
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for part in text.split(","):
+        name, equals, own = part.partition("=")
+        if not (name.strip() and equals and own):
+            raise QueryError("a tally must be VARIABLE=STATE,...", got=repr(text), fix="tally:fever=high,cough=dry|wet")
+        if name.strip() in dict(found):
+            raise QueryError("a tally must name each variable once", got=f"{name.strip()!r} twice")
+        found.append((name.strip(), own))
+    return found

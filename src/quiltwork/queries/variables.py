@@ -1,0 +1,159 @@
+"""Questions about some of the variables of a record."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quiltwork.data import Codes, Series
+from quiltwork.errors import QueryError
+from quiltwork.queries.base import ByVariable, Query, States, Variables
+
+
+class OfVariables(Query):
+    """A query that names variables, so that it makes no sense for series."""
+
+    def _no_series(self) -> NoReturn:
+        raise QueryError(
+            f"{self.text} asks named variables",
+            got="a series",
+            why="the values of a series have times, not names",
+            fix="Use a network or a joint table, or a query without names",
+        )
+
+    def sensitivity(self, states: States) -> NDArray[np.float64]:  # noqa: ARG002 - there are none to speak of
+        """Not for series."""
+        self._no_series()
+
+    def evaluate(self, series: Series) -> Codes:  # noqa: ARG002 - there are none to speak of
+        """Not for series."""
+        self._no_series()
+
+
+@dataclass(frozen=True)
+class Over(OfVariables):
+    """A query about some variables of a record only; with weights, each of them counts so many times.
+
+    >>> from quiltwork import Count, Sum
+    >>> Over(Count("yes"), ["fever", "cough"]).text
+    'count:yes over fever,cough'
+    >>> Over(Sum(), {"visits": 1, "nights": 2.5}).text
+    'sum over visits,nights=2.5'
+    """
+
+    query: Query
+    variables: Sequence[str] | Mapping[str, float | str]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.query, Query) or isinstance(self.query, OfVariables):
+            raise QueryError("over needs a query without names of its own", got=type(self.query).__name__)
+        if isinstance(self.variables, str) or not self.variables:
+            raise QueryError("over needs a list of variables", got=repr(self.variables), fix='["fever", "cough"], say')
+        if len(set(self.variables)) < len(self.variables):
+            raise QueryError("over must name each variable once", got="one twice")
+        weights = self._weights()
+        if self.query.divisor(2) != 1 and any(w != 1 for w in weights.values()):
+            raise QueryError(
+                f"{self.query.text} takes no weights",
+                why="it is divided by the number of values",
+                fix="Weigh a sum or a count, and divide it yourself",
+            )
+
+    def _weights(self) -> dict[str, Fraction]:
+        if not isinstance(self.variables, Mapping):
+            return dict.fromkeys(self.variables, Fraction(1))
+        try:
+            return {name: Fraction(str(weight)) for name, weight in self.variables.items()}
+        except ValueError:
+            raise QueryError("weights must be finite numbers", got="something else") from None
+
+    @property
+    def integer(self) -> bool:  # type: ignore[override]
+        """Whether answers are whole multiples of ``unit``."""
+        return self.query.integer
+
+    @property
+    def text(self) -> str:
+        """The query as written on the command line."""
+        named = (n if w == 1 else f"{n}={_decimal(w)}" for n, w in self._weights().items())
+        return f"{self.query.text} over {','.join(named)}"
+
+    def by_variable(self, variables: Variables) -> ByVariable:
+        """The query asked of the named variables, and nothing of the others."""
+        _check_names(self.variables, variables)
+        return ByVariable.of(self.query, variables, self._weights())
+
+    def divisor(self, size: int) -> int:
+        """As for the query itself."""
+        return self.query.divisor(size)
+
+    def undivided(self) -> Query:
+        """The counts or sums that it is made of."""
+        return Over(self.query.undivided(), self.variables)
+
+    def labels(self, states: States) -> tuple[str, ...]:
+        """As for the query itself."""
+        return (self.text,) if len(self.query.labels(states)) == 1 else self.query.labels(states)
+
+    def present(self, numbers: Sequence[float], states: States) -> Any:
+        """As for the query itself."""
+        return self.query.present(numbers, states)
+
+
+@dataclass(frozen=True)
+class Tally(OfVariables):
+    """How many of the named variables have one of the values named for them.
+
+    >>> Tally({"fever": "high", "cough": ["dry", "wet"]}).text
+    'tally:fever=high,cough=dry|wet'
+    """
+
+    values: Mapping[str, str | Sequence[str]]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.values, Mapping) or not self.values or not all(self.values.values()):
+            raise QueryError("a tally needs variables with values", got="none", fix='{"fever": "high"}, say')
+
+    def _values(self) -> dict[str, tuple[str, ...]]:
+        return {name: (own,) if isinstance(own, str) else tuple(own) for name, own in self.values.items()}
+
+    @property
+    def text(self) -> str:
+        """The query as written on the command line."""
+        return "tally:" + ",".join(f"{name}={'|'.join(own)}" for name, own in self._values().items())
+
+    def by_variable(self, variables: Variables) -> ByVariable:
+        """1 for the values named, 0 for all others."""
+        chosen = self._values()
+        _check_names(chosen, variables)
+        for name, own in chosen.items():
+            if not set(own) <= set(variables[name]):
+                raise QueryError(
+                    f"the tallied values of {name} must be its states",
+                    got=repr(next(v for v in own if v not in variables[name])),
+                    fix=f"Choose from {', '.join(variables[name])}",
+                )
+        hits = [np.array([s in chosen.get(name, ()) for s in states]) for name, states in variables.items()]
+        return ByVariable(
+            unit=Fraction(1),
+            steps=tuple(hit[None, :].astype(np.int64) for hit in hits),
+            sensitivity=tuple(np.not_equal.outer(hit, hit).astype(np.float64) for hit in hits),
+            asked=len(chosen),
+            states=(),
+        )
+
+
+def _check_names(names: Iterable[str], variables: Variables) -> None:
+    for name in names:
+        if name not in variables:
+            shown = ", ".join(list(variables)[:20]) + (", ..." if len(variables) > 20 else "")
+            raise QueryError(
+                "the query must ask variables of the belief", got=repr(name), fix=f"Its variables: {shown}"
+            )
+
+
+def _decimal(weight: Fraction) -> str:
+    return str(int(weight)) if weight.denominator == 1 else repr(float(weight))
