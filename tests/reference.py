@@ -123,3 +123,79 @@ def laplace_loss(
         for p, q in itertools.permutations(density, 2):
             worst = max(worst, float(np.log(p / q).max()))
     return worst
+
+
+Law = list[tuple[tuple[int, ...], float]]
+
+
+def records(
+    variables: dict[str, tuple[str, ...]], parents: dict[str, tuple[str, ...]], tables: dict[str, Array]
+) -> Law:
+    """Every record of a network of positive probability: the product of its tables' entries."""
+    names = list(variables)
+    found = []
+    for record in itertools.product(*(range(len(states)) for states in variables.values())):
+        value = dict(zip(names, record, strict=True))
+        p = math.prod(float(tables[n][tuple(value[x] for x in (*parents[n], n))]) for n in names)
+        if p > 0:
+            found.append((record, p))
+    return found
+
+
+def record_loss(law: Law, points: list[list[int]], scale: float) -> float:
+    """The exact loss of Laplace noise on a sum over the variables of a record; ``points[j][x]`` is what x adds."""
+    answers = np.array([sum(points[j][x] for j, x in enumerate(record)) for record, _ in law])
+    outputs = np.arange(answers.min(), answers.max() + 1)
+    weight = np.exp(-np.abs(answers[:, None] - outputs[None, :]) / scale)
+    return output_loss(law, weight)
+
+
+def output_loss(law: Law, weight: Array) -> float:
+    """The largest log-ratio of what is seen given two values of a variable; ``weight[m, w]`` is P(w | record m)."""
+    probability = np.array([p for _, p in law])
+    codes = np.array([record for record, _ in law])
+    worst = 0.0
+    for j in range(codes.shape[1]):
+        seen = []
+        for x in np.unique(codes[:, j]):
+            here = codes[:, j] == x
+            seen.append(probability[here] @ weight[here] / probability[here].sum())
+        for p, q in itertools.permutations(seen, 2):
+            worst = max(worst, float(np.log(p / q).max()))
+    return worst
+
+
+def record_influence(law: Law, node: int, quilt: tuple[int, ...]) -> float:
+    """e(X_Q | X_i) straight from its definition."""
+    given: dict[int, dict[tuple[int, ...], float]] = {}
+    for record, p in law:
+        own = given.setdefault(record[node], {})
+        key = tuple(record[q] for q in quilt)
+        own[key] = own.get(key, 0.0) + p
+    laws = [{key: p / sum(own.values()) for key, p in own.items()} for own in given.values()]
+    worst = 0.0
+    for one, other in itertools.permutations(laws, 2):
+        worst = max([worst, *(log_ratio(p, other.get(key, 0.0)) for key, p in one.items())])
+    return worst
+
+
+def dependent(parents: list[tuple[int, ...]], node: int, quilt: set[int]) -> set[int]:
+    """The nodes that are not d-separated: by the moral graph of the ancestors, one node at a time."""
+    found = {node}
+    for other in set(range(len(parents))) - {node} - quilt:
+        kept, waiting = set(), [node, other, *quilt]
+        while waiting:
+            v = waiting.pop()
+            if v not in kept:
+                kept.add(v)
+                waiting += parents[v]
+        edges = {frozenset(pair) for v in kept for pair in itertools.combinations((v, *parents[v]), 2)}
+        reached, waiting = set(), [node]
+        while waiting:
+            v = waiting.pop()
+            if v not in reached and v not in quilt:
+                reached.add(v)
+                waiting += [w for edge in edges if v in edge for w in edge]
+        if other in reached:
+            found.add(other)
+    return found

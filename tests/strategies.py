@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from quiltwork.beliefs import MarkovChain
+from quiltwork.beliefs import BayesianNetwork, MarkovChain
 
 Array = NDArray[np.float64]
 
@@ -48,3 +48,41 @@ def chains(draw: st.DrawFn, *, max_states: int = 6, zeros: bool = True, min_stat
 
 
 epsilons = st.sampled_from([0.1, 0.5, 1.0, 2.0, 5.0])
+
+
+@st.composite
+def networks(
+    draw: st.DrawFn,
+    *,
+    min_variables: int = 1,
+    max_variables: int = 6,
+    max_states: int = 3,
+    most_parents: int = 3,
+    zeros: bool = True,
+) -> BayesianNetwork:
+    """A network with colliders, chains and separate parts; variables are not named in the order of the edges."""
+    n = draw(st.integers(min_variables, max_variables))
+    order = draw(st.permutations(range(n)))
+    sizes = draw(st.lists(st.integers(1 if zeros else 2, max_states), min_size=n, max_size=n))
+    variables = {f"v{j}": tuple(f"s{x}" for x in range(sizes[j])) for j in range(n)}
+    parents: dict[str, list[str]] = {}
+    tables = {}
+    for place, j in enumerate(order):
+        before = draw(st.lists(st.sampled_from(order[:place]), max_size=most_parents, unique=True)) if place else []
+        parents[f"v{j}"] = [f"v{p}" for p in before]
+        rows = int(np.prod([sizes[p] for p in before], dtype=int))
+        seed = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+        table = seed.dirichlet(np.full(sizes[j], draw(st.sampled_from([0.3, 1.0, 5.0]))), size=rows)
+        if zeros and draw(st.integers(0, 3)) == 0:
+            table = np.where(seed.random(table.shape) < 0.3, 0.0, table)
+            table[table.sum(axis=1) == 0, 0] = 1.0
+        table = np.maximum(table, 0.0 if zeros else 1e-3)
+        tables[f"v{j}"] = table / table.sum(axis=1, keepdims=True)
+        if not before:
+            tables[f"v{j}"] = tables[f"v{j}"][0]
+    return BayesianNetwork(variables, parents=parents, tables=tables)
+
+
+def trees(**limits: int | bool) -> st.SearchStrategy[BayesianNetwork]:
+    """Networks in which no variable has two parents."""
+    return networks(most_parents=1, **limits)  # type: ignore[arg-type]

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from quiltwork import Accountant, Histogram, MarkovChain, ReleaseRecord, plan, read_series, release
-from quiltwork.report import noise_chart, timeline_chart, to_svg, values_chart
+from quiltwork.charts import to_svg
+from quiltwork.report import noise_chart, timeline_chart, values_chart
 from quiltwork.samples import diary_belief, diary_path
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"

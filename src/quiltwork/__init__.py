@@ -1,9 +1,10 @@
 """quiltwork: private releases from correlated data.
 
-What may an adversary believe?   MarkovChain, ChainSet, IntervalChain, MixingClass, JointTable, Belief
-                                 load_belief, save_belief
+What may an adversary believe?   MarkovChain, ChainSet, IntervalChain, MixingClass, Belief
+                                 BayesianNetwork, NetworkSet, JointTable, load_belief, save_belief
 What is asked?                   Count, Histogram, Frequencies, Sum, Mean, Transitions, Custom, Query, parse_query
-What is the data?                Series, read_series
+                                 of records also Over, Tally
+What is the data?                Series, read_series, Records, read_records
 How much noise, and why?         calibrate, plan, Calibration, Plan, Certificate
 What about ordinary DP?          guarantee, entry_epsilon, EntryGuarantee
 What do releases tell together?  Accountant, Composed, ReleaseRecord
@@ -19,12 +20,14 @@ from typing import TYPE_CHECKING, Any
 from quiltwork._version import __version__
 from quiltwork.audit import Audit, Leakage, Noisy, audit
 from quiltwork.beliefs import (
+    BayesianNetwork,
     Belief,
     ChainSet,
     IntervalChain,
     JointTable,
     MarkovChain,
     MixingClass,
+    NetworkSet,
     load_belief,
     save_belief,
 )
@@ -40,11 +43,14 @@ from quiltwork.queries import (
     Frequencies,
     Histogram,
     Mean,
+    Over,
     Query,
     Sum,
+    Tally,
     Transitions,
     parse_query,
 )
+from quiltwork.records import Records, read_records
 from quiltwork.release import Release, release
 
 if TYPE_CHECKING:
@@ -66,6 +72,7 @@ _LATER = {
 __all__ = [
     "Accountant",
     "Audit",
+    "BayesianNetwork",
     "Belief",
     "Calibration",
     "Certificate",
@@ -83,15 +90,19 @@ __all__ = [
     "MarkovChain",
     "Mean",
     "MixingClass",
+    "NetworkSet",
     "Noisy",
     "NotCoveredError",
+    "Over",
     "Plan",
     "Query",
     "QuiltworkError",
+    "Records",
     "Release",
     "ReleaseRecord",
     "Series",
     "Sum",
+    "Tally",
     "Transitions",
     "__version__",
     "audit",
@@ -102,6 +113,7 @@ __all__ = [
     "load_belief",
     "parse_query",
     "plan",
+    "read_records",
     "read_series",
     "release",
     "save_belief",

@@ -66,6 +66,8 @@ class Calibration:
     guarantee: Guarantee
     theorem: str
     reason: Reason
+    records: bool = False
+    """Whether it is about records of named variables, not about series."""
     one_length: bool = False
     """Whether it holds for series of exactly this length, not for shorter ones too."""
     certificate: Certificate | None = field(default=None, repr=False, compare=False)
@@ -77,15 +79,18 @@ class Calibration:
         """The noise and its reason in a few sentences."""
         numbers = {"frequencies": "count", "mean": "sum"}.get(self.query, f"number of {self.query}")
         span = "series of any length"
-        if self.length is not None:
+        if self.records:
+            span = f"records of {self.length:,} variables"
+        elif self.length is not None:
             span = f"series of {'exactly' if self.one_length else 'up to'} {self.length:,} values"
         factor = f" = {math.exp(self.epsilon):.3g}" if self.epsilon < 50 else ", which is no limit at all"
         if self.guarantee == "none":
             promise = "NO GUARANTEE: this noise hides a single value only if values were independent of each other."
         else:
+            secret = "of any variable" if self.records else "at any one time"
             promise = (
-                f"Promise: seeing the result changes the odds between any two values at any one time by a factor of "
-                f"at most e^{self.epsilon:g}{factor}, for every belief in the class."
+                f"Promise: seeing the result changes the odds between any two values {secret} by a factor of at most "
+                f"e^{self.epsilon:g}{factor}, for every belief in the class."
             )
         if self.guarantee == "bayesian":
             promise += " Also for somebody who knows any other values exactly."

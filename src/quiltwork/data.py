@@ -55,7 +55,7 @@ class Series:
 
         Values are in time order; with ``subject``, in time order for each subject.
         """
-        codes = _code(["" if _is_missing(v) else _name(v) for v in values], states)
+        codes = codes_of(["" if _is_missing(v) else _name(v) for v in values], states)
         if subject is None:
             groups = [codes]
         else:
@@ -177,10 +177,10 @@ def read_series(
             got="one of them twice",
             why="a series told apart or sorted by its own values would tell them",
         )
-    frame = _read(Path(path))
+    frame = read_table(Path(path))
     for name in wanted:
         if name not in frame.columns:
-            raise _no_column(name, frame.columns)
+            raise no_column(name, frame.columns)
     if frame.height == 0:
         raise DataError("the data must have at least one row", got="none", why="there is nothing to count")
     for name in wanted[1:]:
@@ -191,10 +191,10 @@ def read_series(
                 got=f"{holes} missing",
                 why="a row without it cannot be placed",
             )
-    names = _as_names(frame[column], states)
+    names = names_in(frame[column], states)
     if states is None:
         states = sorted(set(names) - {""}, key=_natural)
-    codes = _code(names, states)
+    codes = codes_of(names, states)
     groups = _by_subject(frame, codes, subject, time)
     return Series.from_codes(groups, states=states, missing=missing, segment=segment)
 
@@ -220,7 +220,8 @@ def _by_subject(frame: "pl.DataFrame", codes: Codes, subject: str | None, time: 
     return np.split(codes[order], np.flatnonzero(np.diff(ids)) + 1)
 
 
-def _read(path: Path) -> "pl.DataFrame":
+def read_table(path: Path) -> "pl.DataFrame":
+    """The table in a CSV, TSV or Parquet file; text stays text."""
     import polars as pl
 
     suffix = path.suffix.lower()
@@ -245,7 +246,7 @@ def _read(path: Path) -> "pl.DataFrame":
     )
 
 
-def _no_column(name: str, columns: Sequence[str]) -> DataError:
+def no_column(name: str, columns: Sequence[str]) -> DataError:
     """Lists the columns, unless the first line looks like data."""
     if any(re.fullmatch(r"[-+.\d][-+.:\dTeEZ ]*", c) for c in columns):
         listed, fix = "a first line that looks like values, not names", "Put a line with the columns' names first"
@@ -259,7 +260,7 @@ def _no_column(name: str, columns: Sequence[str]) -> DataError:
     return DataError(f"column {name!r} must be in the file", got=listed, fix=fix)
 
 
-def _as_names(values: "pl.Series", states: Sequence[str] | None) -> list[str]:
+def names_in(values: "pl.Series", states: Sequence[str] | None) -> list[str]:
     """State names of the values, "" for a missing one; numbers are matched to states by value."""
     import polars as pl
 
@@ -325,14 +326,14 @@ def _as_ticks(times: "pl.Series") -> NDArray[np.int64]:
     return times.rank("dense").to_numpy().astype(np.int64)
 
 
-def _code(names: Sequence[str], states: Sequence[str]) -> Codes:
-    """Codes of state names, -1 for ""; refuses names that are not states without showing them."""
+def codes_of(names: Sequence[str], states: Sequence[str], *, of: str | None = None) -> Codes:
+    """Codes of state names (of a variable), -1 for ""; refuses names that are not states without showing them."""
     code = {name: n for n, name in enumerate(states)} | {"": -1}
     codes = np.fromiter((code.get(name, -2) for name in names), dtype=np.int64, count=len(names))
     unknown = np.flatnonzero(codes == -2)
     if unknown.size:
         raise DataError(
-            "every value must be one of the belief's states",
+            "every value must be one of the belief's states" + ("" if of is None else f" for {of!r}"),
             got=f"{unknown.size} unknown of {len(codes)}, the first in row {unknown[0] + 1} (not counting a header)",
             why="the guarantee only speaks of the states that the belief knows",
             fix=f"Clean the column, or add the state to the belief. Its states: {', '.join(states[:20])}"

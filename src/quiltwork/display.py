@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
+from quiltwork.beliefs import RecordBelief
 from quiltwork.plan import Plan
 from quiltwork.release import Release
 
@@ -43,6 +44,8 @@ def print_plan(made: Plan) -> None:
             }
         )
     span = "any length" if made.length is None else f"length {made.length:,}"
+    if made.records:
+        span = f"records of {made.length:,} variables"
     several = "" if made.releases == 1 else f" in all for {made.releases:,} releases, noise of each"
     out.print(table(rows, title=f"{made.query}, ε = {made.epsilon:g}{several}, {span}"))
     if made.best is not None:
@@ -98,7 +101,8 @@ def print_release(result: Release) -> None:
         }
         for name, number in zip(result.labels, result.numbers, strict=True)
     ]
-    out.print(f"{result.subjects:,} series, {result.values:,} values in all.")
+    kind = "records" if isinstance(result.belief, RecordBelief) else "series"
+    out.print(f"{result.subjects:,} {kind}, {result.values:,} values in all.")
     out.print(table(rows))
     out.print(result.explain())
 

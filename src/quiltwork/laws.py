@@ -129,7 +129,7 @@ def laws_by_part(network: BayesianNetwork, asked: Sequence[Asked]) -> list[Secre
 def _added_up(law: RecordLaw, steps: Sequence[Sequence[Integers]], know: Mapping[str, str]) -> SecretLaws:
     """``steps`` say for each query and variable what each state adds."""
     names, sizes = list(law.variables), [len(states) for states in law.variables.values()]
-    outcomes = law.outcomes_by_code()
+    outcomes = law.all_outcomes
     kept = np.ones(len(outcomes.logs), dtype=bool)
     for name, state in know.items():
         kept &= outcomes.codes[:, names.index(name)] == law.variables[name].index(state)

@@ -1,4 +1,4 @@
-"""Bayesian differential privacy leakage of noise on a query: exact where that is possible, else a bound for chains."""
+"""Bayesian differential privacy leakage of noise on a query: exact where possible, else a bound (chains, trees)."""
 
 import math
 from typing import Literal
@@ -6,12 +6,13 @@ from typing import Literal
 from quiltwork.audit import Leakage, Noisy
 from quiltwork.audit import leakage as exact_leakage
 from quiltwork.audit.leakage import MOST_SECONDS, Progress
-from quiltwork.beliefs import Belief
+from quiltwork.beliefs import BayesianNetwork, Belief, NetworkSet
 from quiltwork.calibration import check_length
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.influence.curve import curve_members
 from quiltwork.influence.profile import Profile
 from quiltwork.influence.timeline import loss_along_time
+from quiltwork.influence.tree import tree_epsilon
 from quiltwork.mechanisms import as_belief, as_query
 from quiltwork.queries import Query
 
@@ -31,8 +32,8 @@ def bayesian_leakage(
 ) -> Leakage:
     """How much so many releases of a query tell somebody who knows any other values, at most.
 
-    By enumeration of all adversaries where that is possible; else, for chains of any length, by the projective curve,
-    which bounds all of them at once.
+    By enumeration of all adversaries where that is possible; else, for chains of any length and for trees, by the
+    projective curve, which bounds all of them at once.
 
     >>> from quiltwork import MarkovChain
     >>> chain = MarkovChain([[0.99, 0.01], [0.1, 0.9]], initial=[0.1, 0.9])
@@ -54,12 +55,28 @@ def bayesian_leakage(
             if method == "enumeration":
                 raise
         else:
-            if found.complete or method == "enumeration":
+            if found.complete or method == "enumeration" or _no_bound(belief):
                 return found
+    if _no_bound(belief):
+        raise NotCoveredError(
+            "leakage needs a network that is a tree, or small enough to enumerate",
+            got=repr(belief),
+            why="where a variable has several parents no bound holds against all adversaries",
+            fix="Ask about a part of the network",
+        )
     return Leakage(_bound(belief, query, noise_scale, length, releases), None, {}, None, method="projective")
 
 
+def _no_bound(belief: Belief) -> bool:
+    first = belief.members[0]
+    return isinstance(first, BayesianNetwork) and not first.graph.forest
+
+
 def _bound(belief: Belief, query: Query, noise_scale: float, length: int | None, releases: int) -> float:
+    if isinstance(belief, BayesianNetwork | NetworkSet):
+        asked = query.by_variable(belief.variables)
+        times = releases / query.divisor(asked.asked) / noise_scale * (1 + 1e-14)
+        return tree_epsilon(belief, [own * times for own in asked.sensitivity], promise="bayesian")
     if length is None and query.divisor(2) != 1:
         raise ParameterError(f"{query.text} needs a length", got="any", why="its numbers are divided by it")
     sensitivity = query.sensitivity(belief.states) / query.divisor(length or 1)

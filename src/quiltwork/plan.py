@@ -64,6 +64,8 @@ class Plan:
     lipschitz: float
     offers: tuple[Offer, ...]
     releases: int = 1
+    records: bool = False
+    """Whether it is about records of named variables, not about series."""
 
     @property
     def best(self) -> Offer | None:
@@ -104,6 +106,7 @@ def plan(
     mechanisms: Sequence[str] | None = None,
     releases: int = 1,
     guarantee: Promise = "pufferfish",
+    quilt_size: int | None = None,
 ) -> Plan:
     """Compare mechanisms for series of up to this length (None or "any": any).
 
@@ -111,6 +114,7 @@ def plan(
     length if there is one series. A ``delta`` above 0 goes to the Wasserstein mechanism, whose promise is then (ε, δ).
     With ``releases`` above 1, ε is for so many releases of the query together, and the noise is that of each of them.
     With ``guarantee="bayesian"`` it is Bayesian differential privacy, against adversaries who know any other values.
+    ``quilt_size`` is how many variables a quilt in a network may have.
 
     >>> from quiltwork import Count, MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
@@ -145,10 +149,11 @@ def plan(
         offers=tuple(
             _too_slow(name)
             if not mechanisms and releases == 1 and _is_slow(name, query, belief, length)
-            else _offer(name, query, belief, epsilon, length, divisor, delta, releases, guarantee)
+            else _offer(name, query, belief, epsilon, length, divisor, delta, releases, guarantee, quilt_size)
             for name in names
         ),
         releases=releases,
+        records=isinstance(belief, RecordBelief),
     )
 
 
@@ -172,10 +177,11 @@ def _offer(
     delta: float,
     releases: int,
     guarantee: Promise,
+    quilt_size: int | None,
 ) -> Offer:
     begun = time.perf_counter()
     try:
-        found, rule, times = _for_each(name, query, belief, epsilon, length, delta, releases, guarantee)
+        found, rule, times = _for_each(name, query, belief, epsilon, length, delta, releases, guarantee, quilt_size)
     except NotCoveredError as refusal:
         return Offer(name, time.perf_counter() - begun, refused=str(refusal))
     seconds = time.perf_counter() - begun
@@ -197,6 +203,7 @@ def _for_each(
     delta: float,
     releases: int,
     guarantee: Promise,
+    quilt_size: int | None,
 ) -> tuple[Calibration, str | None, int]:
     """The calibration, the rule by which several releases add up, and how many times its noise each of them needs."""
     own_delta = delta if name == "wasserstein" else 0.0
@@ -209,7 +216,14 @@ def _for_each(
     share = epsilon / releases if name in SPLIT else epsilon
     promise: Promise = "pufferfish" if name == "entry" else guarantee
     found = calibrate(
-        query, belief=belief, epsilon=share, length=length, mechanism=name, delta=own_delta, guarantee=promise
+        query,
+        belief=belief,
+        epsilon=share,
+        length=length,
+        mechanism=name,
+        delta=own_delta,
+        guarantee=promise,
+        quilt_size=quilt_size if name == "quilt-exact" else None,
     )
     if releases == 1:
         return found, None, 1

@@ -1,17 +1,18 @@
 """A noisy value with its accuracy and the reason for its noise."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from quiltwork.beliefs import Belief, ChainSet, JointTable, MarkovChain
+from quiltwork.beliefs import Belief, ChainSet, MarkovChain, RecordBelief
 from quiltwork.calibration import Calibration
 from quiltwork.data import Series
 from quiltwork.errors import DataError, NotCoveredError, ParameterError
 from quiltwork.mechanisms import Promise, as_belief, as_query, calibrate, default_mechanism
 from quiltwork.noise import add_noise, noise_error
-from quiltwork.queries import Query
+from quiltwork.queries import Numbers, Query
+from quiltwork.records import Records
 from quiltwork.rounding import round_up
 
 Gaps = Literal["dependent", "independent"]
@@ -80,7 +81,13 @@ class Release:
             "noise_scale": self.noise_scale,
             "lipschitz": self.calibration.lipschitz / self.divisor,
             "guarantee": "bayesian" if self.calibration.guarantee == "bayesian" else "pufferfish",
-        } | ({} if self.segment is None else {"segment": list(self.segment)})
+        } | self._about()
+
+    def _about(self) -> dict[str, Any]:
+        """Which values it is about: a segment of a series, or what the query asks of a record's variables."""
+        if isinstance(self.belief, RecordBelief):
+            return {"query": self.calibration.query}
+        return {} if self.segment is None else {"segment": list(self.segment)}
 
     def to_dict(self) -> dict[str, Any]:
         """The release as plain values, as ``quiltwork release --json`` prints it."""
@@ -105,7 +112,7 @@ class Release:
 
 
 def release(
-    data: Series | Iterable[object],
+    data: Series | Records | Iterable[object],
     query: Query | str,
     *,
     belief: Belief,
@@ -114,6 +121,7 @@ def release(
     gaps: Gaps = "dependent",
     delta: float = 0.0,
     guarantee: Promise = "pufferfish",
+    quilt_size: int | None = None,
 ) -> Release:
     """Answer a query about the data with noise that hides every single value under the belief.
 
@@ -122,6 +130,9 @@ def release(
     nothing is remembered across a gap, which is for you to know. ``guarantee="bayesian"`` is Bayesian differential
     privacy: the promise then holds against adversaries who know any other values.
 
+    Under a network or a joint table the data are records, a mapping of variables to states each; they are independent
+    of one another, and every value of every record is protected.
+
     >>> from quiltwork import Histogram, MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit", "walk"])
     >>> result = release(["sit"] * 300 + ["walk"] * 100, Histogram(), belief=chain, epsilon=1.0)
@@ -129,45 +140,122 @@ def release(
     (['sit', 'walk'], 6.673, 20.0)
     """
     query, belief = as_query(query), as_belief(belief)
+    if isinstance(belief, RecordBelief):
+        records = _records(data, belief)
+        made = calibrate(
+            query,
+            belief=belief,
+            epsilon=epsilon,
+            mechanism=mechanism,
+            delta=delta,
+            guarantee=guarantee,
+            quilt_size=quilt_size,
+        )
+        return _of_records(records, query, belief, _with_a_promise(made))
     series = _matched(data, belief)
     held, calibration = _calibrated(series, query, belief, epsilon, mechanism, gaps, delta, guarantee)
-    unit, divisor = query.unit(series.states), query.divisor(series.size)
+    return _published(
+        query,
+        held,
+        calibration,
+        answer=lambda: query.evaluate(series),
+        unit=query.unit(series.states),
+        states=series.states,
+        sizes=(len(series.subjects), series.size, series.size),
+        segment=None if series.first == 1 else (series.first, series.first + series.longest - 1),
+    )
+
+
+def _of_records(records: Records, query: Query, belief: RecordBelief, calibration: Calibration) -> Release:
+    asked = query.by_variable(belief.variables)
+    if any(own is None for own in asked.steps):
+        raise NotCoveredError(
+            f"{query.text} cannot be released from records",
+            why="only queries that add up over variables can",
+            fix="Use a count, tally, histogram, frequencies, sum or mean",
+        )
+    return _published(
+        query,
+        belief,
+        calibration,
+        answer=lambda: asked.total(records.counts()),
+        unit=asked.unit,
+        states=asked.states,
+        sizes=(len(records), records.codes.size, len(records) * asked.asked),
+    )
+
+
+def _published(
+    query: Query,
+    belief: Belief,
+    calibration: Calibration,
+    *,
+    answer: Callable[[], Numbers],
+    unit: Fraction,
+    states: tuple[str, ...],
+    sizes: tuple[int, int, int],
+    segment: tuple[int, int] | None = None,
+) -> Release:
+    """The answer with noise; ``sizes`` are the numbers of subjects, of values, and of values asked for."""
+    subjects, values, asked = sizes
+    divisor = query.divisor(asked)
     if query.integer and calibration.noise_scale > MOST_STEPS * unit:
         raise ParameterError(
             "epsilon is too small for these series",
-            got=f"{epsilon:g}",
+            got=f"{calibration.epsilon:g}",
             why="the noise would not fit into 64-bit integers",
             fix="Use a larger epsilon",
         )
-    noisy = add_noise(query.evaluate(series), scale=calibration.noise_scale, unit=unit)
+    noisy = add_noise(answer(), scale=calibration.noise_scale, unit=unit)
     numbers = tuple(_plain(Fraction(n) / divisor) if query.integer else float(n) for n in noisy)
-    labels = query.labels(series.states)
+    labels = query.labels(states)
     if len(labels) != len(numbers):
         labels = tuple(f"{query.text}[{n}]" for n in range(len(numbers)))
     return Release(
-        value=query.present(numbers, series.states),
+        value=query.present(numbers, states),
         numbers=numbers,
         labels=labels,
         noise_scale=round_up(calibration.noise_scale / divisor),
         step=float(unit / divisor),
         integer=query.integer,
         divisor=divisor,
-        subjects=len(series.subjects),
-        values=series.size,
-        belief=held,
+        subjects=subjects,
+        values=values,
+        belief=belief,
         calibration=calibration,
-        segment=None if series.first == 1 else (series.first, series.first + series.longest - 1),
+        segment=segment,
     )
 
 
-def _matched(data: Series | Iterable[object], belief: Belief) -> Series:
-    """The data as series over the belief's states."""
-    if isinstance(belief, JointTable):
+def _records(data: object, belief: RecordBelief) -> Records:
+    """The data as records over the belief's variables."""
+    if not isinstance(data, Records):
+        if isinstance(data, Series | str | Mapping) or not isinstance(data, Iterable):
+            raise DataError(
+                "the data must be records: a list of mappings of variables to states",
+                got=type(data).__name__,
+                why="the belief is about named variables",
+            )
+        data = Records.from_rows(data, variables=belief.variables)
+    if dict(data.variables) != dict(belief.variables):
+        raise DataError("the records must have the belief's variables and states", got="others")
+    return data
+
+
+def _with_a_promise(found: Calibration) -> Calibration:
+    if found.guarantee == "none":
         raise NotCoveredError(
-            "a joint table does not describe series",
-            why="its variables are told apart by name, and values of a series are not",
-            fix="Use calibrate and audit for it, or describe the series by a chain",
+            f"mechanism {found.mechanism} is for comparison only",
+            why="it gives no guarantee on correlated data",
+            fix="Leave --mechanism out",
         )
+    return found
+
+
+def _matched(data: Series | Records | Iterable[object], belief: Belief) -> Series:
+    """The data as series over the belief's states."""
+    if isinstance(data, Records):
+        raise DataError("the data must be a series", got="records", why="the belief is about values in time")
     series = data if isinstance(data, Series) else Series.from_values(data, states=belief.states)
     if series.states != belief.states:
         raise DataError(
@@ -213,12 +301,7 @@ def _calibrated(
         found = _across_gaps(query, held, epsilon, longest)
     else:
         found = of_length(longest)
-    if found.guarantee == "none":
-        raise NotCoveredError(
-            f"mechanism {found.mechanism} is for comparison only",
-            why="it gives no guarantee on correlated data",
-            fix="Leave --mechanism out",
-        )
+    found = _with_a_promise(found)
     if found.one_length and with_gaps:
         raise NotCoveredError(
             f"mechanism {found.mechanism} does not cover series with gaps",

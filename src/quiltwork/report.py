@@ -7,25 +7,22 @@ import html
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import altair as alt
-import vl_convert
 
 from quiltwork._version import __version__
 from quiltwork.audit import Audit
+from quiltwork.beliefs import BayesianNetwork, Belief, RecordBelief
+from quiltwork.calibration import Calibration
+from quiltwork.charts import ACCENT, FONT, INK, QUIET, WARNING, Chart, sized, styled, to_svg
 from quiltwork.composition import Composed, ReleaseRecord
 from quiltwork.errors import InputError
 from quiltwork.influence.timeline import Losses
 from quiltwork.plan import Offer, Plan
 from quiltwork.release import Release
 
-INK, QUIET, ACCENT, WARNING = "#22304a", "#8792a6", "#2f6fb3", "#c2703d"
-FONT = "system-ui, sans-serif"
 MOST_BARS = 30
-
-Chart = dict[str, Any]
-"""A chart in Vega-Lite's own form."""
 
 
 def values_chart(release: Release) -> Chart:
@@ -42,7 +39,7 @@ def values_chart(release: Release) -> Chart:
         x=alt.X("value:Q", title=f"{release.calibration.query}, with noise", axis=alt.Axis(format=",~f"))
     )
     whiskers = base.mark_rule(color=INK, strokeWidth=2).encode(x="low:Q", x2="high:Q")
-    return _sized(alt.layer(bars, whiskers), len(rows))
+    return sized(alt.layer(bars, whiskers), len(rows))
 
 
 def noise_chart(plan: Plan) -> Chart:
@@ -71,7 +68,7 @@ def noise_chart(plan: Plan) -> Chart:
         color=alt.Color("kind:N", scale=alt.Scale(domain=["pufferfish", "none"], range=[ACCENT, WARNING]), legend=None),
     )
     text = base.mark_text(align="left", dx=10, color=INK).encode(x=axis, text="label:N")
-    return _sized(alt.layer(dots, text), len(rows))
+    return sized(alt.layer(dots, text), len(rows))
 
 
 def loss_chart(found: Audit) -> Chart:
@@ -85,7 +82,7 @@ def loss_chart(found: Audit) -> Chart:
     mark = base.transform_filter(f"datum.time == {worst + 1}").mark_point(
         color=WARNING, size=120, filled=True, opacity=1
     )
-    return _sized(alt.layer(base.mark_line(color=ACCENT, point=len(rows) < 40), mark), 6)
+    return sized(alt.layer(base.mark_line(color=ACCENT, point=len(rows) < 40), mark), 6)
 
 
 def timeline_chart(losses: Losses, segments: Sequence[tuple[int, int]], *, budget: float | None = None) -> Chart:
@@ -125,7 +122,7 @@ def timeline_chart(losses: Losses, segments: Sequence[tuple[int, int]], *, budge
         )
         .properties(width=520, height=18 * max(len(bars), 1))
     )
-    return _styled(alt.vconcat(upper, lower))
+    return styled(alt.vconcat(upper, lower))
 
 
 def _thinned(rows: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
@@ -189,7 +186,7 @@ def density_chart(outputs: Sequence[float], more: Sequence[float], less: Sequenc
             color=alt.Color("given:N", scale=alt.Scale(domain=names, range=[ACCENT, WARNING]), title=None),
         )
     )
-    return _sized(alt.layer(lines), 6)
+    return sized(alt.layer(lines), 6)
 
 
 def write_audit(path: str | Path, *, found: Audit, lines: Sequence[str], charts: Sequence[tuple[str, Chart]]) -> Path:
@@ -201,20 +198,6 @@ def write_audit(path: str | Path, *, found: Audit, lines: Sequence[str], charts:
         _footer(),
     ]
     return _write_page(path, "audit", sections)
-
-
-def _sized(chart: Any, rows: int) -> Chart:
-    return _styled(chart.properties(width=520, height=34 * max(rows, 2)))
-
-
-def _styled(chart: Any) -> Chart:
-    styled = (
-        chart.properties(background="white", padding={"left": 10, "right": 24, "top": 10, "bottom": 10})
-        .configure_view(stroke=None)
-        .configure_axis(labelColor=INK, titleColor=QUIET, gridColor="#e6e9ef", labelFont=FONT, titleFont=FONT)
-        .configure_text(font=FONT)
-    )
-    return cast(Chart, styled.to_dict())
 
 
 def promises_chart(rows: Sequence[dict[str, Any]]) -> Chart:
@@ -236,17 +219,7 @@ def promises_chart(rows: Sequence[dict[str, Any]]) -> Chart:
         )
     )
     text = base.mark_text(align="left", dx=4, color=INK).encode(text=alt.Text("value:Q", format=".4f"))
-    return _sized(alt.layer(bars, text), 2 * len(rows))
-
-
-def to_png(chart: Chart) -> bytes:
-    """A chart as a PNG picture, drawn without a network."""
-    return bytes(vl_convert.vegalite_to_png(chart, scale=2))
-
-
-def to_svg(chart: Chart) -> str:
-    """A chart as SVG text, drawn without a network."""
-    return str(vl_convert.vegalite_to_svg(chart))
+    return sized(alt.layer(bars, text), 2 * len(rows))
 
 
 def write_report(path: str | Path, *, release: Release, plan: Plan | None = None) -> Path:
@@ -262,7 +235,8 @@ def write_report(path: str | Path, *, release: Release, plan: Plan | None = None
     sections = [
         f"<h1>{html.escape(_title(calibration.query))}, private</h1>",
         f"<p class=lead>ε = {calibration.epsilon:g} · {html.escape(calibration.mechanism)} · noise scale "
-        f"{release.noise_scale:,.6g} on each number · {release.subjects:,} series, {release.values:,} values</p>",
+        f"{release.noise_scale:,.6g} on each number · {release.subjects:,} {_kind(release)}, "
+        f"{release.values:,} values</p>",
         _figure(
             to_svg(values_chart(release)),
             "Bars: released numbers. Lines: where all true ones are at once with "
@@ -273,6 +247,7 @@ def write_report(path: str | Path, *, release: Release, plan: Plan | None = None
         "larger population. A noisy count or share may be negative; setting it to 0 costs no privacy.</p>",
         "<h2>Why this much noise</h2>",
         "".join(f"<p>{html.escape(line)}</p>" for line in calibration.explain().splitlines()),
+        *_network(release.belief, calibration),
     ]
     sections += [
         "<h2>What an adversary may believe</h2>",
@@ -293,6 +268,42 @@ def write_report(path: str | Path, *, release: Release, plan: Plan | None = None
         _footer(),
     ]
     return _write_page(path, f"private {calibration.query}", sections)
+
+
+def write_plan(path: str | Path, *, plan: Plan, belief: Belief) -> Path:
+    """Write one self-contained HTML file about a plan: how much noise each mechanism needs, and why."""
+    sections = [
+        f"<h1>{html.escape(_title(plan.query))}: how much noise?</h1>",
+        f"<p class=lead>ε = {plan.epsilon:g} · {html.escape(repr(belief))} · fingerprint "
+        f"<code>{belief.fingerprint[:16]}</code></p>",
+        _figure(to_svg(noise_chart(plan)), "The scale of the noise on each number, by mechanism."),
+    ]
+    for offer in plan.offers:
+        if offer.calibration is not None and offer.calibration.guarantee != "none":
+            sections += [
+                f"<h2>{html.escape(offer.mechanism)}</h2>",
+                f"<p>{html.escape(offer.calibration.reason.sentence().capitalize())}</p>",
+                *_network(belief, offer.calibration),
+            ]
+    return _write_page(path, f"plan for {plan.query}", [*sections, _refusals(plan.offers), _footer()])
+
+
+def _network(belief: Belief, calibration: Calibration) -> list[str]:
+    """The picture of a network, where quilts or a tree explain the noise."""
+    detail = calibration.reason.detail()
+    member = belief.members[(detail.get("member") or 1) - 1]
+    if not isinstance(member, BayesianNetwork) or detail.get("node") not in member.variables or "distance" in detail:
+        return []
+    from quiltwork.pictures import network_chart
+
+    caption = "Parents above children. The variable that is hardest to hide, its quilt, and both sides of it."
+    if "quilt" not in detail:
+        caption = "Parents above children, and the variable that is hardest to hide."
+    return [_figure(to_svg(network_chart(member, calibration)), caption)]
+
+
+def _kind(release: Release) -> str:
+    return "records" if isinstance(release.belief, RecordBelief) else "series"
 
 
 def _title(query: str) -> str:

@@ -16,10 +16,10 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "quiltwork"
 # data flows one way: a module imports only from layers above its own
 LAYERS = [
-    {"_version", "errors", "rounding"},
+    {"_version", "errors", "rounding", "bracket"},
     {"beliefs"},
     {"data"},
-    {"queries"},
+    {"queries", "records"},
     {"influence"},
     {"certificate"},
     {"calibration"},
@@ -31,6 +31,8 @@ LAYERS = [
     {"noise"},
     {"samples"},
     {"release", "plan"},
+    {"charts"},
+    {"pictures"},
     {"report", "display"},
     {"reproduce"},
     {"__init__"},

@@ -272,7 +272,7 @@ def _most(belief: Belief, releases: Sequence[Noisy], length: int | None) -> floa
 
 def _sets(law: RecordLaw, releases: Sequence[Noisy]) -> Iterator[Adversary]:
     """All sets of known variables with all their possible values, fewest known first."""
-    names, codes = list(law.variables), law.outcomes_by_code().codes
+    names, codes = list(law.variables), law.all_outcomes.codes
     for count in range(len(names)):
         for chosen in itertools.combinations(range(len(names)), count):
             for values in np.unique(codes[:, list(chosen)], axis=0).tolist():

@@ -43,7 +43,7 @@ class JointTable(RecordLaw):
         self.probabilities: Matrix = np.array(list(possible.values()))
         self.probabilities.setflags(write=False)
 
-    def outcomes_by_code(self) -> Outcomes:
+    def _enumerate(self) -> Outcomes:
         """Every possible record with its probability."""
         code = [{state: n for n, state in enumerate(states)} for states in self.variables.values()]
         codes = np.array([[own[s] for own, s in zip(code, outcome, strict=True)] for outcome in self.outcomes])

@@ -113,7 +113,9 @@ class BayesianNetwork(RecordLaw):
             return None
         if not all(np.array_equal(table, rest[0]) for table in rest):
             return None
-        return MarkovChain(rest[0], initial=first, states=self.states)
+        chain = MarkovChain(rest[0], initial=first, states=self.states)
+        settled = len(chain._closed) == 1 and np.abs(chain.stationary - first).max() <= len(first) * 2.0**-52
+        return chain.with_start("stationary") if settled else chain
 
     @property
     def edges(self) -> list[tuple[str, str]]:
@@ -134,7 +136,7 @@ class BayesianNetwork(RecordLaw):
             tables={name: self.tables[name] for name in names},
         )
 
-    def outcomes_by_code(self) -> Outcomes:
+    def _enumerate(self) -> Outcomes:
         """Every possible record with its probability: the product of the tables' entries."""
         names = list(self.variables)
         codes = np.zeros((1, len(names)), dtype=np.int64)

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,8 +48,13 @@ class RecordBelief(Belief):
 class RecordLaw(RecordBelief):
     """A single law of records, small enough to be written down one by one."""
 
+    @cached_property
+    def all_outcomes(self) -> Outcomes:
+        """Every possible record with its probability."""
+        return self._enumerate()
+
     @abstractmethod
-    def outcomes_by_code(self) -> Outcomes:
+    def _enumerate(self) -> Outcomes:
         """Every possible record with its probability."""
 
 

@@ -7,6 +7,7 @@ from quiltwork.beliefs.chain import ChainSet, MarkovChain
 from quiltwork.beliefs.interval import IntervalChain
 from quiltwork.beliefs.joint import JointTable
 from quiltwork.beliefs.mixing import MixingClass
+from quiltwork.beliefs.network import BayesianNetwork, NetworkSet
 
 
 def summarise(belief: Belief) -> dict[str, Any]:
@@ -32,6 +33,9 @@ def summarise(belief: Belief) -> dict[str, Any]:
         summary |= {"initial": "any", "widest": float(width.max()), "narrowest": float(width.min())}
     elif isinstance(belief, JointTable):
         summary |= {"variables": len(belief.variables), "outcomes": len(belief.outcomes)}
+    elif isinstance(belief, BayesianNetwork | NetworkSet):
+        summary |= _network(belief if isinstance(belief, BayesianNetwork) else belief.members[0])
+        summary |= {"members": len(belief.members)}
     return summary | {"fingerprint": belief.fingerprint}
 
 
@@ -49,6 +53,19 @@ def _chain(chain: MarkovChain) -> dict[str, Any]:
         "expected_stay": [
             {"state": s, "stationary": p, "stays": stay} for s, p, stay in zip(chain.states, laws, stays, strict=True)
         ],
+    }
+
+
+def _network(network: BayesianNetwork) -> dict[str, Any]:
+    together, bits = network.width
+    return {
+        "variables": len(network.variables),
+        "edges": len(network.edges),
+        "tree": network.graph.forest,
+        "independent_parts": len(network.graph.components),
+        "most_parents": max(map(len, network.graph.parents)),
+        "width": together - 1,
+        "largest_table_bits": round(bits, 3),
     }
 
 

@@ -18,6 +18,7 @@ from quiltwork.cli.options import (
     known_values,
     length_of,
     method_of,
+    needed_length,
     promise_of,
     segment_of,
 )
@@ -30,7 +31,7 @@ def audit(
     query: QueryText,
     noise_scale: NoiseScale,
     length: Annotated[
-        str | None, typer.Option("--length", metavar="N", help="Values of the series; not for a joint table.")
+        str | None, typer.Option("--length", metavar="N", help="Values of the series; not for records.")
     ] = None,
     releases: Seen = 1,
     know: Annotated[
@@ -85,7 +86,9 @@ def _draw_audit(path: Path, belief: Any, noisy: list[Any], length: int | None, f
 def compose(
     belief: BeliefFile,
     releases: Annotated[Path, typer.Argument(metavar="RELEASES", help="A JSON list of releases.")],
-    length: Annotated[str, typer.Option("--length", metavar="N", help="Values of the series, or any.")],
+    length: Annotated[
+        str | None, typer.Option("--length", metavar="N", help="Values of the series, or any; not for records.")
+    ] = None,
     budget: Annotated[
         float | None, typer.Option("--budget", metavar="E", help="Compare with this ε, and draw it.")
     ] = None,
@@ -102,9 +105,8 @@ def compose(
     if budget is not None and not 0 < budget < math.inf:
         raise ParameterError("budget must be a positive, finite number", got=f"{budget:g}", why="it is an ε")
     records = load_releases(releases)
-    accountant = Accountant(
-        load_belief(belief), length=length_of(length), releases=records, promise=promise_of(guarantee)
-    )
+    held = load_belief(belief)
+    accountant = Accountant(held, length=needed_length(length, held), releases=records, promise=promise_of(guarantee))
     composed = accountant.composed()
     if report is not None:
         from quiltwork.report import write_composed
@@ -124,12 +126,12 @@ def leakage(
     query: QueryText,
     noise_scale: NoiseScale,
     length: Annotated[
-        str | None, typer.Option("--length", metavar="N", help="Values of the series, or any; not for a joint table.")
+        str | None, typer.Option("--length", metavar="N", help="Values of the series, or any; not for records.")
     ] = None,
     releases: Seen = 1,
     method: Annotated[
         MethodName | None,
-        typer.Option("--method", help="Exact, or a bound for chains; exact where possible if left out."),
+        typer.Option("--method", help="Exact, or a bound for chains and trees; exact where possible if left out."),
     ] = None,
     seconds: Annotated[
         float, typer.Option("--seconds", metavar="S", help="Stop an exact search after so long.")
@@ -159,7 +161,7 @@ def leakage(
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="bayesian-counterexamples.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="bayesian-counterexamples or contagion.")],
     folder: Annotated[
         Path, typer.Option("--out", metavar="FOLDER", help="Where tables and figures are written.")
     ] = Path("reproduced"),

@@ -2,11 +2,14 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from quiltwork.errors import ParameterError
+
+if TYPE_CHECKING:
+    from quiltwork.beliefs import Belief
 
 
 class MissingRule(StrEnum):
@@ -49,7 +52,11 @@ TimeName = Annotated[
 ]
 QueryText = Annotated[
     str,
-    typer.Option("--query", metavar="Q", help="count:STATE, histogram, frequencies, mean, sum or transitions."),
+    typer.Option(
+        "--query",
+        metavar="Q",
+        help="count:STATE, histogram, frequencies, mean, sum, transitions; of records also Q over A,B or tally:A=x.",
+    ),
 ]
 EpsilonValue = Annotated[
     float,
@@ -67,6 +74,10 @@ NoiseScale = Annotated[
     float, typer.Option("--noise-scale", metavar="S", help="The scale of the Laplace noise on each number.")
 ]
 Seen = Annotated[int, typer.Option("--releases", metavar="K", help="How many such releases are seen.")]
+QuiltSize = Annotated[
+    int | None,
+    typer.Option("--quilt-size", metavar="M", help="For networks: quilts of up to so many variables (3 if left out)."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
@@ -110,6 +121,17 @@ def length_of(text: str) -> int | None:
             got=repr(text),
             why="it counts the values of the longest series",
         ) from None
+
+
+def needed_length(text: str | None, belief: "Belief") -> int | None:
+    """The length of the series that a belief is about; a record has one value a variable."""
+    from quiltwork.beliefs import RecordBelief
+
+    if text is None and not isinstance(belief, RecordBelief):
+        raise ParameterError(
+            "a length is needed", got="none", why="it counts the values of the longest series", fix="--length N, or any"
+        )
+    return None if text is None else length_of(text)
 
 
 def segment_of(text: str) -> tuple[int, int]:

@@ -2,14 +2,14 @@
 
 import shutil
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from quiltwork.beliefs import RecordBelief
 from quiltwork.cli.options import (
     AsJson,
     BeliefFile,
-    ColumnName,
     DataFile,
     Delta,
     EpsilonValue,
@@ -19,22 +19,28 @@ from quiltwork.cli.options import (
     MissingRule,
     Promised,
     QueryText,
+    QuiltSize,
     SubjectName,
     TimeName,
-    length_of,
     missing_rule,
+    needed_length,
     promise_of,
     segment_of,
 )
 from quiltwork.display import out, print_json, print_plan, print_release
-from quiltwork.errors import NotCoveredError
+from quiltwork.errors import NotCoveredError, ParameterError
+
+if TYPE_CHECKING:
+    from quiltwork import Belief, Records, Series
 
 
 def plan(
     belief: BeliefFile,
     query: QueryText,
-    length: Annotated[str, typer.Option("--length", metavar="N", help="Values of the longest series, or any.")],
     epsilon: EpsilonValue,
+    length: Annotated[
+        str | None, typer.Option("--length", metavar="N", help="Values of the longest series, or any; not for records.")
+    ] = None,
     values: Annotated[
         int | None,
         typer.Option("--values", metavar="N", help="Values of all series together, for frequencies and mean."),
@@ -47,37 +53,56 @@ def plan(
         int, typer.Option("--releases", metavar="K", help="Share ε over so many releases; shows the noise of each.")
     ] = 1,
     guarantee: Promised = GuaranteeName.PUFFERFISH,
+    quilt_size: QuiltSize = None,
+    report: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE.html", help="Draw the plan, and a network with its quilt.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show how much noise each mechanism would need. Sees no data, spends nothing."""
     from quiltwork import load_belief, parse_query
     from quiltwork import plan as make_plan
 
+    held = load_belief(belief)
     made = make_plan(
         parse_query(query),
-        belief=load_belief(belief),
+        belief=held,
         epsilon=epsilon,
-        length=length_of(length),
+        length=needed_length(length, held),
         values=values,
         delta=delta,
         mechanisms=mechanism,
         releases=releases,
         guarantee=promise_of(guarantee),
+        quilt_size=quilt_size,
     )
     if all(offer.refused for offer in made.offers):
         raise NotCoveredError(" ".join(offer.refused or "" for offer in made.offers).rstrip("."))
+    if report is not None:
+        from quiltwork.report import write_plan
+
+        write_plan(report, plan=made, belief=held)
     if as_json:
-        print_json(made.to_dict())
-    else:
-        print_plan(made)
+        print_json(made.to_dict() | ({} if report is None else {"report": str(report)}))
+        return
+    print_plan(made)
+    if report is not None:
+        out.print(f"Report: {report}")
 
 
 def release(
     data: DataFile,
-    column: ColumnName,
     belief: Annotated[Path, typer.Option("--belief", metavar="B", help="A belief file, JSON or TOML.")],
     query: QueryText,
     epsilon: EpsilonValue,
+    column: Annotated[
+        str | None,
+        typer.Option("--column", metavar="C", help="The column with the states; of records, else a column a variable."),
+    ] = None,
+    variable: Annotated[
+        str | None,
+        typer.Option("--variable", metavar="V", help="Of records: the column that says which variable a row is about."),
+    ] = None,
     mechanism: Annotated[
         str | None, typer.Option("--mechanism", metavar="M", help="Another than the one with least noise.")
     ] = None,
@@ -94,28 +119,22 @@ def release(
     ] = GapsRule.DEPENDENT,
     delta: Delta = 0.0,
     guarantee: Promised = GuaranteeName.PUFFERFISH,
+    quilt_size: QuiltSize = None,
     report: Annotated[
         Path | None, typer.Option("--out", metavar="FILE.html", help="Write a report to open in a browser.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Release a statistic with noise that hides every single value."""
-    from quiltwork import load_belief, parse_query, read_series
+    from quiltwork import load_belief, parse_query
     from quiltwork import plan as make_plan
     from quiltwork import release as make_release
 
     held, asked = load_belief(belief), parse_query(query)
-    series = read_series(
-        data,
-        column=column,
-        states=held.states,
-        subject=subject,
-        time=time_column,
-        missing=missing_rule(missing),
-        segment=None if segment is None else segment_of(segment),
-    )
+    read = _read_records if isinstance(held, RecordBelief) else _read_series
+    rows = read(data, held, column, variable, subject, time_column, segment, missing)
     result = make_release(
-        series,
+        rows,
         asked,
         belief=held,
         epsilon=epsilon,
@@ -123,6 +142,7 @@ def release(
         gaps="dependent" if gaps is GapsRule.DEPENDENT else "independent",
         delta=delta,
         guarantee=promise_of(guarantee),
+        quilt_size=quilt_size,
     )
     if report is not None:
         from quiltwork.report import write_report
@@ -134,6 +154,7 @@ def release(
             length=result.calibration.length,
             values=result.values,
             guarantee=promise_of(guarantee),
+            quilt_size=quilt_size,
         )
         write_report(report, release=result, plan=beside)
     if as_json:
@@ -144,13 +165,67 @@ def release(
         out.print(f"Report: {report}")
 
 
+def _read_series(
+    data: Path,
+    belief: "Belief",
+    column: str | None,
+    variable: str | None,
+    subject: str | None,
+    time_column: str | None,
+    segment: str | None,
+    missing: MissingRule,
+) -> "Series":
+    from quiltwork import read_series
+
+    if column is None or variable is not None:
+        raise ParameterError(
+            "series are in one column" if column is None else "variables are for networks and joint tables",
+            got="no column" if column is None else "--variable",
+            fix="--column C, without --variable",
+        )
+    return read_series(
+        data,
+        column=column,
+        states=belief.states,
+        subject=subject,
+        time=time_column,
+        missing=missing_rule(missing),
+        segment=None if segment is None else segment_of(segment),
+    )
+
+
+def _read_records(
+    data: Path,
+    belief: "Belief",
+    column: str | None,
+    variable: str | None,
+    subject: str | None,
+    time_column: str | None,
+    segment: str | None,
+    missing: MissingRule,
+) -> "Records":
+    from quiltwork import read_records
+
+    if time_column is not None or segment is not None or missing is not MissingRule.REFUSE:
+        raise ParameterError(
+            "records have no time, no segments and no missing values",
+            got="--time, --segment or --missing",
+            why="the belief is about named variables",
+            fix="Leave them out",
+        )
+    if column is None and (variable is not None or subject is not None):
+        raise ParameterError("a column of values is needed with --variable or --subject", got="none", fix="--column C")
+    assert isinstance(belief, RecordBelief)  # noqa: S101 - the caller has seen it
+    return read_records(data, belief=belief, column=column, variable=variable, subject=subject)
+
+
 def demo(
     report: Annotated[Path, typer.Option("--out", metavar="FILE.html", help="Where to write the report.")] = Path(
         "quiltwork-report.html"
     ),
     files: Annotated[
         Path | None,
-        typer.Option("--files", metavar="FOLDER", help="Only copy the sample diary and its belief there."),
+        typer.Option("--files", metavar="FOLDER", help="Only copy the sample data and beliefs there."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -159,15 +234,23 @@ def demo(
     from quiltwork import plan as make_plan
     from quiltwork import release as make_release
     from quiltwork.report import write_report
-    from quiltwork.samples import diary_belief, diary_path
+    from quiltwork.samples import contagion_belief, diary_belief, diary_path, households_path
 
     if files is not None:
         files.mkdir(parents=True, exist_ok=True)
-        names = {"diary": "diary.parquet", "belief": "belief.json", "stationary": "stationary.json"}
+        names = {
+            "diary": "diary.parquet",
+            "belief": "belief.json",
+            "stationary": "stationary.json",
+            "households": "households.csv",
+            "household": "household.json",
+        }
         copies = {name: files / file for name, file in names.items()}
         shutil.copyfile(diary_path(), copies["diary"])
         save_belief(diary_belief(), copies["belief"])
         save_belief(diary_belief().with_start("stationary"), copies["stationary"])
+        shutil.copyfile(households_path(), copies["households"])
+        save_belief(contagion_belief(), copies["household"])
         if as_json:
             print_json({name: str(path) for name, path in copies.items()})
         else:

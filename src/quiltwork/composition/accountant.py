@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from quiltwork.beliefs import Belief
+from quiltwork.beliefs import Belief, RecordBelief
 from quiltwork.calibration import check_length
 from quiltwork.composition.case import Case
 from quiltwork.composition.records import ReleaseRecord, numbered
@@ -85,6 +85,8 @@ class Accountant:
         self.promise = promise
         self.belief = as_belief(belief)
         self.length = check_length(length)
+        if isinstance(self.belief, RecordBelief):
+            self.length = self.belief.size(self.length)
         self._releases: tuple[ReleaseRecord, ...] = ()
         for n, release in enumerate(releases, 1):
             with numbered(n):
@@ -114,6 +116,13 @@ class Accountant:
     def _checked(self, release: ReleaseRecord) -> ReleaseRecord:
         if not isinstance(release, ReleaseRecord):
             raise ParameterError("a release must be a ReleaseRecord", got=type(release).__name__)
+        if release.segment is not None and isinstance(self.belief, RecordBelief):
+            raise ParameterError(
+                "a release about a record has no segment",
+                got=f"{release.segment[0]}:{release.segment[1]}",
+                why="its variables have no order in time",
+                fix="Name the variables in its query: count:yes over fever,cough",
+            )
         if release.segment is not None and self.length is None:
             raise ParameterError(
                 "a release on a segment needs the length of the series", got="any", why="the rest counts too"
@@ -134,7 +143,7 @@ def _compose(case: Case) -> Composed:
         reasons = "; ".join(f"{finding.rule}: {finding.why}" for finding in findings)
         fix = "Say noise_scale and lipschitz of every release, or epsilon of an entry release, for the influence curve"
         if not case.chain_like:
-            fix = "Describe the data by a chain, or make one release"
+            fix = "Describe the data by a chain or a network, or make one release"
         raise NotCoveredError("no theorem says what these releases tell together", why=reasons, fix=fix)
     best = min(usable, key=lambda finding: finding.epsilon or 0.0)
     drawn = case.losses if any(f.rule == InfluenceCurveRule.name and f.applies for f in findings) else None

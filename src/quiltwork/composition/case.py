@@ -4,11 +4,24 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from quiltwork.beliefs import Belief, ChainSet, IntervalChain, MarkovChain, MixingClass
+import numpy as np
+
+from quiltwork.beliefs import (
+    BayesianNetwork,
+    Belief,
+    ChainSet,
+    IntervalChain,
+    MarkovChain,
+    MixingClass,
+    RecordBelief,
+)
 from quiltwork.composition.records import ReleaseRecord
+from quiltwork.influence.contraction import Floats
 from quiltwork.influence.curve import Promise, curve_members
 from quiltwork.influence.profile import Profile
+from quiltwork.influence.quilts import quilts_epsilon
 from quiltwork.influence.timeline import Losses, loss_along_time
+from quiltwork.influence.tree import tree_epsilon
 from quiltwork.rounding import round_up
 
 NO_PROMISE = (None, "entry")  # a release by these has no Pufferfish ε of its own
@@ -27,6 +40,40 @@ class Case:
     def chain_like(self) -> bool:
         """Whether the belief is about chains."""
         return isinstance(self.belief, MarkovChain | ChainSet | IntervalChain | MixingClass)
+
+    @property
+    def network(self) -> BayesianNetwork | None:
+        """The network that the belief is about (of a set, its first: they share one graph)."""
+        first = self.belief.members[0]
+        return first if isinstance(first, BayesianNetwork) else None
+
+    @cached_property
+    def by_variable(self) -> tuple[Floats, ...] | None:
+        """The sum of the releases' profiles for each variable of a record; None if one of them is not known."""
+        if not isinstance(self.belief, RecordBelief):
+            return None
+        parts = [release.profile_by_variable(self.belief) for release in self.releases]
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts):
+            return None
+        error = 1 + len(known) * 2.0**-52
+        return tuple(np.sum(own, axis=0) * error for own in zip(*known, strict=True))
+
+    def unknown_profile(self) -> str | None:
+        """Which release does not say enough for a profile."""
+        for n, release in enumerate(self.releases, 1):
+            known: object = release.profile(self.belief) if self.chain_like else None
+            if isinstance(self.belief, RecordBelief):
+                known = release.profile_by_variable(self.belief)
+            if known is None:
+                return f"release {n} does not say its noise_scale with its lipschitz constant or query"
+        return None
+
+    @cached_property
+    def by_quilts(self) -> float:
+        """ε of all releases together with one quilt at each variable of a network."""
+        assert self.by_variable is not None  # noqa: S101 - the rule has seen it
+        return quilts_epsilon(self.belief, self.by_variable)
 
     @cached_property
     def profile(self) -> Profile | None:
@@ -56,7 +103,7 @@ class Case:
     @cached_property
     def losses(self) -> Losses | None:
         """By the influence curve, along time; None for series of any length."""
-        if self.length is None or self.profile is None:
+        if self.length is None or not self.chain_like or self.profile is None:
             return None
         return loss_along_time(self.belief, self.profile, promise=self.promise)
 
@@ -85,4 +132,6 @@ class Case:
     @property
     def by_curve(self) -> float:
         """ε of all releases together by the influence curve; all of them must have a profile."""
+        if self.by_variable is not None:
+            return tree_epsilon(self.belief, self.by_variable, promise=self.promise)
         return self.endless if self.losses is None else self.losses.epsilon

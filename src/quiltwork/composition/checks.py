@@ -1,5 +1,7 @@
 """Whether a release's noise bears out what it says about itself."""
 
+import math
+
 from quiltwork.audit import audit
 from quiltwork.beliefs import Belief, ChainSet, MarkovChain
 from quiltwork.composition.case import Case
@@ -20,7 +22,11 @@ def belied(case: Case) -> str | None:
     """
     for n, release in enumerate(case.releases, 1):
         alone = Case(case.belief, (release,), case.length, release.guarantee)
-        if release.mechanism in QUILTS and release.guarantee == "pufferfish":
+        if case.network is not None:
+            shown = _on_network(alone)
+            if shown is not None and shown > (release.epsilon or 0.0) * (1 + SLACK) and _audited(alone) is not True:
+                return f"release {n} says epsilon = {release.epsilon:g}, but its noise guarantees {shown:.4g} only"
+        elif release.mechanism in QUILTS and release.guarantee == "pufferfish":
             reason = too_little_noise(alone)
             if reason is not None:
                 return reason.replace("release 1", f"release {n}", 1)
@@ -31,6 +37,19 @@ def belied(case: Case) -> str | None:
                     "" if release.query is not None else "; its query may say more"
                 )
     return None
+
+
+def _on_network(alone: Case) -> float | None:
+    """What the noise of one release on a network guarantees; None if its facts do not say it."""
+    if alone.by_variable is None or alone.network is None:
+        return None
+    heights = [float(own.max()) for own in alone.by_variable]
+    found = max(math.fsum(heights[n] for n in part) for part in alone.network.graph.components)
+    if found > (alone.releases[0].epsilon or 0.0) and alone.network.graph.forest:
+        found = min(found, alone.by_curve)
+    if found > (alone.releases[0].epsilon or 0.0) and alone.promise == "pufferfish":
+        found = min(found, alone.by_quilts)
+    return found
 
 
 def _whole(alone: Case) -> bool:
@@ -48,7 +67,7 @@ def _audited(alone: Case) -> bool | None:
     release = alone.releases[0]
     if alone.promise == "bayesian":
         return None
-    members = alone.belief.members if isinstance(alone.belief, ChainSet) else (alone.belief,)
+    members = alone.belief.members
     noisy = release.noisy(alone.belief)
     if noisy is None or alone.length is None or alone.length > LONGEST:
         return True if release.mechanism in ("wasserstein", "audited", "gk16") else None

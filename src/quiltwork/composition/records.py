@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from quiltwork.audit import Noisy
-from quiltwork.beliefs import Belief
+from quiltwork.beliefs import Belief, RecordBelief
 from quiltwork.errors import InputError, ParameterError
 from quiltwork.influence.contraction import Floats
 from quiltwork.influence.curve import Promise
 from quiltwork.influence.profile import Segment
 from quiltwork.mechanisms import MECHANISMS, as_query
-from quiltwork.queries import Query
+from quiltwork.queries import Query, lipschitz_under
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,27 @@ class ReleaseRecord:
             return np.asarray(self.epsilon * ~np.eye(k, dtype=bool))  # an entry-level DP release
         return None
 
+    def profile_by_variable(self, belief: RecordBelief) -> tuple[Floats, ...] | None:
+        """λ_j(y, y') of this release for each variable of a record; None if its facts do not say it."""
+        sizes = [len(states) for states in belief.variables.values()]
+        if self.mechanism == "entry" and self.noise_scale is None and self.epsilon is not None:
+            return tuple(self.epsilon * (1.0 - np.eye(k)) for k in sizes)
+        if self.noise_scale is None or (self.query is None and self.lipschitz is None):
+            return None
+        if self.query is None:
+            found = tuple((self.lipschitz or 0.0) * (1.0 - np.eye(k)) for k in sizes)
+        else:
+            asked = as_query(self.query)
+            by_variable = asked.by_variable(belief.variables)
+            largest, declared = by_variable.lipschitz, self.lipschitz
+            if asked.divisor(2) != 1 and (declared is None or largest == 0):
+                return None  # a share or a mean: its size is that of the declared constant
+            shrunk = asked.divisor(2) != 1 or (declared is not None and declared > largest)
+            factor = declared / largest if shrunk and declared is not None and largest > 0 else 1.0
+            found = tuple(own * factor for own in by_variable.sensitivity)
+        with np.errstate(over="ignore"):
+            return tuple(own / self.noise_scale * (1 + 2.0**-50) for own in found)
+
     def _sensitivity(self, belief: Belief) -> Floats | None:
         """By pair of states if the query is known, else the same for all pairs."""
         if self.query is None:
@@ -104,7 +125,7 @@ class ReleaseRecord:
         if not self.lipschitz:
             return None
         whole = asked.undivided()
-        return Noisy(whole, self.noise_scale * whole.lipschitz(belief.states) / self.lipschitz, self.segment)
+        return Noisy(whole, self.noise_scale * lipschitz_under(whole, belief) / self.lipschitz, self.segment)
 
     def touched(self, length: int | None) -> tuple[int, int | None]:
         """The first and the last time it is about."""

@@ -81,13 +81,19 @@ class SequentialQuilts(Rule):
 
 
 class SameQuilts(Rule):
-    """Releases by quilts that use the same active quilt at every node."""
+    """Releases by quilts that use the same active quilt at every node.
+
+    On a network one quilt at each variable is chosen for all releases together: the theorem needs no more than that,
+    and e(X_Q | X_i) then counts once.
+    """
 
     name = "same-quilts"
     theorem = "Theorem 2.6 of Song and Chaudhuri 2017 (with the sum of ε, which holds too)"
 
     def applies(self, case: Case) -> str | None:
-        """The same mechanism and the same ε: then the search for quilts is the same."""
+        """The same mechanism and the same ε: then the search for quilts is the same. On a network, profiles."""
+        if case.network is not None:
+            return case.unknown_profile()
         reason = SequentialQuilts().applies(case)
         if reason is not None:
             return reason
@@ -96,8 +102,8 @@ class SameQuilts(Rule):
         return None
 
     def bound(self, case: Case) -> float:
-        """K ε."""
-        return case.sum_of_epsilons()
+        """K ε; on a network the largest of e + Σ λ(near) with the best quilt of each variable."""
+        return case.sum_of_epsilons() if case.network is None else case.by_quilts
 
 
 class SeparateSegments(Rule):
@@ -197,12 +203,12 @@ class InfluenceCurveRule(Rule):
     theorem = "the influence curve of the sum of all profiles"
 
     def applies(self, case: Case) -> str | None:
-        """A chain belief, and a profile of every release."""
-        if not case.chain_like:
-            return "it is about chains"
-        for n, release in enumerate(case.releases, 1):
-            if release.profile(case.belief) is None:
-                return f"release {n} does not say its noise_scale with its lipschitz constant or query"
+        """Chains or a tree, and a profile of every release."""
+        if not case.chain_like and (case.network is None or not case.network.graph.forest):
+            return "it is about chains and trees"
+        reason = case.unknown_profile()
+        if reason is not None:
+            return reason
         if math.isinf(self.bound(case)):
             return "under this belief values may stay linked however far apart they are; give the length of the series"
         return None

@@ -5,6 +5,7 @@ reader keeps single precision only), with the axes turned round, which pyAgrum c
 """
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -85,28 +86,34 @@ class Inference:
         return float(np.ptp(logs, axis=0).max()) + self._margin
 
     def _posterior(self, model: Any, nodes: tuple[int, ...]) -> Floats:
-        gum = _pyagrum()
-        engine = gum.LazyPropagation(model)
-        names = {f"v{n}" for n in nodes}
+        shape = tuple(self._sizes[n] for n in nodes)
+        varying = [n for n in nodes if self._sizes[n] > 1]
+        if not varying:
+            return np.ones(shape)
+        engine = _pyagrum().LazyPropagation(model)
+        names = {f"v{n}" for n in varying}
         engine.addJointTarget(names)
         engine.makeInference()
         found = engine.jointPosterior(names)
         axes = list(reversed(found.names))
-        return np.transpose(found.toarray(), [axes.index(f"v{n}") for n in nodes])
+        return np.transpose(found.toarray(), [axes.index(f"v{n}") for n in varying]).reshape(shape)
 
 
 def _model(network: BayesianNetwork, tables: Sequence[Floats]) -> Any:
+    """The network without variables that have a single state: those say nothing, and pyAgrum mixes them up."""
     gum = _pyagrum()
     model = gum.BayesNet()
-    for n, states in enumerate(network.variables.values()):
-        model.add(gum.LabelizedVariable(f"v{n}", "", len(states)))
-    for n, parents in enumerate(network.graph.parents):
-        for parent in parents:
-            model.addArc(f"v{parent}", f"v{n}")
-    for n, (parents, table) in enumerate(zip(network.graph.parents, tables, strict=True)):
-        own = [*(f"v{p}" for p in parents), f"v{n}"]
+    varying = [n for n, states in enumerate(network.variables.values()) if len(states) > 1]
+    for n in varying:
+        model.add(gum.LabelizedVariable(f"v{n}", "", tables[n].shape[-1]))
+    for n in varying:
+        for parent in network.graph.parents[n]:
+            if parent in varying:
+                model.addArc(f"v{parent}", f"v{n}")
+    for n in varying:
+        own = [f"v{p}" for p in (*network.graph.parents[n], n) if p in varying]
         axes = [own.index(name) for name in reversed(model.cpt(f"v{n}").names)]
-        model.cpt(f"v{n}")[:] = np.ascontiguousarray(np.transpose(table, axes))
+        model.cpt(f"v{n}")[:] = np.ascontiguousarray(np.transpose(tables[n].squeeze(), axes))
     return model
 
 
@@ -118,7 +125,9 @@ def _even(table: Floats) -> Floats:
 
 def _pyagrum() -> Any:
     try:
-        import pyagrum
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # where warnings are errors, those of its compiled part crash Python
+            import pyagrum
     except ImportError:
         raise InputError(
             "quilts on networks need pyAgrum",

@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from quiltwork.beliefs import BayesianNetwork
+from quiltwork.beliefs import BayesianNetwork, Belief
 from quiltwork.influence.inference import Inference
 from quiltwork.influence.separation import Separation
+from quiltwork.rounding import round_up
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -140,3 +141,16 @@ class QuiltSearch:
             reached |= frontier
             steps += 1
         return np.argsort(distance[sets].sum(axis=1), kind="stable")
+
+
+def quilts_epsilon(belief: Belief, profile: Sequence[Floats]) -> float:
+    """ε of everything released under a profile, with one quilt at each variable, for every network of the belief.
+
+    Given the quilt and what is beyond it, all that was released changes by at most the sum of λ over the near
+    variables; and the quilt itself tells e. So each variable takes the quilt with the smallest sum of the two, the same
+    for all releases together (C Theorem 2.6).
+    """
+    heights = [float(matrix.max()) for matrix in profile]
+    networks = [member for member in belief.members if isinstance(member, BayesianNetwork)]
+    worst = max(QuiltSearch(m).worst(heights, lambda weight, e: weight + e).score for m in networks)
+    return round_up(worst, roundings=8 + len(heights))

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from quiltwork.beliefs import BayesianNetwork
+from quiltwork.beliefs import BayesianNetwork, Belief
 from quiltwork.beliefs.graph import Graph
 from quiltwork.errors import NotCoveredError
 from quiltwork.influence.contraction import Kernel, cross_ratios, pairwise_step, projective_step, scalar_step
@@ -33,6 +33,7 @@ Floats = NDArray[np.float64]
 SMALLEST = 1e-280
 MOST_TARGETS = 32  # of one branch that are tried
 ROUNDING = 1e-13
+UNIT_ROUNDOFF = 2.0**-53
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,9 @@ class TreeCurve:
             )
         self._graph, self._promise = network.graph, promise
         self._kernels, self._alive = _kernels(network)
+        # marginals and kernels are sums of products of positive numbers: so many roundings, in both rows of a step
+        most = max(map(len, self._alive)) + 1
+        self._error = 8 * most * (len(self._alive) + MOST_TARGETS) * UNIT_ROUNDOFF
 
     def at(self, profile: Sequence[Floats]) -> TreeLoss:
         """ε of everything released under a profile, one matrix a variable."""
@@ -100,7 +104,7 @@ class TreeCurve:
             (before, target), skipped, K = waiting.pop(0)
             onward = [n for n in self._graph.neighbours[target] if n != before]
             inner = np.asarray(own[target] + sum(found[target, n] for n in onward))
-            step = skipped + self._one(K, inner, thorough=target == j)
+            step = skipped + self._one(K, inner, thorough=target == j) + self._error
             np.fill_diagonal(step, 0.0)
             best = np.minimum(best, step)
             if self._promise == "bayesian" and len(onward) > 1:
@@ -174,3 +178,9 @@ def _kernels(network: BayesianNetwork) -> tuple[dict[tuple[int, int], Floats], l
             kernels[parent, child] = down
             kernels[child, parent] = np.ascontiguousarray((joint / laws[child][None, alive[child]]).T)
     return kernels, alive
+
+
+def tree_epsilon(belief: Belief, profile: Sequence[Floats], *, promise: Promise = "pufferfish") -> float:
+    """ε of everything released under a profile, for every tree of the belief."""
+    networks = [member for member in belief.members if isinstance(member, BayesianNetwork)]
+    return max(TreeCurve(network, promise=promise).at(profile).epsilon for network in networks)

@@ -102,10 +102,24 @@ def calibrate(
     name = default_mechanism(belief) if mechanism is None else mechanism
     epsilon, length = check_epsilon(epsilon), check_length(length)
     if isinstance(belief, RecordBelief):
-        length = belief.size(length)
+        of_records = _calibrated(
+            query, _as_chain(belief, query, name), epsilon, belief.size(length), name, delta, guarantee, quilt_size
+        )
+        return replace(of_records, records=True, certificate=None)  # a path's certificate is about a chain
+    return _calibrated(query, belief, epsilon, length, name, delta, guarantee, quilt_size)
+
+
+def _calibrated(
+    query: Query,
+    belief: Belief,
+    epsilon: float,
+    length: int | None,
+    name: str,
+    delta: float,
+    guarantee: str,
+    quilt_size: int | None,
+) -> Calibration:
     found = find_mechanism(name)
-    if name in FOR_CHAINS and (chain := _chain_of(belief, query)) is not None:
-        belief = chain
     if quilt_size is not None:
         return _with_quilt_size(query, belief, epsilon, length, name, quilt_size)
     if guarantee != "pufferfish":
@@ -122,10 +136,11 @@ def calibrate(
     return wasserstein(query, belief=belief, epsilon=epsilon, length=length, delta=delta)
 
 
-def _chain_of(belief: Belief, query: Query) -> Belief | None:
-    """The chain that a network is, if it is one and the query asks the same of all its values."""
-    asks_all = isinstance(belief, BayesianNetwork) and not isinstance(query, OfVariables)
-    return belief.as_chain() if asks_all and isinstance(belief, BayesianNetwork) else None
+def _as_chain(belief: RecordBelief, query: Query, name: str) -> Belief:
+    """The chain that a network is, where a mechanism knows more about chains and the query asks all values alike."""
+    if name not in FOR_CHAINS or not isinstance(belief, BayesianNetwork) or isinstance(query, OfVariables):
+        return belief
+    return belief.as_chain() or belief
 
 
 def _with_quilt_size(

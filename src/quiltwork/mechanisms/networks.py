@@ -65,10 +65,11 @@ class NetworkQuilt(Reason):
         whose = "" if self.member is None else f" under network {self.member} of the set"
         found = f"hardest to hide is {self.node}{whose}. "
         if self.quilt:
+            beyond = f"It is cut off from {len(self.remote)} others by" if self.remote else "Its quilt is"
             found += (
-                f"It is cut off from {len(self.remote)} others by {', '.join(self.quilt)}, which leaves "
-                f"{len(self.near)} nearby variable{'s' * (len(self.near) != 1)} to cover with noise; through the quilt "
-                f"the rest still learns {self.max_influence:.4g} about it (its max-influence)."
+                f"{beyond} {', '.join(self.quilt)}, which leaves {len(self.near)} nearby "
+                f"variable{'s' * (len(self.near) != 1)} to cover with noise; the quilt itself tells up to "
+                f"{self.max_influence:.4g} about it (its max-influence)."
             )
         elif self.remote:
             found += f"It is independent of {len(self.remote)} variables; the other {len(self.near)} are covered."

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from quiltwork.charts import Chart, to_png, to_svg
 from quiltwork.errors import InputError, ParameterError
-from quiltwork.report import Chart, to_png, to_svg
 from quiltwork.reproduce.bayesian import bayesian_counterexamples
+from quiltwork.reproduce.contagion import contagion
 
 NAMES: dict[str, Callable[[], tuple[str, list[dict[str, Any]], list[str], Chart]]] = {
     "bayesian-counterexamples": bayesian_counterexamples,
+    "contagion": contagion,
 }
 
 

@@ -8,10 +8,11 @@ import numpy as np
 
 from quiltwork.audit import Noisy, audit_mechanism, leakage
 from quiltwork.beliefs import JointTable, MarkovChain
+from quiltwork.charts import Chart
 from quiltwork.influence.profile import Profile
 from quiltwork.influence.timeline import loss_along_time
 from quiltwork.queries import Count
-from quiltwork.report import Chart, promises_chart
+from quiltwork.report import promises_chart
 
 APART = 1 - np.eye(2)
 

@@ -1,4 +1,4 @@
-"""A simulated activity diary, shipped with the package: nobody's data, so its true values may be shown."""
+"""Simulated data, shipped with the package: an activity diary and flu in households. Nobody's, so it may be shown."""
 
 from importlib.resources import files
 from pathlib import Path
@@ -7,10 +7,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from quiltwork.beliefs import MarkovChain
+from quiltwork.samples.contagion import contagion_belief, household_network, households_path, simulate_households
 
 if TYPE_CHECKING:
     import polars as pl
 
+__all__ = [
+    "contagion_belief",
+    "diary_belief",
+    "diary_path",
+    "household_network",
+    "households_path",
+    "simulate_diary",
+    "simulate_households",
+]
 PEOPLE, DAYS, STEPS_A_DAY = 24, 28, 96
 STATES = ("sleep", "home", "work", "transit", "exercise", "shop")
 HABITS = (  # per 10,000 quarter hours, from row to column

@@ -1,0 +1,37 @@
+"""The look of all pictures, and how they are drawn without a network."""
+
+from typing import Any, cast
+
+import vl_convert
+
+INK, QUIET, ACCENT, WARNING = "#22304a", "#8792a6", "#2f6fb3", "#c2703d"
+FONT = "system-ui, sans-serif"
+
+Chart = dict[str, Any]
+"""A chart in Vega-Lite's own form."""
+
+
+def sized(chart: Any, rows: int) -> Chart:
+    """A chart high enough for so many rows."""
+    return styled(chart.properties(width=520, height=34 * max(rows, 2)))
+
+
+def styled(chart: Any) -> Chart:
+    """A chart in the house's colours and letters."""
+    styled = (
+        chart.properties(background="white", padding={"left": 10, "right": 24, "top": 10, "bottom": 10})
+        .configure_view(stroke=None)
+        .configure_axis(labelColor=INK, titleColor=QUIET, gridColor="#e6e9ef", labelFont=FONT, titleFont=FONT)
+        .configure_text(font=FONT)
+    )
+    return cast(Chart, styled.to_dict())
+
+
+def to_png(chart: Chart) -> bytes:
+    """A chart as a PNG picture, drawn without a network."""
+    return bytes(vl_convert.vegalite_to_png(chart, scale=2))
+
+
+def to_svg(chart: Chart) -> str:
+    """A chart as SVG text, drawn without a network."""
+    return str(vl_convert.vegalite_to_svg(chart))
