@@ -1,7 +1,15 @@
 """The plain vectorised method of the papers: all pairs, all quilts in the window, all nodes. Only for comparison."""
 
+import itertools
+import math
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
+
+from quiltwork import BayesianNetwork
+from quiltwork.influence.inference import Inference
+from quiltwork.influence.separation import Separation
 
 Array = NDArray[np.float64]
 
@@ -33,5 +41,20 @@ def plain_quilt_score(P: Array, epsilon: float, length: int, window: int) -> flo
                 e = (behind + right[b]).max()
                 if e < epsilon:
                     best = min(best, (a + b - 1) / (epsilon - e))
+        worst = max(worst, best)
+    return worst
+
+
+def plain_network_score(network: BayesianNetwork, weights: Array, score: Callable[[float, float], float]) -> float:
+    """The largest of the variables' best scores, looking at every quilt of up to two variables."""
+    inference, separation = Inference(network), Separation.of(network.graph)
+    count, worst = len(network.variables), 0.0
+    for node in range(count):
+        others = [n for n in range(count) if n != node]
+        sets = [(), *itertools.combinations(others, 1), *itertools.combinations(others, 2)]
+        best = math.inf
+        for quilt in sets:
+            near = separation.near(node, np.array([quilt or (-1,)]))[0]
+            best = min(best, score(float(near @ weights), inference.max_influence(node, quilt)))
         worst = max(worst, best)
     return worst

@@ -1,13 +1,12 @@
 """The command, as a user meets it: exit codes, one line on stderr, one JSON object on stdout."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from shell import answer, run
 
 BELIEF: dict[str, Any] = {
     "kind": "chain",
@@ -15,21 +14,6 @@ BELIEF: dict[str, Any] = {
     "transition": [[0.9, 0.1], [0.4, 0.6]],
     "initial": "stationary",
 }
-
-
-def run(*arguments: object, cwd: Path | None = None, code: int | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from quiltwork.cli import main; main()", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
-    assert code is None or done.returncode == code, done.stderr
-    return done
-
-
-def answer(*arguments: object) -> dict[str, Any]:
-    done = run(*arguments, "--json")
-    assert done.returncode == 0, done.stderr
-    content = json.loads(done.stdout)
-    assert isinstance(content, dict)
-    return content
 
 
 @pytest.fixture
@@ -179,7 +163,13 @@ def test_awkward_names_and_places(belief: Path, tmp_path: Path) -> None:
     for wrong in (data, tmp_path / "no" / "x.json", tmp_path / "x.toml"):
         assert run("belief", "fit", data, "--column", "s", "--out", wrong).returncode == 2
     assert run("demo", "--files", data).returncode == 2
-    assert set(answer("demo", "--files", tmp_path / "sample")) == {"diary", "belief", "stationary"}
+    assert set(answer("demo", "--files", tmp_path / "sample")) == {
+        "diary",
+        "belief",
+        "stationary",
+        "households",
+        "household",
+    }
     for bare in ((), ("belief",)):
         done = run(*bare)
         assert done.returncode == 2

@@ -42,11 +42,12 @@ LAYERS = [
 
 def test_public_names_are_frozen() -> None:
     assert sorted(quiltwork.__all__) == [
-        "Accountant", "Audit", "Belief", "Calibration", "Certificate", "ChainSet", "Composed", "Count", "Custom",
-        "EntryGuarantee", "Frequencies", "Histogram", "InputError", "IntervalChain", "JointTable", "Leakage",
-        "MarkovChain", "Mean", "MixingClass", "Noisy", "NotCoveredError", "Plan", "Query", "QuiltworkError", "Release",
-        "ReleaseRecord", "Series", "Sum", "Transitions", "__version__", "audit", "bayesian_leakage", "calibrate",
-        "entry_epsilon", "guarantee", "load_belief", "parse_query", "plan", "read_series", "release", "save_belief",
+        "Accountant", "Audit", "BayesianNetwork", "Belief", "Calibration", "Certificate", "ChainSet", "Composed",
+        "Count", "Custom", "EntryGuarantee", "Frequencies", "Histogram", "InputError", "IntervalChain", "JointTable",
+        "Leakage", "MarkovChain", "Mean", "MixingClass", "NetworkSet", "Noisy", "NotCoveredError", "Over", "Plan",
+        "Query", "QuiltworkError", "Records", "Release", "ReleaseRecord", "Series", "Sum", "Tally", "Transitions",
+        "__version__", "audit", "bayesian_leakage", "calibrate", "entry_epsilon", "guarantee", "load_belief",
+        "parse_query", "plan", "read_records", "read_series", "release", "save_belief",
     ]  # fmt: skip
 
 
@@ -133,7 +134,7 @@ def test_the_shipped_diary_is_the_simulated_one() -> None:
     assert diary_path().stat().st_size < 100_000
 
 
-@pytest.mark.parametrize("file", ["README.md", "docs/quickstart.md"])
+@pytest.mark.parametrize("file", ["README.md", "docs/quickstart.md", "docs/how-to/networks.md"])
 def test_commands_in_the_documents_run(file: str, tmp_path: Path) -> None:
     """Every `quiltwork ...` and `printf ...` line of a console block runs, in order, in one folder."""
     import subprocess
@@ -157,6 +158,7 @@ def test_commands_in_the_documents_run(file: str, tmp_path: Path) -> None:
         "docs/api.md",
         "docs/promise.md",
         "docs/theory/audit.md",
+        "docs/how-to/networks.md",
         "docs/how-to/opendp.md",
     ],
 )

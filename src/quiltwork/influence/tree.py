@@ -54,7 +54,7 @@ class TreeCurve:
     ...                         tables={"x": [0.5, 0.5], "y": [[0.9, 0.1], [0.1, 0.9]]})
     >>> flips = 0.5 * (1 - np.eye(2))
     >>> round(TreeCurve(chain).at([flips, flips]).epsilon, 6)
-    0.893903
+    0.897003
     """
 
     def __init__(self, network: BayesianNetwork, *, promise: Promise = "pufferfish"):

@@ -32,7 +32,7 @@ def contagion_belief() -> BayesianNetwork:
     return household_network({PEOPLE: FOUR_PEOPLE})
 
 
-def household_network(households: Mapping[Sequence[str], Sequence[float]]) -> BayesianNetwork:
+def household_network(households: Mapping[tuple[str, ...], Sequence[float]]) -> BayesianNetwork:
     """Independent households: the names of their people, and the law of how many of these are infected.
 
     >>> household_network({("ann", "bob"): (0.5, 0.1, 0.4), ("cem",): (0.9, 0.1)}).graph.components
