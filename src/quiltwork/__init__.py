@@ -11,7 +11,8 @@ What do releases tell together?  Accountant, Composed, ReleaseRecord
 Is it true?                      audit, Audit, Noisy
 What if somebody knows values?   bayesian_leakage, Leakage
 What may be published?           release, Release
-What went wrong?                 QuiltworkError, InputError, NotCoveredError
+What keeps a budget?             Session, Ledger
+What went wrong?                 QuiltworkError, InputError, BudgetError, NotCoveredError
 """
 
 from importlib import import_module
@@ -34,7 +35,7 @@ from quiltwork.beliefs import (
 from quiltwork.calibration import Calibration
 from quiltwork.certificate import Certificate
 from quiltwork.data import Series, read_series
-from quiltwork.errors import InputError, NotCoveredError, QuiltworkError
+from quiltwork.errors import BudgetError, InputError, NotCoveredError, QuiltworkError
 from quiltwork.mechanisms import calibrate
 from quiltwork.plan import Plan, plan
 from quiltwork.queries import (
@@ -57,6 +58,8 @@ if TYPE_CHECKING:
     from quiltwork.composition import Accountant, Composed, ReleaseRecord
     from quiltwork.entry_level import EntryGuarantee, entry_epsilon, guarantee
     from quiltwork.leakage import bayesian_leakage
+    from quiltwork.ledger import Ledger
+    from quiltwork.session import Session
 
 # these need compiled code, which is slow to import: loaded when first asked for
 _LATER = {
@@ -64,6 +67,8 @@ _LATER = {
     "Composed": "quiltwork.composition",
     "ReleaseRecord": "quiltwork.composition",
     "EntryGuarantee": "quiltwork.entry_level",
+    "Ledger": "quiltwork.ledger",
+    "Session": "quiltwork.session",
     "bayesian_leakage": "quiltwork.leakage",
     "entry_epsilon": "quiltwork.entry_level",
     "guarantee": "quiltwork.entry_level",
@@ -74,6 +79,7 @@ __all__ = [
     "Audit",
     "BayesianNetwork",
     "Belief",
+    "BudgetError",
     "Calibration",
     "Certificate",
     "ChainSet",
@@ -87,6 +93,7 @@ __all__ = [
     "IntervalChain",
     "JointTable",
     "Leakage",
+    "Ledger",
     "MarkovChain",
     "Mean",
     "MixingClass",
@@ -101,6 +108,7 @@ __all__ = [
     "Release",
     "ReleaseRecord",
     "Series",
+    "Session",
     "Sum",
     "Tally",
     "Transitions",

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from quiltwork.beliefs import Belief
+from quiltwork.beliefs import Belief, MarkovChain
 from quiltwork.certificate import Certificate
 from quiltwork.errors import CertificateError, ParameterError, QueryError
 from quiltwork.queries import parse_query
@@ -112,7 +112,9 @@ class Calibration:
         """
         if self.certificate is None:
             raise CertificateError(
-                "the calibration has no certificate", got=f"mechanism {self.mechanism}", fix="Use curve"
+                "the calibration has no certificate",
+                got=f"mechanism {self.mechanism}" + (" on records" if self.records else ""),
+                fix="Use curve, on series",
             )
         proved = self.certificate.length
         if proved is not None and (self.length is None or proved < self.length):
@@ -128,7 +130,7 @@ class Calibration:
             raise CertificateError(
                 "the certificate is for another query, or for more noise than this", got=f"scale {self.noise_scale:g}"
             )
-        return self.certificate.verify(belief)
+        return self.certificate.verify(belief.settled() if isinstance(belief, MarkovChain) else belief)
 
     def _sensitivity(self, belief: Belief) -> NDArray[np.float64]:
         """By pair of states: of the query that the text names, or as it was when the noise was chosen."""

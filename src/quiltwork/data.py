@@ -135,6 +135,18 @@ class Series:
         """How many times a subject's series is interrupted."""
         return sum(len(subject) - 1 for subject in self.subjects)
 
+    def between(self, first: int, last: int) -> "Series":
+        """Only the values at these times of each series, both included; there must be no gaps."""
+        if self.gaps or self.first != 1:
+            raise DataError(
+                "a segment of a series with gaps is not known",
+                got=f"{self.gaps} gaps",
+                why="values are not at the times that they seem to be",
+                fix="Cut the segment when the data are read",
+            )
+        arrays = [subject[0] for subject in self.subjects]
+        return Series.from_codes(arrays, states=self.states, segment=(first, last))
+
     def counts(self) -> Codes:
         """How often each state occurs."""
         return sum(
@@ -232,7 +244,12 @@ def read_table(path: Path) -> "pl.DataFrame":
         if suffix in (".csv", ".tsv"):
             # text stays text: "01" and "1" are different state names
             separator = "," if suffix == ".csv" else "\t"
-            return pl.read_csv(path, separator=separator, infer_schema=False)
+            frame = pl.read_csv(path, separator=separator, infer_schema=False)
+            repeated = [name for name in frame.columns if re.fullmatch(r".*_duplicated_\d+", name)]
+            if repeated:
+                name = re.sub(r"_duplicated_\d+$", "", repeated[0])
+                raise DataError("columns must have different names", got=f"{name!r} more than once")
+            return frame
     except pl.exceptions.NoDataError as problem:
         raise DataError(f"data file {path} must have a header and rows", got="an empty file") from problem
     except (OSError, pl.exceptions.PolarsError) as problem:
@@ -326,7 +343,7 @@ def _as_ticks(times: "pl.Series") -> NDArray[np.int64]:
     return times.rank("dense").to_numpy().astype(np.int64)
 
 
-def codes_of(names: Sequence[str], states: Sequence[str], *, of: str | None = None) -> Codes:
+def codes_of(names: Sequence[str], states: Sequence[str], *, of: str | None = None, in_rows: bool = True) -> Codes:
     """Codes of state names (of a variable), -1 for ""; refuses names that are not states without showing them."""
     code = {name: n for n, name in enumerate(states)} | {"": -1}
     codes = np.fromiter((code.get(name, -2) for name in names), dtype=np.int64, count=len(names))
@@ -334,7 +351,8 @@ def codes_of(names: Sequence[str], states: Sequence[str], *, of: str | None = No
     if unknown.size:
         raise DataError(
             "every value must be one of the belief's states" + ("" if of is None else f" for {of!r}"),
-            got=f"{unknown.size} unknown of {len(codes)}, the first in row {unknown[0] + 1} (not counting a header)",
+            got=f"{unknown.size} unknown of {len(codes)}"
+            + (f", the first in row {unknown[0] + 1} (not counting a header)" if in_rows else ""),
             why="the guarantee only speaks of the states that the belief knows",
             fix=f"Clean the column, or add the state to the belief. Its states: {', '.join(states[:20])}"
             + (", ..." if len(states) > 20 else ""),

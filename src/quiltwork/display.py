@@ -15,6 +15,7 @@ from quiltwork.release import Release
 
 if TYPE_CHECKING:
     from quiltwork.composition import Composed
+    from quiltwork.ledger import Statement
 
 out = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
 err = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
@@ -68,13 +69,14 @@ def _against_adding(made: Plan) -> str:
     )
 
 
-def print_composed(composed: "Composed", *, budget: float | None) -> None:
+def print_composed(composed: "Composed", *, budget: float | None, promise: str = "pufferfish") -> None:
     """Print what releases tell together, rule by rule."""
     rows = [
         {"rule": f.rule, "ε together": "-" if f.epsilon is None else f"{f.epsilon:.6g}", "why": f.why or f.theorem}
         for f in composed.rules
     ]
-    out.print(f"Together these releases are {composed.epsilon:.6g}-Pufferfish private, by {composed.rule}.")
+    kind = "Pufferfish private" if promise == "pufferfish" else "Bayesian differentially private"
+    out.print(f"Together these releases are {composed.epsilon:.6g}-{kind}, by {composed.rule}.")
     if composed.losses is not None:
         first, last = composed.losses.worst
         when = f"time {first:,}" if first == last else f"times {first:,} to {last:,}"
@@ -86,6 +88,29 @@ def print_composed(composed: "Composed", *, budget: float | None) -> None:
         )
     out.print("\nWhat each rule says:")
     out.print(table(rows))
+
+
+def print_statement(now: "Statement") -> None:
+    """Print what was spent of a budget: a bar, and a table of releases."""
+    budget, width = now.terms.budget, 40
+    full = min(width, round(width * now.spent / budget))
+    out.print(f"{now.name}: {now.terms.belief!r}, {now.terms.promise}")
+    out.print(f"{'█' * full}{'░' * (width - full)} spent {now.spent:.6g} of {budget:g}, {now.remaining:.6g} remain")
+    rows = [
+        {
+            "row": one["row"],
+            "time": one["time"][:19].replace("T", " "),
+            "query": one["query"],
+            "mechanism": one["mechanism"],
+            "ε": one["epsilon"],
+            "together": one["spent"],
+            "who": one["who"],
+            "outcome": one["outcome"] if one["outcome"] == "released" else "unknown (counts)",
+        }
+        for one in now.releases()
+    ]
+    out.print(table(rows) if rows else "Nothing was released yet.")
+    out.print(f"Adds up by {now.rule}. Head: {now.head}")
 
 
 def print_release(result: Release) -> None:
@@ -105,6 +130,11 @@ def print_release(result: Release) -> None:
     out.print(f"{result.subjects:,} {kind}, {result.values:,} values in all.")
     out.print(table(rows))
     out.print(result.explain())
+    if result.ledger is not None:
+        out.print(
+            f"Recorded as row {result.ledger['row']} of {result.ledger['address']}: spent "
+            f"{result.ledger['spent']:.6g} of {result.ledger['budget']:g}, {result.ledger['remaining']:.6g} remain."
+        )
 
 
 def table(rows: list[dict[str, Any]], *, title: str | None = None) -> Table:

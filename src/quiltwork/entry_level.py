@@ -9,12 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quiltwork.beliefs import Belief
+from quiltwork.beliefs import BayesianNetwork, Belief, RecordBelief
 from quiltwork.calibration import check_epsilon, check_length
 from quiltwork.errors import NotCoveredError
 from quiltwork.influence.curve import curve_members
 from quiltwork.influence.profile import Profile
+from quiltwork.influence.quilts import quilts_epsilon
 from quiltwork.influence.timeline import loss_along_time
+from quiltwork.influence.tree import tree_epsilon
 from quiltwork.mechanisms import as_belief
 from quiltwork.mechanisms.curve import curve
 from quiltwork.queries import Custom
@@ -55,6 +57,8 @@ def guarantee(belief: Belief, epsilon_dp: float, *, length: int | str | None = N
     3.298
     """
     belief, epsilon_dp, length = as_belief(belief), check_epsilon(epsilon_dp), check_length(length)
+    if isinstance(belief, RecordBelief):
+        return _of_records(belief, epsilon_dp)
     k = len(belief.states)
     profile = epsilon_dp * ~np.eye(k, dtype=bool)
     epsilon = max(one.at(profile, thorough=True).epsilon for one in curve_members(belief))
@@ -67,6 +71,15 @@ def guarantee(belief: Belief, epsilon_dp: float, *, length: int | str | None = N
             fix="Give the length of the longest series",
         )
     return EntryGuarantee(epsilon_dp, epsilon, length)
+
+
+def _of_records(belief: RecordBelief, epsilon_dp: float) -> EntryGuarantee:
+    first = belief.members[0]
+    if not isinstance(first, BayesianNetwork):
+        raise NotCoveredError("an entry-level guarantee needs a chain or a network", got=repr(belief))
+    profile = [epsilon_dp * (1.0 - np.eye(len(states))) for states in belief.variables.values()]
+    found = tree_epsilon(belief, profile) if first.graph.forest else quilts_epsilon(belief, profile)
+    return EntryGuarantee(epsilon_dp, found, belief.size())
 
 
 def entry_epsilon(belief: Belief, epsilon: float, *, length: int | str | None = None) -> EntryGuarantee:

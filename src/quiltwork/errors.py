@@ -6,7 +6,9 @@
     │   ├── QueryError          a query, or one that the states do not fit
     │   ├── DataError           a data file or its contents
     │   ├── ParameterError      epsilon, length, mechanism, confidence
-    │   └── CertificateError    a certificate that does not prove what it says
+    │   ├── CertificateError    a certificate that does not prove what it says
+    │   └── LedgerError         a ledger that cannot be used, or that was changed
+    ├── BudgetError         the budget would be exceeded            exit code 3
     └── NotCoveredError     no theorem covers what was asked        exit code 4
 
 Every message says what, got, why, next. None contains a data value.
@@ -63,6 +65,34 @@ class ParameterError(InputError):
 
 class CertificateError(InputError):
     """A certificate does not prove what it says."""
+
+
+class LedgerError(InputError):
+    """A ledger cannot be used, is for something else, or was changed."""
+
+
+class BudgetError(QuiltworkError):
+    """The budget would be exceeded, so nothing was released and nothing was spent.
+
+    >>> BudgetError("x", requested=1.0, remaining=0.4, short_by=0.6).exit_code
+    3
+    """
+
+    exit_code = 3
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        requested: float,
+        remaining: float,
+        short_by: float,
+        why: str | None = None,
+        fix: str | None = None,
+    ):
+        self.requested, self.remaining, self.short_by = requested, remaining, short_by
+        got = f"requested {requested:.6g}, remaining {remaining:.6g}, short by {short_by:.6g}"
+        super().__init__(what, got=got, why=why, fix=fix)
 
 
 class NotCoveredError(QuiltworkError):

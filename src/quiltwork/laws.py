@@ -273,9 +273,13 @@ def _check_variables(table: RecordLaw, know: Mapping[str, str]) -> None:
             )
 
 
+class ImpossibleError(ParameterError):
+    """What is said to be known cannot happen under the belief."""
+
+
 def _check_known(logs: Floats) -> None:
     if not np.isfinite(logs).any():
-        raise ParameterError(
+        raise ImpossibleError(
             "what is known must be possible under the belief",
             got="values of probability zero",
             why="there is no law given something that cannot happen",

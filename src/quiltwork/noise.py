@@ -6,6 +6,7 @@ real-valued custom queries get noise on floats. OpenDP is imported late: it is s
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, cast
 
 from numpy.typing import NDArray
@@ -34,8 +35,12 @@ def add_noise(answer: NDArray[Any], *, scale: float, unit: Fraction = Fraction(1
 
 
 def _laplace(values: list[Any], kind: str, scale: float) -> list[Any]:
-    if scale == 0:
-        return values
+    return values if scale == 0 else cast(list[Any], _mechanism(kind, scale)(values))
+
+
+@lru_cache(maxsize=64)
+def _mechanism(kind: str, scale: float) -> Any:
+    """OpenDP's Laplace mechanism of this scale; it draws anew every time it is called."""
     from opendp.domains import atom_domain, vector_domain
     from opendp.measurements import make_laplace
     from opendp.metrics import l1_distance
@@ -43,7 +48,7 @@ def _laplace(values: list[Any], kind: str, scale: float) -> list[Any]:
 
     enable_features("contrib")  # the Laplace mechanism, as proved in OpenDP's own documents
     atoms = atom_domain(T=kind, nan=False) if kind == "f64" else atom_domain(T=kind)
-    return cast(list[Any], make_laplace(vector_domain(atoms), l1_distance(T=kind), scale=scale)(values))
+    return make_laplace(vector_domain(atoms), l1_distance(T=kind), scale=scale)
 
 
 def noise_error(scale: float, confidence: float, *, unit: float = 1.0, integer: bool = True, numbers: int = 1) -> float:

@@ -211,9 +211,12 @@ def _for_each(
         raise NotCoveredError(
             f"no theorem says what {releases} releases by {name} tell together",
             why="Pufferfish guarantees do not add up in general",
-            fix="Use curve",
+            fix="Use curve (on a network that is not a tree quilt-exact)",
         )
-    share = epsilon / releases if name in SPLIT else epsilon
+    together = dict(SHARED)
+    if isinstance(belief, RecordBelief):
+        together["quilt-exact"] = "same-quilts"  # one quilt at each variable for all releases
+    share = epsilon if name in together else epsilon / releases
     promise: Promise = "pufferfish" if name == "entry" else guarantee
     found = calibrate(
         query,
@@ -227,4 +230,4 @@ def _for_each(
     )
     if releases == 1:
         return found, None, 1
-    return (found, SPLIT[name], 1) if name in SPLIT else (found, SHARED[name], releases)
+    return (found, together[name], releases) if name in together else (found, SPLIT[name], 1)

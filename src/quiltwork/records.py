@@ -31,16 +31,22 @@ class Records:
         listed = list(rows)
         columns = {}
         for name in variables:
-            if any(not isinstance(row, Mapping) or name not in row for row in listed):
+            if any(not isinstance(row, Mapping) for row in listed):
+                raise DataError(
+                    "every record must be a mapping of variables to states",
+                    got="another kind of row",
+                    fix="frame.to_dicts() of a polars frame, say",
+                )
+            if any(name not in row for row in listed):
                 raise DataError("every record must have a value for each variable", got=f"one without {name!r}")
             columns[name] = ["" if row[name] is None else str(row[name]) for row in listed]
         return cls._coded(columns, variables)
 
     @classmethod
-    def _coded(cls, columns: Mapping[str, list[str]], variables: Variables) -> "Records":
+    def _coded(cls, columns: Mapping[str, list[str]], variables: Variables, *, in_rows: bool = True) -> "Records":
         coded = []
         for name, states in variables.items():
-            codes = codes_of(columns[name], states, of=name)
+            codes = codes_of(columns[name], states, of=name, in_rows=in_rows)
             missing = int((codes < 0).sum())
             if missing:
                 raise DataError(
@@ -142,4 +148,4 @@ def _from_long(owners: list[str], named: list[str], values: list[str], variables
             )
         filled.add((owner, name))
         columns[name][place[owner]] = value
-    return Records._coded(columns, variables)
+    return Records._coded(columns, variables, in_rows=False)

@@ -3,17 +3,21 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Literal
+
+import numpy as np
 
 from quiltwork.beliefs import Belief, ChainSet, MarkovChain, RecordBelief
 from quiltwork.calibration import Calibration
 from quiltwork.data import Series
-from quiltwork.errors import DataError, NotCoveredError, ParameterError
+from quiltwork.errors import DataError, NotCoveredError, ParameterError, QuiltworkError
 from quiltwork.mechanisms import Promise, as_belief, as_query, calibrate, default_mechanism
 from quiltwork.noise import add_noise, noise_error
-from quiltwork.queries import Numbers, Query
+from quiltwork.queries import Numbers, Query, parse_query
 from quiltwork.records import Records
 from quiltwork.rounding import round_up
+from quiltwork.spend import Floats, Spend
 
 Gaps = Literal["dependent", "independent"]
 MOST_STEPS = 2**55  # noise of a larger scale would not fit into 64-bit integers
@@ -45,6 +49,10 @@ class Release:
     belief: Belief
     calibration: Calibration
     segment: tuple[int, int] | None = None
+    ledger: dict[str, Any] | None = None
+    """Where its spending was recorded, and what is left."""
+    asked: str | None = None
+    """Of a record, the query's text, if that says all that it asks."""
 
     def error(self, confidence: float = 0.95, *, simultaneous: bool = False) -> float:
         """How far the noise may have moved a number, up or down, with this probability.
@@ -86,7 +94,7 @@ class Release:
     def _about(self) -> dict[str, Any]:
         """Which values it is about: a segment of a series, or what the query asks of a record's variables."""
         if isinstance(self.belief, RecordBelief):
-            return {"query": self.calibration.query}
+            return {} if self.asked is None else {"query": self.asked}
         return {} if self.segment is None else {"segment": list(self.segment)}
 
     def to_dict(self) -> dict[str, Any]:
@@ -107,7 +115,7 @@ class Release:
             "values": self.values,
             "belief": self.belief.fingerprint,
             "detail": self.calibration.detail(),
-            "ledger": None,
+            "ledger": self.ledger,
         }
 
 
@@ -139,6 +147,101 @@ def release(
     >>> sorted(result.value), round(result.noise_scale, 3), result.error(0.95)
     (['sit', 'walk'], 6.673, 20.0)
     """
+    return prepare(
+        data,
+        query,
+        belief=belief,
+        epsilon=epsilon,
+        mechanism=mechanism,
+        gaps=gaps,
+        delta=delta,
+        guarantee=guarantee,
+        quilt_size=quilt_size,
+    ).draw()
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A release before it is made: everything is checked and calibrated, nothing is counted and no noise is drawn."""
+
+    query: Query
+    belief: Belief
+    calibration: Calibration
+    answer: Callable[[], Numbers]
+    by_variable: tuple[Floats, ...]
+    """How much the answer changes between two states, before it is divided; of a record, for each variable."""
+    unit: Fraction
+    states: tuple[str, ...]
+    sizes: tuple[int, int, int]
+    """The numbers of subjects, of values, and of values asked for."""
+    length: int | None
+    segment: tuple[int, int] | None = None
+
+    @cached_property
+    def spend(self) -> Spend:
+        """What it will add to what was told before."""
+        scale = self.calibration.noise_scale
+        profile = tuple(own / scale * (1 + 2.0**-51) if scale else np.zeros_like(own) for own in self.by_variable)
+        return Spend(
+            mechanism=self.calibration.mechanism,
+            epsilon=self.calibration.epsilon,
+            profile=profile,
+            length=self.length,
+            segment=None if self.length is None else self.segment,
+            started=self.length is not None,
+        )
+
+    def draw(self) -> Release:
+        """Count, and draw the noise."""
+        query, calibration, (subjects, values, asked) = self.query, self.calibration, self.sizes
+        divisor = query.divisor(asked)
+        noisy = add_noise(self.answer(), scale=calibration.noise_scale, unit=self.unit)
+        numbers = tuple(_plain(Fraction(n) / divisor) if query.integer else float(n) for n in noisy)
+        labels = query.labels(self.states)
+        if len(labels) != len(numbers):
+            labels = tuple(f"{query.text}[{n}]" for n in range(len(numbers)))
+        return Release(
+            value=query.present(numbers, self.states),
+            numbers=numbers,
+            labels=labels,
+            noise_scale=round_up(calibration.noise_scale / divisor),
+            step=float(self.unit / divisor),
+            integer=query.integer,
+            divisor=divisor,
+            subjects=subjects,
+            values=values,
+            belief=self.belief,
+            calibration=calibration,
+            segment=self.segment,
+            asked=self._told_by_its_text(),
+        )
+
+    def _told_by_its_text(self) -> str | None:
+        """The query's text, if it is read back as a query with the same sensitivity; values of a sum are not in it."""
+        if not isinstance(self.belief, RecordBelief):
+            return None
+        try:
+            again = parse_query(self.query.text).by_variable(self.belief.variables).sensitivity
+        except QuiltworkError:
+            return None
+        same = all(np.array_equal(a, b) for a, b in zip(again, self.by_variable, strict=True))
+        return self.query.text if same else None
+
+
+def prepare(
+    data: Series | Records | Iterable[object],
+    query: Query | str,
+    *,
+    belief: Belief,
+    epsilon: float,
+    mechanism: str | None = None,
+    gaps: Gaps = "dependent",
+    delta: float = 0.0,
+    guarantee: Promise = "pufferfish",
+    quilt_size: int | None = None,
+    segment: tuple[int, int] | None = None,
+) -> Prepared:
+    """Check and calibrate a release. ``segment`` says which times of the whole series the data are."""
     query, belief = as_query(query), as_belief(belief)
     if isinstance(belief, RecordBelief):
         records = _records(data, belief)
@@ -151,22 +254,46 @@ def release(
             guarantee=guarantee,
             quilt_size=quilt_size,
         )
-        return _of_records(records, query, belief, _with_a_promise(made))
-    series = _matched(data, belief)
-    held, calibration = _calibrated(series, query, belief, epsilon, mechanism, gaps, delta, guarantee)
-    return _published(
+        found = _of_records(records, query, belief, _with_a_promise(made))
+    else:
+        series = as_series(data, belief)
+        if quilt_size is not None:
+            raise ParameterError(
+                "quilt_size is for networks", got=str(quilt_size), why="on a chain two nodes are enough"
+            )
+        held, calibration = _calibrated(series, query, belief, epsilon, mechanism, gaps, delta, guarantee)
+        found = _of_series(series, query, held, calibration, segment)
+    if query.integer and found.calibration.noise_scale > MOST_STEPS * found.unit:
+        raise ParameterError(
+            "epsilon is too small for these series",
+            got=f"{epsilon:g}",
+            why="the noise would not fit into 64-bit integers",
+            fix="Use a larger epsilon",
+        )
+    return found
+
+
+def _of_series(
+    series: Series, query: Query, held: Belief, calibration: Calibration, segment: tuple[int, int] | None
+) -> Prepared:
+    begun = 1 if segment is None else segment[0]
+    certain = series.gaps == 0 and series.first == begun  # else values are not at the times that they seem to be
+    times = None if series.first == 1 else (series.first, series.first + series.longest - 1)
+    return Prepared(
         query,
         held,
         calibration,
         answer=lambda: query.evaluate(series),
+        by_variable=(query.sensitivity(series.states),),
         unit=query.unit(series.states),
         states=series.states,
         sizes=(len(series.subjects), series.size, series.size),
-        segment=None if series.first == 1 else (series.first, series.first + series.longest - 1),
+        length=begun + series.longest - 1 if certain else None,
+        segment=times,
     )
 
 
-def _of_records(records: Records, query: Query, belief: RecordBelief, calibration: Calibration) -> Release:
+def _of_records(records: Records, query: Query, belief: RecordBelief, calibration: Calibration) -> Prepared:
     asked = query.by_variable(belief.variables)
     if any(own is None for own in asked.steps):
         raise NotCoveredError(
@@ -174,56 +301,16 @@ def _of_records(records: Records, query: Query, belief: RecordBelief, calibratio
             why="only queries that add up over variables can",
             fix="Use a count, tally, histogram, frequencies, sum or mean",
         )
-    return _published(
+    return Prepared(
         query,
         belief,
         calibration,
         answer=lambda: asked.total(records.counts()),
+        by_variable=asked.sensitivity,
         unit=asked.unit,
         states=asked.states,
         sizes=(len(records), records.codes.size, len(records) * asked.asked),
-    )
-
-
-def _published(
-    query: Query,
-    belief: Belief,
-    calibration: Calibration,
-    *,
-    answer: Callable[[], Numbers],
-    unit: Fraction,
-    states: tuple[str, ...],
-    sizes: tuple[int, int, int],
-    segment: tuple[int, int] | None = None,
-) -> Release:
-    """The answer with noise; ``sizes`` are the numbers of subjects, of values, and of values asked for."""
-    subjects, values, asked = sizes
-    divisor = query.divisor(asked)
-    if query.integer and calibration.noise_scale > MOST_STEPS * unit:
-        raise ParameterError(
-            "epsilon is too small for these series",
-            got=f"{calibration.epsilon:g}",
-            why="the noise would not fit into 64-bit integers",
-            fix="Use a larger epsilon",
-        )
-    noisy = add_noise(answer(), scale=calibration.noise_scale, unit=unit)
-    numbers = tuple(_plain(Fraction(n) / divisor) if query.integer else float(n) for n in noisy)
-    labels = query.labels(states)
-    if len(labels) != len(numbers):
-        labels = tuple(f"{query.text}[{n}]" for n in range(len(numbers)))
-    return Release(
-        value=query.present(numbers, states),
-        numbers=numbers,
-        labels=labels,
-        noise_scale=round_up(calibration.noise_scale / divisor),
-        step=float(unit / divisor),
-        integer=query.integer,
-        divisor=divisor,
-        subjects=subjects,
-        values=values,
-        belief=belief,
-        calibration=calibration,
-        segment=segment,
+        length=belief.size(),
     )
 
 
@@ -252,7 +339,7 @@ def _with_a_promise(found: Calibration) -> Calibration:
     return found
 
 
-def _matched(data: Series | Records | Iterable[object], belief: Belief) -> Series:
+def as_series(data: Series | Records | Iterable[object], belief: Belief) -> Series:
     """The data as series over the belief's states."""
     if isinstance(data, Records):
         raise DataError("the data must be a series", got="records", why="the belief is about values in time")

@@ -71,8 +71,10 @@ def noise_chart(plan: Plan) -> Chart:
     return sized(alt.layer(dots, text), len(rows))
 
 
-def loss_chart(found: Audit) -> Chart:
-    """The exact loss at each time step, with the worst one marked."""
+def loss_chart(found: Audit, names: Sequence[str] | None = None) -> Chart:
+    """The exact loss at each time step, with the worst one marked; or of each variable of a record, by name."""
+    if names is not None:
+        return _loss_bars(found, names)
     rows = [{"time": n, "loss": loss} for n, loss in enumerate(found.by_node, 1)]
     base = alt.Chart(alt.InlineData(rows)).encode(
         x=alt.X("time:Q", title="time (the value attacked)", scale=alt.Scale(zero=False, nice=False)),
@@ -83,6 +85,23 @@ def loss_chart(found: Audit) -> Chart:
         color=WARNING, size=120, filled=True, opacity=1
     )
     return sized(alt.layer(base.mark_line(color=ACCENT, point=len(rows) < 40), mark), 6)
+
+
+def _loss_bars(found: Audit, names: Sequence[str]) -> Chart:
+    rows = [
+        {"variable": name, "loss": loss, "worst": name == found.node}
+        for name, loss in zip(names, found.by_node, strict=True)
+    ]
+    bars = (
+        alt.Chart(alt.InlineData(rows))
+        .mark_bar()
+        .encode(
+            y=alt.Y("variable:N", title=None, sort=None),
+            x=alt.X("loss:Q", title="exact loss", scale=alt.Scale(zero=True)),
+            color=alt.condition("datum.worst", alt.value(WARNING), alt.value(ACCENT)),
+        )
+    )
+    return sized(alt.layer(bars), len(rows))
 
 
 def timeline_chart(losses: Losses, segments: Sequence[tuple[int, int]], *, budget: float | None = None) -> Chart:
@@ -282,7 +301,7 @@ def write_plan(path: str | Path, *, plan: Plan, belief: Belief) -> Path:
         if offer.calibration is not None and offer.calibration.guarantee != "none":
             sections += [
                 f"<h2>{html.escape(offer.mechanism)}</h2>",
-                f"<p>{html.escape(offer.calibration.reason.sentence().capitalize())}</p>",
+                f"<p>{html.escape(_sentence(offer.calibration))}</p>",
                 *_network(belief, offer.calibration),
             ]
     return _write_page(path, f"plan for {plan.query}", [*sections, _refusals(plan.offers), _footer()])
@@ -300,6 +319,11 @@ def _network(belief: Belief, calibration: Calibration) -> list[str]:
     if "quilt" not in detail:
         caption = "Parents above children, and the variable that is hardest to hide."
     return [_figure(to_svg(network_chart(member, calibration)), caption)]
+
+
+def _sentence(calibration: Calibration) -> str:
+    said = calibration.reason.sentence()
+    return said[:1].upper() + said[1:]
 
 
 def _kind(release: Release) -> str:

@@ -18,6 +18,7 @@ from quiltwork import (
     Frequencies,
     Histogram,
     InputError,
+    JointTable,
     MarkovChain,
     Mean,
     NetworkSet,
@@ -392,7 +393,7 @@ def test_the_command_takes_networks(garden: Path, tmp_path: Path) -> None:
     assert "same-quilts: release 1 does not say" in refused.stderr
     log.write_text(json.dumps([released["record"] | {"segment": [1, 2]}]))
     assert "has no segment" in run("compose", garden, log, code=2).stderr
-    assert "--time, --segment" in run("release", data, *options, "--segment", "1:2", code=2).stderr
+    assert "got --segment" in run("release", data, *options, "--segment", "1:2", code=2).stderr
     assert "column of values is needed" in run("release", data, *options, "--variable", "rain", code=2).stderr
     assert answer("belief", "show", garden)["variables"] == 3
     histogram = ("--query", "histogram", "--epsilon", 1)
@@ -477,3 +478,156 @@ def test_a_graph_knows_its_order_and_width() -> None:
 def test_every_error_is_ours() -> None:
     with pytest.raises(QuiltworkError):
         BayesianNetwork.from_chain(MarkovChain([[1.0]]), 3)
+
+
+@pytest.mark.parametrize(
+    ("transition", "start", "length"),
+    [
+        ([[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.01, 0.0, 0.99]], [0.5, 0.5, 1e-17], 6),
+        ([[1 - 1e-30, 1e-30], [0.5, 0.5]], [1.0, 1e-17], 6),
+        ([[1 - 1e-20, 1e-20], [0.1, 0.9]], [1 - 3e-16, 3e-16], 8),
+    ],
+)
+def test_a_rare_start_is_not_taken_for_the_stationary_one(
+    transition: list[list[float]], start: list[float], length: int
+) -> None:
+    states = ["0", "1", "100"][: len(start)]
+    path = BayesianNetwork.from_chain(MarkovChain(transition, initial=start, states=states), length)
+    for guarantee in ("pufferfish", "bayesian"):
+        made = calibrate(Sum(), belief=path, epsilon=1.0, guarantee=guarantee)
+        assert audit(path, [Noisy(Sum(), made.noise_scale)]).epsilon <= 1 + 1e-9
+
+
+def test_a_record_says_no_more_than_its_text() -> None:
+    """The values of a sum are not in its text: the record then has the constant alone, which covers every variable."""
+    network = BayesianNetwork({"A": ["1", "2", "3"]}, tables={"A": [0.4, 0.3, 0.3]})
+    queries = [Sum({"1": 0, "2": 100, "3": 100}), Count("2")]
+    made = [release([{"A": "1"}], query, belief=network, epsilon=1.0) for query in queries]
+    assert "query" not in made[0].record()
+    assert made[1].record()["query"] == "count:2"
+    records = [ReleaseRecord.from_dict(one.record()) for one in made]
+    exact = audit(network, [Noisy(q, one.noise_scale) for q, one in zip(queries, made, strict=True)]).epsilon
+    assert Accountant(network, releases=records).composed().epsilon >= exact - 1e-9
+    odd = BayesianNetwork({"a=2": "01", "a": "01"}, tables={"a=2": [0.5, 0.5], "a": [0.5, 0.5]})
+    assert "query" not in release([{"a=2": "0", "a": "1"}], Over(Sum(), ["a=2"]), belief=odd, epsilon=1.0).record()
+
+
+def test_weights_do_not_wrap_around() -> None:
+    network = BayesianNetwork({"a": ["0", "1", "8"], "b": ["0", "1"]}, tables={"a": [0.5, 0, 0.5], "b": [0.5, 0.5]})
+    for weight in (2**61, 2**62, 1e30):
+        with pytest.raises(InputError, match=r"2\^62 steps"):
+            calibrate(Over(Sum(), {"a": weight, "b": 1}), belief=network, epsilon=1.0)
+    with pytest.raises(InputError, match="finite numbers"):
+        Over(Sum(), {"a": "1/0"})
+
+
+def test_what_one_member_of_a_set_rules_out_others_may_know() -> None:
+    sure, unsure = (
+        BayesianNetwork(
+            {"x": "01", "y": "01"}, parents={"y": "x"}, tables={"x": [0.5, 0.5], "y": [[p, 1 - p], [0.4, 0.6]]}
+        )
+        for p in (1.0, 0.8)
+    )
+    never = BayesianNetwork({"x": "01", "y": "01"}, parents={"y": "x"}, tables={"x": [0.5, 0.5], "y": [[1, 0], [1, 0]]})
+    noisy, known = [Noisy(Count("1"), 1.0)], {"y": "1"}
+    both = audit(NetworkSet([unsure, never]), noisy, know=known)
+    assert both.epsilon == audit(unsure, noisy, know=known).epsilon
+    with pytest.raises(InputError, match="possible under the belief"):
+        audit(NetworkSet([never, never]), noisy, know=known)
+    assert audit(NetworkSet([sure, unsure]), noisy, know=known).epsilon > 0
+
+
+def test_joint_tables_compose_what_they_release() -> None:
+    table = JointTable({"x": "01", "y": "01"}, [(("0", "0"), 0.5), (("1", "1"), 0.5)])
+    made = release([{"x": "0", "y": "0"}], "count:1 over x", belief=table, epsilon=1.0)
+    record = ReleaseRecord.from_dict(made.record())
+    assert Accountant(table, releases=[record]).composed().epsilon == pytest.approx(1.0)
+
+
+def test_awkward_but_legal_bif(tmp_path: Path) -> None:
+    text = "\ufeffvariable x{type discrete[2]{n//first\n,y/*second*/};}probability(x){table 0.5/*half*/,0.5//rest\n;}"
+    (tmp_path / "x.bif").write_text(text, encoding="utf-8")
+    assert BayesianNetwork.from_bif(tmp_path / "x.bif").variables == {"x": ("n", "y")}
+    for wrong, said in (("(no) 0.5, 0.5; (no) 0.5, 0.5; (yes) 0.5, 0.5;", "stand once"), ("(no) nan, 1;", "finite")):
+        (tmp_path / "x.bif").write_text(SPRINKLER.replace("table 0.6 0.99 0.4 .01;", wrong))
+        with pytest.raises(InputError, match=said):
+            BayesianNetwork.from_bif(tmp_path / "x.bif")
+
+
+def test_noise_too_small_to_say_anything_is_refused() -> None:
+    record = ReleaseRecord(noise_scale=1e-310, lipschitz=1.0)
+    with pytest.raises(NotCoveredError, match="too little noise"):
+        Accountant(contagion_belief(), releases=[record, record]).composed()
+    claim = ReleaseRecord(mechanism="gk16", epsilon=0.01, noise_scale=0.5, lipschitz=1.0)
+    assert Accountant(contagion_belief(), releases=[claim]).composed().epsilon > 1.0
+    nearly_sure = MarkovChain([[2e-24, 1.0], [1.0, 7e-30]], initial=[0.5, 0.5])
+    with pytest.raises(NotCoveredError, match="gk16 does not apply"):
+        calibrate(Count("0"), belief=nearly_sure, epsilon=1.0, length=3, mechanism="gk16")
+
+
+def test_means_are_divided_by_what_was_asked(garden: Path, tmp_path: Path) -> None:
+    data = tmp_path / "gardens.csv"
+    data.write_text("rain,sprinkler,wet grass\n" + "no,off,dry\nyes,on,wet\n" * 50)
+    options = ("--belief", garden, "--query", "frequencies over rain", "--epsilon", 1)
+    made = answer("release", data, *options, "--out", tmp_path / "r.html")
+    assert made["noise_scale"] == pytest.approx(made["record"]["lipschitz"] * made["noise_scale"] * 100 / 2)
+    shown = (tmp_path / "r.html").read_text()
+    assert f">{made['noise_scale']:.4g}<" in shown
+    audited = answer(
+        "audit", garden, "--query", "frequencies over rain", "--noise-scale", made["noise_scale"], "--values", 100
+    )
+    assert audited["epsilon"] <= 1 + 1e-9
+
+
+def test_small_mistakes_get_an_answer(garden: Path, tmp_path: Path) -> None:
+    wrong: list[tuple[tuple[object, ...], int, str]] = [
+        (("plan", garden, "--query", "sum over rain=1e200", "--epsilon", 1), 2, "between 1e-50 and 1e50"),
+        (("plan", garden, "--query", "count:yes over rain=0", "--epsilon", 1), 2, "not asked"),
+        (("plan", garden, "--query", "transitions over rain", "--epsilon", 1), 2, "need a series"),
+        (("plan", garden, "--query", "histogram", "--epsilon", 1, "--quilt-size", 0), 2, "from 1 to 8"),
+        (
+            ("plan", garden, "--query", "histogram", "--epsilon", 1, "--guarantee", "bayesian", "--mechanism", "curve"),
+            4,
+            "Use group",
+        ),
+        (("leakage", garden, "--query", "count:yes", "--noise-scale", 1, "--seconds", 0), 2, "must be positive"),
+        (("audit", garden, "--query", "mean", "--noise-scale", 1, "--values", 0), 2, "at least 1"),
+    ]
+    for arguments, code, said in wrong:
+        assert said in run(*arguments, code=code).stderr
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    (tmp_path / "twice.json").write_text('{"kind": "mixing", "states": 2, "states": 3, "pi_min": 0.1, "gap": 0.2}')
+    (tmp_path / "none.json").write_text('{"kind": "network"}')
+    for name, said in (("deep", "nested"), ("twice", "'states' twice"), ("none", "bif")):
+        with pytest.raises(InputError, match=said):
+            load_belief(tmp_path / f"{name}.json")
+    assert load_belief(garden.with_suffix(".bif")) == load_belief(garden)
+    (tmp_path / "twice.csv").write_text("rain,rain,sprinkler,wet grass\nno,yes,off,dry\n")
+    network = load_belief(garden)
+    assert isinstance(network, BayesianNetwork)
+    with pytest.raises(InputError, match="'rain' more than once"):
+        read_records(tmp_path / "twice.csv", belief=network)
+    with pytest.raises(InputError, match="mapping of variables"):
+        release([["no", "off", "dry"]], "count:no", belief=network, epsilon=1.0)
+    assert parse_query("histogram  over  rain , sprinkler").text == "histogram over rain,sprinkler"
+    assert parse_query("tally: rain = yes | no").text == "tally:rain=yes|no"
+
+
+def test_several_quilt_releases_share_one_quilt() -> None:
+    household = contagion_belief()
+    one = plan("count:yes", belief=household, epsilon=1.0, mechanisms=["quilt-exact"]).offers[0]
+    three = plan("count:yes", belief=household, epsilon=1.0, mechanisms=["quilt-exact"], releases=3).offers[0]
+    assert three.rule == "same-quilts"
+    assert three.noise_scale == pytest.approx(3 * (one.noise_scale or 0.0))
+    record = ReleaseRecord(noise_scale=three.noise_scale, query="count:yes")
+    assert Accountant(household, releases=[record] * 3).composed().epsilon <= 1 + 1e-9
+
+
+def test_ordinary_dp_on_networks() -> None:
+    from quiltwork import entry_epsilon, guarantee
+
+    tree = BayesianNetwork.from_chain(MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial=[0.5, 0.5]), 4)
+    found = guarantee(tree, 0.3)
+    assert found.epsilon > 0.3
+    assert entry_epsilon(tree, found.epsilon).epsilon_dp == pytest.approx(0.3, rel=1e-3)
+    assert guarantee(contagion_belief(), 0.3).epsilon > 0.3

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "quiltwork"
 # data flows one way: a module imports only from layers above its own
 LAYERS = [
-    {"_version", "errors", "rounding", "bracket"},
+    {"_version", "errors", "rounding", "bracket", "spend"},
     {"beliefs"},
     {"data"},
     {"queries", "records"},
@@ -31,6 +31,8 @@ LAYERS = [
     {"noise"},
     {"samples"},
     {"release", "plan"},
+    {"ledger"},
+    {"session"},
     {"charts"},
     {"pictures"},
     {"report", "display"},
@@ -42,12 +44,13 @@ LAYERS = [
 
 def test_public_names_are_frozen() -> None:
     assert sorted(quiltwork.__all__) == [
-        "Accountant", "Audit", "BayesianNetwork", "Belief", "Calibration", "Certificate", "ChainSet", "Composed",
-        "Count", "Custom", "EntryGuarantee", "Frequencies", "Histogram", "InputError", "IntervalChain", "JointTable",
-        "Leakage", "MarkovChain", "Mean", "MixingClass", "NetworkSet", "Noisy", "NotCoveredError", "Over", "Plan",
-        "Query", "QuiltworkError", "Records", "Release", "ReleaseRecord", "Series", "Sum", "Tally", "Transitions",
-        "__version__", "audit", "bayesian_leakage", "calibrate", "entry_epsilon", "guarantee", "load_belief",
-        "parse_query", "plan", "read_records", "read_series", "release", "save_belief",
+        "Accountant", "Audit", "BayesianNetwork", "Belief", "BudgetError", "Calibration", "Certificate", "ChainSet",
+        "Composed", "Count", "Custom", "EntryGuarantee", "Frequencies", "Histogram", "InputError", "IntervalChain",
+        "JointTable", "Leakage", "Ledger", "MarkovChain", "Mean", "MixingClass", "NetworkSet", "Noisy",
+        "NotCoveredError", "Over", "Plan", "Query", "QuiltworkError", "Records", "Release", "ReleaseRecord", "Series",
+        "Session", "Sum", "Tally", "Transitions", "__version__", "audit", "bayesian_leakage", "calibrate",
+        "entry_epsilon", "guarantee", "load_belief", "parse_query", "plan", "read_records", "read_series", "release",
+        "save_belief",
     ]  # fmt: skip
 
 
@@ -134,7 +137,9 @@ def test_the_shipped_diary_is_the_simulated_one() -> None:
     assert diary_path().stat().st_size < 100_000
 
 
-@pytest.mark.parametrize("file", ["README.md", "docs/quickstart.md", "docs/how-to/networks.md"])
+@pytest.mark.parametrize(
+    "file", ["README.md", "docs/quickstart.md", "docs/how-to/networks.md", "docs/how-to/budget.md"]
+)
 def test_commands_in_the_documents_run(file: str, tmp_path: Path) -> None:
     """Every `quiltwork ...` and `printf ...` line of a console block runs, in order, in one folder."""
     import subprocess
@@ -158,6 +163,7 @@ def test_commands_in_the_documents_run(file: str, tmp_path: Path) -> None:
         "docs/api.md",
         "docs/promise.md",
         "docs/theory/audit.md",
+        "docs/how-to/budget.md",
         "docs/how-to/networks.md",
         "docs/how-to/opendp.md",
     ],

@@ -124,7 +124,7 @@ def test_refusals() -> None:
     with pytest.raises(NotCoveredError, match="comparison only"):
         release(DATA, Count("0"), belief=CHAIN, epsilon=1.0, mechanism="entry")
     bounds = IntervalChain([[0.8, 0.1], [0.3, 0.5]], [[0.9, 0.2], [0.5, 0.7]])
-    with pytest.raises(NotCoveredError, match="needs a chain"):
+    with pytest.raises(NotCoveredError, match="needs chains"):
         calibrate(Count("0"), belief=bounds, epsilon=1.0, length=10, mechanism="quilt-exact")
     with pytest.raises(NotCoveredError, match="mixing class"):
         calibrate(Count("0"), belief=bounds, epsilon=1.0, length=10, mechanism="quilt-approx")

@@ -12,7 +12,7 @@ from quiltwork.audit.loss import Lattice, losses, node_densities, rounding_error
 from quiltwork.beliefs import Belief, JointTable, MarkovChain, RecordBelief, RecordLaw
 from quiltwork.calibration import check_length
 from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.laws import Asked, Progress, SecretLaws, chain_laws, record_laws, unit_of
+from quiltwork.laws import Asked, ImpossibleError, Progress, SecretLaws, chain_laws, record_laws, unit_of
 from quiltwork.queries import Query, numbers_under
 
 Floats = NDArray[np.float64]
@@ -113,7 +113,14 @@ def audit(
     check_length(length)
     if isinstance(belief, RecordBelief):
         length = belief.size(length)
-    found = [_audit_one(m, releases, length, know, progress, member=n) for n, m in belief.numbered_members]
+    found, impossible = [], None
+    for n, member in belief.numbered_members:
+        try:
+            found.append(_audit_one(member, releases, length, know, progress, member=n))
+        except ImpossibleError as problem:
+            impossible = problem  # whoever believes in this member cannot know that
+    if not found and impossible is not None:
+        raise impossible
     return max(found, key=lambda one: one.epsilon)
 
 

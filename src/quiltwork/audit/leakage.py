@@ -107,6 +107,8 @@ def leakage(
     check_length(length)
     if not releases:
         raise ParameterError("leakage needs a release", got="none")
+    if not seconds > 0:
+        raise ParameterError("seconds must be positive", got=f"{seconds:g}", why="the search needs some time")
     if isinstance(belief, ChainSet | NetworkSet):
         members = [
             replace(leakage(m, releases, length=length, seconds=seconds, progress=progress), member=n)

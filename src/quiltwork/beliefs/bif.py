@@ -1,6 +1,7 @@
 """Networks in the Bayesian Interchange Format (BIF), read in full precision."""
 
 import itertools
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,8 @@ import numpy as np
 from quiltwork.beliefs.structure import Flags, Matrix
 from quiltwork.errors import BeliefError
 
-_TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"([^"]*)"|([^\s{}()\[\],;|"]+)|([{}()\[\],;|])', re.S)
+_WORD = r"(?:(?!//|/\*)[^\s{}()\[\],;|\"])+"  # a comment ends it
+_TOKEN = re.compile(rf'//[^\n]*|/\*.*?\*/|"([^"]*)"|({_WORD})|([{{}}()\[\],;|])', re.S)
 
 
 @dataclass
@@ -27,11 +29,14 @@ def read_bif(path: str | Path) -> BifContents:
     """Read a BIF file."""
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as problem:
         reason = getattr(problem, "strerror", None) or "it is not text"
         raise BeliefError(f"network file {path} cannot be read", why=reason, fix="Check the path") from problem
-    return parse_bif(text)
+    try:
+        return parse_bif(text)
+    except BeliefError as problem:
+        raise BeliefError(f"{path}, {problem.what}", got=problem.got, why=problem.why, fix=problem.fix) from None
 
 
 def parse_bif(text: str) -> BifContents:
@@ -123,7 +128,7 @@ class _Tokens:
 
     def error(self, wanted: str, got: str) -> BeliefError:
         """What is wrong at this line."""
-        return _error(self.line, f"expected {wanted}", got)
+        return _error(self.line, f"expected {wanted}", got if got.isprintable() else "bytes that are no text")
 
 
 def _error(line: int, what: str, got: str | None = None, why: str | None = None) -> BeliefError:
@@ -185,6 +190,8 @@ def _table(found: BifContents, name: str, parents: tuple[str, ...], statements: 
             end = statement.index(")")
             given = [t for t in statement[1:end] if t != ","]
             row = _row(given, axes, parents, name, line)
+            if not np.isnan(table[row]).all():
+                raise _error(line, f"a row of {name!r} must stand once", f"({', '.join(given)}) again")
             table[row] = _numbers(statement[end + 1 :], len(own), name, line)
         else:
             raise _error(line, f"the table of {name!r} has a statement that is not known", repr(statement[0]))
@@ -224,6 +231,8 @@ def _numbers(tokens: Sequence[str], count: int, name: str, line: int) -> list[fl
         numbers = [float(word) for word in words]
     except ValueError:
         raise _error(line, f"the table of {name!r} must consist of numbers", "another word") from None
+    if not all(map(math.isfinite, numbers)):
+        raise _error(line, f"the table of {name!r} must have finite numbers", "another")
     if len(numbers) != count:
         raise _error(line, f"the table of {name!r} must have {count} numbers here", f"{len(numbers)}")
     return numbers

@@ -101,6 +101,21 @@ class MarkovChain(Belief):
         """
         return MarkovChain(self.transition, initial=initial, states=self.states)
 
+    def settled(self) -> "MarkovChain":
+        """The same chain, with a start that is the stationary law (but for rounding of each entry) called so.
+
+        >>> MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial=[0.8, 0.2]).settled()
+        MarkovChain(2 states, initial=stationary)
+        """
+        if self._given is None or len(self._closed) != 1:
+            return self
+        try:
+            apart = np.abs(self.stationary - self._given)
+        except BeliefError:
+            return self  # the stationary law cannot be represented
+        near = apart <= len(self.states) * 2.0**-52 * np.minimum(self.stationary, self._given)
+        return self.with_start("stationary") if near.all() else self
+
     @property
     def initial(self) -> Matrix | None:
         """The law of the first state; None when it may be any."""

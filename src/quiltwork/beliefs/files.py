@@ -33,8 +33,13 @@ def load_belief(path: str | Path) -> Belief:
             why=getattr(problem, "strerror", None) or "it is not text",
             fix="Check the path; `quiltwork belief fit` writes such a file",
         ) from problem
+    if path.suffix.lower() == ".bif":
+        return BayesianNetwork.from_bif(path)
     try:
-        content = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
+        toml = path.suffix.lower() == ".toml"
+        content = tomllib.loads(text) if toml else json.loads(text, object_pairs_hook=_without_repeats)
+    except RecursionError as problem:
+        raise BeliefError(f"belief file {path} must not be nested so deeply") from problem
     except ValueError as problem:
         kind = "TOML" if path.suffix.lower() == ".toml" else "JSON"
         raise BeliefError(f"belief file {path} must be {kind}", why=str(problem)) from problem
@@ -71,6 +76,17 @@ def belief_from_dict(content: object) -> Belief:
     return _READERS[kind]({key: value for key, value in content.items() if key != "kind"})
 
 
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys stand once: of two tables for one variable, which one is meant?"""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise BeliefError(
+            "a key must stand once in an object", got=f"{next(n for n in names if names.count(n) > 1)!r} twice"
+        )
+    return found
+
+
 def _found_from(content: Any, folder: Path) -> Any:
     """The contents with files that they name looked for beside the belief file."""
     if not isinstance(content, dict):
@@ -104,6 +120,8 @@ def _network(content: dict[str, Any]) -> BayesianNetwork:
         if not isinstance(content["bif"], str):
             raise BeliefError("bif must be the path of a file", got=type(content["bif"]).__name__)
         return BayesianNetwork.from_bif(content["bif"])
+    if not content:
+        raise BeliefError("a network must have tables or a BIF file", got="neither", fix='"bif": "path/to/file.bif"')
     _check_keys(content, "network", required={"variables", "tables"}, optional={"parents"})
     for key in ("variables", "tables", "parents"):
         if not isinstance(content.get(key, {}), dict):

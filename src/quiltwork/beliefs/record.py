@@ -60,6 +60,8 @@ class RecordLaw(RecordBelief):
 
 def name_variables(variables: Mapping[str, Sequence[object]], what: str) -> dict[str, tuple[str, ...]]:
     """Validated variables, each with different states."""
+    if not isinstance(variables, Mapping):
+        raise BeliefError(f"{what} needs a mapping of variables to states", got=type(variables).__name__)
     named = {str(name): tuple(map(str, states)) for name, states in variables.items()}
     if not named:
         raise BeliefError(f"{what} needs variables, each with different states", got="none")

@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from quiltwork._version import __version__
-from quiltwork.cli import believing, checking, releasing
+from quiltwork.cli import believing, checking, ledgers, releasing
 from quiltwork.display import err
 from quiltwork.errors import QuiltworkError
 
@@ -49,6 +49,10 @@ for command in (
 belief_app.command("fit")(believing.belief_fit)
 belief_app.command("show")(believing.belief_show)
 app.add_typer(belief_app, name="belief")
+ledger_app = typer.Typer(help="Keep a budget, and what was spent of it.", rich_markup_mode=None)
+for about_ledgers in (ledgers.create, ledgers.show, ledgers.verify, ledgers.export):
+    ledger_app.command()(about_ledgers)
+app.add_typer(ledger_app, name="ledger")
 
 
 def main() -> NoReturn:

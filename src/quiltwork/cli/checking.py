@@ -8,6 +8,7 @@ import typer
 
 from quiltwork.cli.options import (
     AsJson,
+    Asked,
     BeliefFile,
     GuaranteeName,
     MethodName,
@@ -21,6 +22,7 @@ from quiltwork.cli.options import (
     needed_length,
     promise_of,
     segment_of,
+    whole_of,
 )
 from quiltwork.display import out, print_composed, print_json, progress, table
 from quiltwork.errors import NotCoveredError, ParameterError
@@ -34,6 +36,7 @@ def audit(
         str | None, typer.Option("--length", metavar="N", help="Values of the series; not for records.")
     ] = None,
     releases: Seen = 1,
+    values: Asked = None,
     know: Annotated[
         list[str] | None,
         typer.Option("--know", metavar="POS=STATE", help="A value the adversary knows; may be repeated."),
@@ -54,7 +57,8 @@ def audit(
     if releases < 1:
         raise ParameterError("releases must be at least 1", got=str(releases))
     held = load_belief(belief)
-    noisy = [Noisy(parse_query(query), noise_scale, None if segment is None else segment_of(segment))] * releases
+    asked, scale = whole_of(parse_query(query), noise_scale, values)
+    noisy = [Noisy(asked, scale, None if segment is None else segment_of(segment))] * releases
     span = None if length is None else length_of(length)
     with progress("exact laws") as bar:
         found = make_audit(held, noisy, length=span, know=known_values(know or []), progress=bar)
@@ -73,7 +77,11 @@ def _draw_audit(path: Path, belief: Any, noisy: list[Any], length: int | None, f
     from quiltwork.audit.auditor import worst_densities
     from quiltwork.report import density_chart, loss_chart, write_audit
 
-    charts = [("The exact loss at each time: how much a result can tell about the value then.", loss_chart(found))]
+    names = list(belief.variables) if hasattr(belief, "variables") else None
+    caption = "The exact loss at each time: how much a result can tell about the value then."
+    if names is not None:
+        caption = "The exact loss of each variable: how much a result can tell about its value."
+    charts = [(caption, loss_chart(found, names))]
     try:
         curves = worst_densities(belief, noisy, found, length=length)
     except NotCoveredError:
@@ -116,7 +124,7 @@ def compose(
         left = {} if budget is None else {"budget": budget, "remaining": budget - composed.epsilon}
         print_json(composed.to_dict() | left | ({} if report is None else {"report": str(report)}))
         return
-    print_composed(composed, budget=budget)
+    print_composed(composed, budget=budget, promise=promise_of(guarantee))
     if report is not None:
         out.print(f"Report: {report}")
 
@@ -129,6 +137,7 @@ def leakage(
         str | None, typer.Option("--length", metavar="N", help="Values of the series, or any; not for records.")
     ] = None,
     releases: Seen = 1,
+    values: Asked = None,
     method: Annotated[
         MethodName | None,
         typer.Option("--method", help="Exact, or a bound for chains and trees; exact where possible if left out."),
@@ -142,11 +151,12 @@ def leakage(
     from quiltwork import load_belief, parse_query
     from quiltwork.leakage import bayesian_leakage
 
+    asked, scale = whole_of(parse_query(query), noise_scale, values)
     with progress("adversaries") as bar:
         found = bayesian_leakage(
             load_belief(belief),
-            parse_query(query),
-            noise_scale=noise_scale,
+            asked,
+            noise_scale=scale,
             length=None if length is None else length_of(length),
             releases=releases,
             method=None if method is None else method_of(method),

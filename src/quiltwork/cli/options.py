@@ -10,6 +10,7 @@ from quiltwork.errors import ParameterError
 
 if TYPE_CHECKING:
     from quiltwork.beliefs import Belief
+    from quiltwork.queries import Query
 
 
 class MissingRule(StrEnum):
@@ -78,6 +79,10 @@ QuiltSize = Annotated[
     int | None,
     typer.Option("--quilt-size", metavar="M", help="For networks: quilts of up to so many variables (3 if left out)."),
 ]
+Asked = Annotated[
+    int | None,
+    typer.Option("--values", metavar="N", help="What a mean or share was divided by; else one series, or one record."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
@@ -132,6 +137,15 @@ def needed_length(text: str | None, belief: "Belief") -> int | None:
             "a length is needed", got="none", why="it counts the values of the longest series", fix="--length N, or any"
         )
     return None if text is None else length_of(text)
+
+
+def whole_of(query: "Query", noise_scale: float, values: int | None) -> tuple["Query", float]:
+    """A share or a mean as the counts or sums that it was made of, if it is known what they were divided by."""
+    if values is None:
+        return query, noise_scale
+    if values < 1:
+        raise ParameterError("values must be at least 1", got=str(values))
+    return query.undivided(), noise_scale * query.divisor(values)
 
 
 def segment_of(text: str) -> tuple[int, int]:

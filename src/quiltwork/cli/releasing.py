@@ -31,7 +31,8 @@ from quiltwork.display import out, print_json, print_plan, print_release
 from quiltwork.errors import NotCoveredError, ParameterError
 
 if TYPE_CHECKING:
-    from quiltwork import Belief, Records, Series
+    from quiltwork import Belief, Records, Release, Series
+    from quiltwork.release import Prepared
 
 
 def plan(
@@ -43,7 +44,7 @@ def plan(
     ] = None,
     values: Annotated[
         int | None,
-        typer.Option("--values", metavar="N", help="Values of all series together, for frequencies and mean."),
+        typer.Option("--values", metavar="N", help="Values asked in all, for frequencies and mean."),
     ] = None,
     mechanism: Annotated[
         list[str] | None, typer.Option("--mechanism", metavar="M", help="Only this one; may be repeated.")
@@ -120,6 +121,13 @@ def release(
     delta: Delta = 0.0,
     guarantee: Promised = GuaranteeName.PUFFERFISH,
     quilt_size: QuiltSize = None,
+    ledger: Annotated[
+        str | None,
+        typer.Option("--ledger", metavar="URL", help="Release within the budget of this ledger, and record it there."),
+    ] = None,
+    who: Annotated[
+        str | None, typer.Option("--who", metavar="NAME", help="Whom to write into the ledger; the user if left out.")
+    ] = None,
     report: Annotated[
         Path | None, typer.Option("--out", metavar="FILE.html", help="Write a report to open in a browser.")
     ] = None,
@@ -128,12 +136,14 @@ def release(
     """Release a statistic with noise that hides every single value."""
     from quiltwork import load_belief, parse_query
     from quiltwork import plan as make_plan
-    from quiltwork import release as make_release
+    from quiltwork.release import prepare
 
     held, asked = load_belief(belief), parse_query(query)
+    if isinstance(held, RecordBelief) and gaps is not GapsRule.DEPENDENT:
+        raise ParameterError("records have no gaps", got="--gaps independent", fix="Leave it out")
     read = _read_records if isinstance(held, RecordBelief) else _read_series
     rows = read(data, held, column, variable, subject, time_column, segment, missing)
-    result = make_release(
+    ready = prepare(
         rows,
         asked,
         belief=held,
@@ -143,7 +153,9 @@ def release(
         delta=delta,
         guarantee=promise_of(guarantee),
         quilt_size=quilt_size,
+        segment=None if segment is None else segment_of(segment),
     )
+    result = ready.draw() if ledger is None else _through(ledger, held, ready, who)
     if report is not None:
         from quiltwork.report import write_report
 
@@ -152,7 +164,7 @@ def release(
             belief=result.belief,
             epsilon=epsilon,
             length=result.calibration.length,
-            values=result.values,
+            values=ready.sizes[2],
             guarantee=promise_of(guarantee),
             quilt_size=quilt_size,
         )
@@ -163,6 +175,21 @@ def release(
     print_release(result)
     if report is not None:
         out.print(f"Report: {report}")
+
+
+def _through(url: str, belief: "Belief", ready: "Prepared", who: str | None) -> "Release":
+    """Within the budget of a ledger."""
+    from quiltwork.ledger import Ledger
+    from quiltwork.session import release_through, written_down
+
+    promise = ready.calibration.guarantee
+    if promise != "pufferfish" and promise != "bayesian":
+        raise NotCoveredError(
+            "a ledger takes no releases with a delta", why="its budget is on ε alone", fix="Leave --delta out"
+        )
+    ledger = Ledger(url)
+    ledger.check(belief=belief, promise=promise)
+    return release_through(ready, ledger, written_down(who))
 
 
 def _read_series(
@@ -206,13 +233,16 @@ def _read_records(
 ) -> "Records":
     from quiltwork import read_records
 
-    if time_column is not None or segment is not None or missing is not MissingRule.REFUSE:
-        raise ParameterError(
-            "records have no time, no segments and no missing values",
-            got="--time, --segment or --missing",
-            why="the belief is about named variables",
-            fix="Leave them out",
-        )
+    given = {"--time": time_column is not None, "--segment": segment is not None}
+    given["--missing split"] = missing is not MissingRule.REFUSE
+    for option, there in given.items():
+        if there:
+            raise ParameterError(
+                "records have no time, no segments and no missing values",
+                got=option,
+                why="the belief is about named variables",
+                fix="Leave it out",
+            )
     if column is None and (variable is not None or subject is not None):
         raise ParameterError("a column of values is needed with --variable or --subject", got="none", fix="--column C")
     assert isinstance(belief, RecordBelief)  # noqa: S101 - the caller has seen it

@@ -53,7 +53,7 @@ class Case:
         if not isinstance(self.belief, RecordBelief):
             return None
         parts = [release.profile_by_variable(self.belief) for release in self.releases]
-        known = [part for part in parts if part is not None]
+        known = [part for part in parts if part is not None and all(np.isfinite(own).all() for own in part)]
         if len(known) < len(parts):
             return None
         error = 1 + len(known) * 2.0**-52
@@ -67,6 +67,8 @@ class Case:
                 known = release.profile_by_variable(self.belief)
             if known is None:
                 return f"release {n} does not say its noise_scale with its lipschitz constant or query"
+        if isinstance(self.belief, RecordBelief) and self.by_variable is None:
+            return "a release has too little noise to guarantee anything"
         return None
 
     @cached_property

@@ -30,7 +30,7 @@ def belied(case: Case) -> str | None:
             reason = too_little_noise(alone)
             if reason is not None:
                 return reason.replace("release 1", f"release {n}", 1)
-        elif release.profile(case.belief) is not None and case.chain_like and not _whole(alone):
+        elif case.chain_like and release.profile(case.belief) is not None and not _whole(alone):
             shown = alone.by_curve
             if shown > (release.epsilon or 0.0) * (1 + SLACK) and _audited(alone) is not True:
                 return f"release {n} says epsilon = {release.epsilon:g}, but its noise guarantees {shown:.4g} only" + (
@@ -69,12 +69,13 @@ def _audited(alone: Case) -> bool | None:
         return None
     members = alone.belief.members
     noisy = release.noisy(alone.belief)
+    taken = ("wasserstein", "audited", "gk16") if alone.chain_like else ("wasserstein", "audited")
     if noisy is None or alone.length is None or alone.length > LONGEST:
-        return True if release.mechanism in ("wasserstein", "audited", "gk16") else None
+        return True if release.mechanism in taken else None
     try:
         losses = [audit(member, [noisy], length=alone.length).epsilon for member in members]
     except QuiltworkError:
-        return True if release.mechanism in ("wasserstein", "audited", "gk16") else None
+        return True if release.mechanism in taken else None
     return max(losses) <= (release.epsilon or 0.0) * (1 + SLACK)
 
 

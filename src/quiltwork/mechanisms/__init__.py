@@ -4,7 +4,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Literal, Protocol, cast
 
-from quiltwork.beliefs import BayesianNetwork, Belief, JointTable, NetworkSet, RecordBelief
+from quiltwork.beliefs import BayesianNetwork, Belief, JointTable, MarkovChain, NetworkSet, RecordBelief
 from quiltwork.calibration import Calibration, check_epsilon, check_length
 from quiltwork.errors import BeliefError, NotCoveredError, ParameterError, QueryError
 from quiltwork.mechanisms.wasserstein import wasserstein
@@ -103,10 +103,22 @@ def calibrate(
     epsilon, length = check_epsilon(epsilon), check_length(length)
     if isinstance(belief, RecordBelief):
         of_records = _calibrated(
-            query, _as_chain(belief, query, name), epsilon, belief.size(length), name, delta, guarantee, quilt_size
+            query,
+            _settled(_as_chain(belief, query, name), name),
+            epsilon,
+            belief.size(length),
+            name,
+            delta,
+            guarantee,
+            quilt_size,
         )
         return replace(of_records, records=True, certificate=None)  # a path's certificate is about a chain
-    return _calibrated(query, belief, epsilon, length, name, delta, guarantee, quilt_size)
+    return _calibrated(query, _settled(belief, name), epsilon, length, name, delta, guarantee, quilt_size)
+
+
+def _settled(belief: Belief, name: str) -> Belief:
+    """For the curve, a given start that is the stationary one is treated as such: all values are then alike."""
+    return belief.settled() if name == "curve" and isinstance(belief, MarkovChain) else belief
 
 
 def _calibrated(
@@ -163,6 +175,13 @@ def _bayesian(
     """By the influence curve with cross-ratios, which no other mechanism can replace."""
     if guarantee != "bayesian":
         raise ParameterError("the guarantee must be pufferfish or bayesian", got=repr(guarantee))
+    first = belief.members[0]
+    if isinstance(first, BayesianNetwork) and not first.graph.forest and name != "group":
+        raise NotCoveredError(
+            f"mechanism {name} makes no Bayesian promise on a network that is not a tree",
+            why="parents become dependent on each other once their child is known",
+            fix="Use group",
+        )
     if name == "group" and not delta:  # it hides all values together, whatever is known of them
         return replace(find_mechanism(name)(query, belief=belief, epsilon=epsilon, length=length), guarantee="bayesian")
     if name != "curve" or delta:

@@ -10,6 +10,7 @@ from quiltwork.errors import NotCoveredError
 from quiltwork.queries import Query, lipschitz_under
 from quiltwork.rounding import round_up
 
+SMALLEST = 1e-12  # below this, differences of probabilities lose all their digits
 SOLVE_UP_TO = 200  # longer series take the limit, which is never smaller
 
 
@@ -117,6 +118,8 @@ def _neighbour_influence(chain: MarkovChain) -> float:
     if not chain.support.all():
         return math.inf
     p, q = P[1, 1], P[0, 1]
+    if P.min() < SMALLEST:
+        return math.inf  # neighbours as good as determine each other
     ratios = [
         (p * p + p * (1 - q)) / (p * p + q * (1 - p)),
         (p / q) * ((1 - q) ** 2 + q * (1 - p)) / ((1 - p) * (1 - q) + p * (1 - p)),

@@ -100,7 +100,9 @@ def quilt_exact(
         from quiltwork.influence.quilts import QUILT_SIZE
         from quiltwork.mechanisms.networks import network_quilts
 
-        return network_quilts(query, belief=belief, epsilon=epsilon, size=quilt_size or QUILT_SIZE)
+        return network_quilts(
+            query, belief=belief, epsilon=epsilon, size=QUILT_SIZE if quilt_size is None else quilt_size
+        )
     if not isinstance(belief, MarkovChain | ChainSet):
         raise NotCoveredError(
             "quilt-exact needs chains or networks",

@@ -191,7 +191,7 @@ def _one_way(values: NDArray[np.int64], mu: Floats, nu: Floats, slack: float) ->
             continue
         # the first place where nu has caught up, judged by whichever tail is the smaller
         while not (
-            below_mu[n] <= below_nu[reach] + SLACK if below_mu[n] < -0.7 else above_nu[reach] <= above_mu[n] + slack
+            below_mu[n] <= below_nu[reach] + slack if below_mu[n] < -0.7 else above_nu[reach] <= above_mu[n] + slack
         ):
             reach += 1
         w = max(w, int(values[reach] - values[n]))

@@ -126,6 +126,13 @@ class ByVariable:
             weight = weights.get(name, Fraction(0))
             places = [states.index(state) for state in own] if name in weights else [0] * len(own)
             times = int(weight * common) // step
+            if steps is not None and abs(times) * max(abs(int(n)) for n in (steps.min(), steps.max())) >= 2**62:
+                raise QueryError(
+                    "weights and numbers must make less than 2^62 steps",
+                    got=f"{float(abs(times)):.1e} times the states' numbers",
+                    why="exact noise is drawn on 64-bit integers",
+                    fix="Round the weights and the states' numbers to fewer digits",
+                )
             factor = 1.0 if weight == 1 else round_up(float_above(abs(weight)), roundings=2)
             found.append(
                 (

@@ -14,6 +14,8 @@ from quiltwork.errors import QueryError
 from quiltwork.queries.base import ByVariable, Numbers, Query, States, Variables
 from quiltwork.rounding import float_above
 
+LEAST = Fraction(1, 10**50)
+
 
 @dataclass(frozen=True)
 class Count(Query):
@@ -135,13 +137,19 @@ class Sum(Query):
             try:
                 # decimal text is taken at its word: 0.1 is one tenth
                 numbers.append(Fraction(str(value)))
-            except ValueError:
+            except (ValueError, ZeroDivisionError):
                 raise QueryError(
                     f"{self.text} needs a number for every state",
                     got=f"state {state!r} without one",
                     why="only numbers can be added up",
-                    fix="Name the states by their numbers, or pass values={state: number}",
+                    fix="Name the states by their numbers, or pass values={state: number}; of records, ask `over A,B`",
                 ) from None
+            if numbers[-1] and not LEAST <= abs(numbers[-1]) <= 1 / LEAST:
+                raise QueryError(
+                    f"{self.text} needs numbers between 1e-50 and 1e50, or 0",
+                    got=f"another for state {state!r}",
+                    fix="Change the unit",
+                )
         return numbers
 
     def unit(self, states: States) -> Fraction:

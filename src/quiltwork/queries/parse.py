@@ -29,12 +29,12 @@ def parse_query(text: str) -> Query:
     """
     whole, over, chosen = text.partition(" over ")
     if over:
-        return Over(parse_query(whole), _weights(chosen))
+        return Over(parse_query(whole.strip()), _weights(chosen))
     kind, colon, rest = text.partition(":")
     if kind == "count" and rest:
         return Count(rest)
     if kind == "tally" and rest:
-        return Tally({name: own.split("|") for name, own in _pairs(rest)})
+        return Tally({name: [value.strip() for value in own.split("|")] for name, own in _pairs(rest)})
     if not colon and kind in _NAMED:
         return _NAMED[kind]()
     raise QueryError(
@@ -51,7 +51,7 @@ def _weights(text: str) -> list[str] | dict[str, float | str]:
         return named
     found: dict[str, float | str] = {}
     for part in named:
-        name, _, weight = part.partition("=")
+        name, _, weight = (piece.strip() for piece in part.partition("="))
         if name in found:
             raise QueryError("over must name each variable once", got=f"{name!r} twice")
         found[name] = weight or "1"  # decimal text is taken at its word
@@ -66,5 +66,5 @@ def _pairs(text: str) -> list[tuple[str, str]]:
             raise QueryError("a tally must be VARIABLE=STATE,...", got=repr(text), fix="tally:fever=high,cough=dry|wet")
         if name.strip() in dict(found):
             raise QueryError("a tally must name each variable once", got=f"{name.strip()!r} twice")
-        found.append((name.strip(), own))
+        found.append((name.strip(), own.strip()))
     return found

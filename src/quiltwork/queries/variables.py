@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from quiltwork.data import Codes, Series
 from quiltwork.errors import QueryError
 from quiltwork.queries.base import ByVariable, Query, States, Variables
+from quiltwork.queries.kinds import Transitions
+
+SMALLEST, LARGEST = Fraction(1, 10**50), Fraction(10**50)
 
 
 class OfVariables(Query):
@@ -50,6 +53,8 @@ class Over(OfVariables):
     def __post_init__(self) -> None:
         if not isinstance(self.query, Query) or isinstance(self.query, OfVariables):
             raise QueryError("over needs a query without names of its own", got=type(self.query).__name__)
+        if isinstance(self.query, Transitions):
+            raise QueryError("transitions need a series", got="variables", why="they have no order in time")
         if isinstance(self.variables, str) or not self.variables:
             raise QueryError("over needs a list of variables", got=repr(self.variables), fix='["fever", "cough"], say')
         if len(set(self.variables)) < len(self.variables):
@@ -66,9 +71,17 @@ class Over(OfVariables):
         if not isinstance(self.variables, Mapping):
             return dict.fromkeys(self.variables, Fraction(1))
         try:
-            return {name: Fraction(str(weight)) for name, weight in self.variables.items()}
-        except ValueError:
+            weights = {name: Fraction(str(weight)) for name, weight in self.variables.items()}
+        except (ValueError, ZeroDivisionError):
             raise QueryError("weights must be finite numbers", got="something else") from None
+        if not all(SMALLEST <= abs(weight) <= LARGEST for weight in weights.values()):
+            raise QueryError(
+                "weights must be between 1e-50 and 1e50, or negative ones like that",
+                got="another",
+                why="a variable without weight is not asked, and others drown in rounding",
+                fix="Leave it out, or change the unit",
+            )
+        return weights
 
     @property
     def integer(self) -> bool:  # type: ignore[override]

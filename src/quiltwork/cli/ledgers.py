@@ -1,0 +1,101 @@
+"""Commands that create, show, check and copy ledgers."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from quiltwork.cli.options import AsJson, GuaranteeName, Promised, promise_of
+from quiltwork.display import out, print_json, print_statement
+from quiltwork.errors import LedgerError
+
+Address = Annotated[
+    str, typer.Argument(metavar="URL", help="sqlite:///path, postgresql://..., or the path of a SQLite file.")
+]
+
+
+def create(
+    url: Address,
+    belief: Annotated[Path, typer.Option("--belief", metavar="B", help="A belief file, JSON or TOML.")],
+    budget: Annotated[float, typer.Option("--budget", metavar="E", help="The ε of all releases together.")],
+    guarantee: Promised = GuaranteeName.PUFFERFISH,
+    as_json: AsJson = False,
+) -> None:
+    """Set a budget for a data set: a new ledger. It knows the belief, and nothing about the data."""
+    from quiltwork import load_belief
+    from quiltwork.ledger import Ledger
+
+    made = Ledger.create(url, belief=load_belief(belief), budget=budget, promise=promise_of(guarantee)).statement()
+    if as_json:
+        print_json(made.to_dict())
+        return
+    out.print(f"Created {made.name} with a budget of ε = {made.terms.budget:g}, for {made.terms.belief!r}.")
+
+
+def show(url: Address, as_json: AsJson = False) -> None:
+    """Show what was spent, on what, by whom, and what is left."""
+    from quiltwork.ledger import Ledger
+
+    now = Ledger(url).statement()
+    if as_json:
+        print_json(now.to_dict())
+    else:
+        print_statement(now)
+
+
+def verify(
+    url: Annotated[str, typer.Argument(metavar="URL", help="A ledger, or a .jsonl file that `ledger export` wrote.")],
+    head: Annotated[
+        str | None, typer.Option("--head", metavar="HASH", help="A hash that a row must have: nothing was cut off.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check that no row was changed, removed or added, and that the sums are right."""
+    from quiltwork.ledger import Ledger, read_export, verify_export
+
+    if url.endswith(".jsonl"):
+        rows = read_export(url)
+        problems = verify_export(rows)
+    else:
+        ledger = Ledger(url)
+        rows = ledger.rows()
+        problems = ledger.verify()
+    if head is not None and not problems and head not in {row.hash for row in rows}:
+        problems = ["no row has the hash asked for: rows were cut off or written anew"]
+    if problems:
+        raise LedgerError(f"ledger {url} is broken: {problems[0]}", fix="Compare it with an earlier export")
+    if as_json:
+        print_json({"ledger": url, "whole": True, "rows": len(rows), "head": rows[-1].hash})
+        return
+    out.print(f"{len(rows):,} rows, whole. Head: {rows[-1].hash}")
+
+
+def export(
+    url: Address,
+    file: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE.jsonl", help="Write there instead of printing.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Copy a ledger as JSON lines, one a row, that `ledger verify` takes too."""
+    from quiltwork.ledger import Ledger
+
+    rows = Ledger(url).rows()
+    lines = [json.dumps(row.to_dict(), ensure_ascii=False) for row in rows]
+    if file is None:
+        if as_json:
+            print_json({"rows": [row.to_dict() for row in rows]})
+        else:
+            print("\n".join(lines))
+        return
+    if file.suffix != ".jsonl":
+        raise LedgerError(f"export {file} must end in .jsonl", got=repr(file.suffix), why="it has one row a line")
+    try:
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    except OSError as problem:
+        raise LedgerError(f"export {file} cannot be written", why=problem.strerror or "the system refused") from problem
+    if as_json:
+        print_json({"rows": len(rows), "file": str(file)})
+    else:
+        out.print(f"Wrote {len(rows):,} rows to {file}")

@@ -1,0 +1,510 @@
+"""The ledger: what was spent of a budget, durably, and never more than that."""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from quiltwork.beliefs import Belief, belief_from_dict
+from quiltwork.calibration import check_epsilon
+from quiltwork.composition.kept import Bounds, Kept, sum_of
+from quiltwork.errors import BudgetError, InputError, LedgerError
+from quiltwork.influence.curve import Promise
+from quiltwork.ledger.rows import Row, spend_of
+from quiltwork.ledger.schema import MIGRATIONS, check_version, migrate, version_of
+from quiltwork.ledger.store import Store, Transaction
+from quiltwork.spend import Spend
+
+Clock = Callable[[], datetime]
+MANY = 64  # releases, from which on ε is computed somewhat further than the sum, so that small ones need it once
+ROOM = 1.1, 1.01  # how much further: far from the end of the budget, and near it
+LOOKS = 12  # for the largest request that would fit
+_ROW = (
+    "INSERT INTO quiltwork_rows (number, kind, time, content, previous, hash) "
+    "VALUES (:number, :kind, :time, :content, :previous, :hash)"
+)
+_ROWS = "SELECT number, kind, time, content, previous, hash FROM quiltwork_rows ORDER BY number"
+_FIRST = "SELECT content FROM quiltwork_rows WHERE number = 1"
+_HEAD = (
+    "SELECT r.number, r.hash, k.hash FROM quiltwork_rows r, quiltwork_kept k WHERE k.id = 1 "
+    "ORDER BY r.number DESC LIMIT 1"
+)
+_KEPT = "SELECT sum, ceiling, epsilon, rule FROM quiltwork_kept WHERE id = 1"
+_LAST_SPENT = "SELECT content FROM quiltwork_rows WHERE kind = 'reserved' ORDER BY number DESC LIMIT 1"
+_BEGIN = (
+    "INSERT INTO quiltwork_kept (id, number, hash, sum, ceiling, epsilon, rule) "
+    "VALUES (1, :number, :hash, :sum, :ceiling, :epsilon, :rule)"
+)
+_KEEP = (
+    "UPDATE quiltwork_kept SET number = :number, hash = :hash, sum = :sum, ceiling = :ceiling, epsilon = :epsilon, "
+    "rule = :rule WHERE id = 1"
+)
+
+
+@dataclass(frozen=True)
+class State:
+    """What is kept of all rows: the sum of profiles, and ε of a ceiling that it is within."""
+
+    kept: Kept
+    ceiling: Kept
+    epsilon: float
+    rule: str
+
+    def columns(self, row: Row) -> dict[str, Any]:
+        """As it is written beside the last row."""
+        return {
+            "number": row.number,
+            "hash": row.hash,
+            "sum": self.kept.to_bytes(),
+            "ceiling": self.ceiling.to_bytes(),
+            "epsilon": self.epsilon,
+            "rule": self.rule,
+        }
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a ledger is for: a belief, a promise and a budget. Nothing in it is about the data."""
+
+    belief: Belief
+    budget: float
+    promise: Promise = "pufferfish"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content of a ledger's first row."""
+        return {
+            "belief": self.belief.to_dict(),
+            "fingerprint": self.belief.fingerprint,
+            "budget": self.budget,
+            "promise": self.promise,
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "Terms":
+        """As a ledger's first row has them."""
+        try:
+            return cls(belief_from_dict(content["belief"]), float(content["budget"]), content["promise"])
+        except (KeyError, TypeError, ValueError) as problem:
+            raise LedgerError("the first row of the ledger cannot be read", why="it was changed") from problem
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """What was reserved: the row, and what all releases tell together with it."""
+
+    number: int
+    hash: str
+    epsilon: float
+    rule: str
+    budget: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``release --json`` prints it under ``ledger``."""
+        return {
+            "row": self.number,
+            "hash": self.hash,
+            "spent": self.epsilon,
+            "remaining": max(0.0, self.budget - self.epsilon),
+            "budget": self.budget,
+            "rule": self.rule,
+        }
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A ledger at one moment: its terms, its rows, and what was spent."""
+
+    name: str
+    terms: Terms
+    rows: tuple[Row, ...]
+    spent: float
+    rule: str
+
+    @property
+    def remaining(self) -> float:
+        """What is left of the budget."""
+        return max(0.0, self.terms.budget - self.spent)
+
+    @property
+    def head(self) -> str:
+        """The hash of the last row: whoever keeps it can tell later whether rows were cut off."""
+        return self.rows[-1].hash
+
+    def releases(self) -> list[dict[str, Any]]:
+        """One entry a release, with ``outcome`` "released", or "reserved" where no outcome is known (it counts)."""
+        done = {row.content["reservation"] for row in self.rows if row.kind == "released"}
+        shown = (
+            "query",
+            "mechanism",
+            "epsilon",
+            "noise_scale",
+            "segment",
+            "who",
+            "program",
+            "theorem",
+            "spent",
+            "rule",
+        )
+        return [
+            {"row": row.number, "time": row.time}
+            | {key: row.content.get(key) for key in shown}
+            | {"outcome": "released" if row.number in done else "reserved"}
+            for row in self.rows
+            if row.kind == "reserved"
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``quiltwork ledger show --json`` prints it."""
+        releases = self.releases()
+        return {
+            "ledger": self.name,
+            "belief": self.terms.belief.fingerprint,
+            "guarantee": self.terms.promise,
+            "budget": self.terms.budget,
+            "spent": self.spent,
+            "remaining": self.remaining,
+            "rule": self.rule,
+            "releases": releases,
+            "without_outcome": sum(one["outcome"] == "reserved" for one in releases),
+            "head": self.head,
+        }
+
+
+class _TooMuchError(Exception):
+    """A request would exceed the budget: what there was before, and ε with it."""
+
+    def __init__(self, kept: Kept, epsilon: float):
+        super().__init__()
+        self.kept, self.epsilon = kept, epsilon
+
+
+class Ledger:
+    """What was spent of a budget under a belief, in a SQLite file or in PostgreSQL.
+
+    ``clock`` tells the time; it is passed in for tests.
+
+    >>> from quiltwork import MarkovChain
+    >>> ledger = Ledger.create("sqlite://", belief=MarkovChain([[0.5, 0.5], [0.5, 0.5]]), budget=1.0)
+    >>> ledger.statement().remaining
+    1.0
+    """
+
+    def __init__(self, address: str, *, clock: Clock | None = None, store: Store | None = None):
+        self._store = store or Store(address)
+        self._clock = clock or (lambda: datetime.now(UTC))
+        if not self._store.exists():
+            raise LedgerError(
+                f"ledger {self._store.name} does not exist",
+                fix="Create it: quiltwork ledger create URL --belief B --budget E",
+            )
+        if self._needs_work():
+            self._store.transaction(self._prepare)
+        content = self._store.read(lambda work: work.value(_FIRST))
+        if content is None:
+            raise LedgerError(
+                f"ledger {self._store.name} is empty",
+                fix="Create it: quiltwork ledger create URL --belief B --budget E",
+            )
+        self.terms = Terms.from_dict(_loaded(content))
+        self._bounds = Bounds(self.terms.belief, self.terms.promise)
+        self._seen: tuple[str, State] | None = None
+
+    @classmethod
+    def create(
+        cls,
+        address: str,
+        *,
+        belief: Belief,
+        budget: float,
+        promise: Promise = "pufferfish",
+        clock: Clock | None = None,
+        exist_ok: bool = False,
+    ) -> "Ledger":
+        """A new ledger; with ``exist_ok`` one for the same terms may be there already."""
+        terms = Terms(belief, check_epsilon(budget), promise)
+        store, now = Store(address), clock or (lambda: datetime.now(UTC))
+        store.create_file()
+
+        def begin(work: Transaction) -> None:
+            _upgrade(work, now().isoformat())
+            if work.value(_FIRST) is None:
+                row = Row.after(None, "opened", now().isoformat(), terms.to_dict())
+                _write(work, row)
+                nothing = Kept.nothing(belief)
+                work.run(_BEGIN, **State(nothing, nothing, 0.0, "nothing was released").columns(row))
+            elif not exist_ok:
+                raise LedgerError(
+                    f"ledger {store.name} exists already", why="its budget is set", fix="Use it, or choose another name"
+                )
+
+        store.transaction(begin)
+        ledger = cls(address, clock=clock, store=store)
+        ledger.check(belief=belief, budget=terms.budget, promise=promise)
+        return ledger
+
+    @property
+    def name(self) -> str:
+        """The address, without a password."""
+        return self._store.name
+
+    def check(self, *, belief: Belief, budget: float | None = None, promise: Promise | None = None) -> None:
+        """Refuse to be used for anything else than it is for."""
+        if belief.fingerprint != self.terms.belief.fingerprint:
+            raise LedgerError(
+                f"ledger {self.name} is for another belief",
+                got=f"fingerprint {belief.fingerprint[:16]}, not {self.terms.belief.fingerprint[:16]}",
+                why="what was spent under one belief says nothing about another",
+                fix="Use that belief, or a ledger of its own",
+            )
+        if budget is not None and budget != self.terms.budget:
+            raise LedgerError(
+                f"ledger {self.name} has another budget",
+                got=f"{budget:g}, not {self.terms.budget:g}",
+                fix="Leave the budget out, or create another ledger",
+            )
+        if promise is not None and promise != self.terms.promise:
+            raise LedgerError(
+                f"ledger {self.name} is for another guarantee", got=f"{promise}, not {self.terms.promise}"
+            )
+
+    def reserve(self, spend: Spend, facts: Mapping[str, Any]) -> Reservation:
+        """Count a release before it is made; refused, and nothing is written, if the budget does not allow it."""
+
+        def reserve(work: Transaction) -> tuple[Row, State]:
+            head, kept_by = self._head(work)
+            before = self._state(work, kept_by)
+            total = before.kept.plus(spend, self.terms.belief)
+            after = replace(before, kept=total) if total.within(before.ceiling) else self._look_ahead(total)
+            if not after.epsilon <= self.terms.budget:
+                raise _TooMuchError(before.kept, after.epsilon)
+            content = dict(facts) | {
+                "mechanism": spend.mechanism,
+                "epsilon": spend.epsilon,
+                "profile": spend.packed,
+                "length": spend.length,
+                "segment": None if spend.segment is None else list(spend.segment),
+                "started": spend.started,
+                "spent": after.epsilon,
+                "rule": after.rule,
+                "kept": total.digest,
+            }
+            row = Row.after(head, "reserved", self._clock().isoformat(), content)
+            _write(work, row)
+            work.run(_KEEP, **after.columns(row))
+            return row, after
+
+        try:
+            row, state = self._store.transaction(reserve)
+        except _TooMuchError as refused:  # explained when nobody waits for the ledger any more
+            raise self._refusal(refused.kept, spend, refused.epsilon) from None
+        self._seen = row.hash, state
+        return Reservation(row.number, row.hash, state.epsilon, state.rule, self.terms.budget)
+
+    def complete(self, reservation: Reservation) -> None:
+        """Note that a reserved release was made. If this is lost, the reservation still counts."""
+
+        def note(work: Transaction) -> None:
+            head, _ = self._head(work)
+            _write(work, Row.after(head, "released", self._clock().isoformat(), {"reservation": reservation.number}))
+
+        self._store.transaction(note, durable=False)
+
+    def statement(self) -> Statement:
+        """Everything there is to see, at one moment."""
+
+        def look(work: Transaction) -> tuple[tuple[Row, ...], Kept]:
+            return tuple(_rows(work)), self._state(work, self._head(work)[1]).kept
+
+        rows, kept = self._store.read(look)
+        bound = self._bounds.of(kept)
+        return Statement(self.name, self.terms, rows, bound.epsilon, bound.rule)
+
+    def rows(self) -> list[Row]:
+        """All rows as they are, checked or not."""
+        return self._store.read(_rows)
+
+    def spent(self) -> float:
+        """ε of all releases so far together."""
+        return self._bounds.of(self._store.read(lambda work: self._state(work, self._head(work)[1]).kept)).epsilon
+
+    def verify(self) -> list[str]:
+        """What is wrong with the ledger, the first broken row first; nothing if it is whole."""
+
+        def look(work: Transaction) -> tuple[list[Row], str, bytes]:
+            return _rows(work), self._head(work)[1], bytes(work.run(_KEPT)[0][0])
+
+        rows, kept_by, total = self._store.read(look)
+        problems = verify_export(rows)
+        if problems:
+            return problems
+        if kept_by != [row.hash for row in rows if row.kind != "released"][-1]:
+            return [f"rows are missing: the last release is not among the {len(rows)} that are there"]
+        spends = [spend_of(row.content) for row in rows if row.kind == "reserved"]
+        if sum_of(spends, self.terms.belief).to_bytes() != total:
+            return ["the kept sum is not that of the rows: it was changed"]
+        return []
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._store.close()
+
+    def _needs_work(self) -> bool:
+        version = self._store.read(version_of)
+        check_version(version)
+        return version < MIGRATIONS[-1].version
+
+    def _prepare(self, work: Transaction) -> None:
+        if version_of(work) == 0:
+            raise LedgerError(
+                f"ledger {self._store.name} is empty",
+                got="no tables of a ledger",
+                fix="Create it: quiltwork ledger create URL --belief B --budget E",
+            )
+        _upgrade(work, self._clock().isoformat())
+
+    def _head(self, work: Transaction) -> tuple[tuple[int, str], str]:
+        """Number and hash of the last row, and the hash of the row that wrote the kept sum.
+
+        In a transaction that writes, nobody else can add a row until it ends.
+        """
+        locks = work.writes and not self._store.sqlite
+        if locks:
+            work.run("SELECT id FROM quiltwork_kept WHERE id = 1 FOR UPDATE")
+        found = work.run(_HEAD)
+        if not found:
+            raise LedgerError(f"ledger {self.name} has lost its sum", why="it was changed")
+        return (int(found[0][0]), str(found[0][1])), str(found[0][2])
+
+    def _state(self, work: Transaction, kept_by: str) -> State:
+        """The kept sum, checked against the row that wrote it; what this ledger wrote itself it knows."""
+        if self._seen is not None and self._seen[0] == kept_by:
+            return self._seen[1]
+        ((total, ceiling, epsilon, rule),) = work.run(_KEPT)
+        state = State(Kept.from_bytes(bytes(total)), Kept.from_bytes(bytes(ceiling)), float(epsilon), str(rule))
+        last = work.value(_LAST_SPENT)
+        told = _loaded(last) if last is not None else None
+        if told is None:
+            whole = state.kept.count == 0 == state.epsilon
+        else:
+            written = told.get("kept"), told.get("spent"), told.get("rule")
+            whole = written == (state.kept.digest, state.epsilon, state.rule) and state.kept.within(state.ceiling)
+        if not whole:
+            raise LedgerError(
+                f"ledger {self.name} was changed",
+                why="the kept sum is not that of the last release",
+                fix="quiltwork ledger verify names what is broken",
+            )
+        return state
+
+    def _look_ahead(self, total: Kept) -> State:
+        """ε of somewhat more than the sum, if that is within the budget: it holds for all that comes in between."""
+        for room in ROOM if total.count >= MANY else ():
+            further = total.stretched(room)
+            bound = self._bounds.of(further)
+            if bound.epsilon <= self.terms.budget * (1 - 3 * (room - 1)):
+                return State(total, further, bound.epsilon, bound.rule)
+        bound = self._bounds.of(total)
+        return State(total, total, bound.epsilon, bound.rule)
+
+    def _refusal(self, kept: Kept, spend: Spend, after: float) -> BudgetError:
+        before = self._bounds.of(kept).epsilon
+        fits = self._largest(kept, spend)
+        fix = "Nothing is left for it" if fits is None else f"A request of ε = {fits:.4g} or less would fit"
+        return BudgetError(
+            "the budget would be exceeded",
+            requested=after - before,
+            remaining=max(0.0, self.terms.budget - before),
+            short_by=after - self.terms.budget,
+            why=f"together with earlier releases this one (ε = {spend.epsilon:g}) would tell {after:.6g} of "
+            f"{self.terms.budget:g}",
+            fix=fix,
+        )
+
+    def _largest(self, kept: Kept, spend: Spend) -> float | None:
+        """About the largest ε that could still be asked in this way: that of the same profile, smaller."""
+
+        def part(share: float) -> Spend:
+            return replace(spend, epsilon=math.inf, profile=tuple(own * share for own in spend.profile))
+
+        low, high = 0.0, 1.0
+        for _ in range(LOOKS):
+            share = (low + high) / 2
+            within = self._bounds.of(kept.plus(part(share), self.terms.belief)).epsilon <= self.terms.budget
+            low, high = (share, high) if within else (low, share)
+            if high - low < 1e-3 * high:
+                break
+        if low < 1e-4:
+            return None
+        alone = self._bounds.of(Kept.nothing(self.terms.belief).plus(part(low), self.terms.belief)).epsilon
+        step = 10.0 ** (math.floor(math.log10(alone)) - 2)
+        return math.floor(alone / step) * step
+
+
+def verify_rows(rows: list[Row]) -> list[str]:
+    """What is wrong with rows that should follow one another; stops at the first broken one."""
+    last: Row | None = None
+    for row in rows:
+        problem = row.broken(last)
+        if problem is None and (row.kind == "opened") != (row.number == 1):
+            problem = f"row {row.number} is of another kind than it may be"
+        if problem is not None:
+            return [problem]
+        last = row
+    return [] if rows else ["there are no rows"]
+
+
+def verify_export(rows: list[Row]) -> list[str]:
+    """What is wrong with an exported ledger: hashes, sums, and what was said to be spent."""
+    problems = verify_rows(rows)
+    if problems:
+        return problems
+    try:
+        terms = Terms.from_dict(rows[0].content)
+        kept = Kept.nothing(terms.belief)
+        for row in rows:
+            if row.kind == "reserved":
+                kept = kept.plus(spend_of(row.content), terms.belief)
+                if kept.digest != row.content.get("kept"):
+                    return [f"row {row.number} does not add up"]
+        if Bounds(terms.belief, terms.promise).of(kept).epsilon > terms.budget * (1 + 1e-9):
+            return ["more was released than the budget allows"]
+    except InputError as problem:
+        return [str(problem)]
+    return []
+
+
+def _upgrade(work: Transaction, now: str) -> None:
+    version = version_of(work)
+    check_version(version)
+    for migration in MIGRATIONS:
+        if migration.version > version:
+            migrate(work, migration, now)
+
+
+def _write(work: Transaction, row: Row) -> None:
+    work.run(
+        _ROW,
+        number=row.number,
+        kind=row.kind,
+        time=row.time,
+        content=row.text,
+        previous=row.previous,
+        hash=row.hash,
+    )
+
+
+def _rows(work: Transaction) -> list[Row]:
+    return [
+        Row(int(n), kind, time, _loaded(content), previous, digest)
+        for n, kind, time, content, previous, digest in work.run(_ROWS)
+    ]
+
+
+def _loaded(content: str) -> dict[str, Any]:
+    try:
+        found = json.loads(content)
+    except ValueError as problem:
+        raise LedgerError("a row of the ledger cannot be read", why="it was changed") from problem
+    return found if isinstance(found, dict) else {}

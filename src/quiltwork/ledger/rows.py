@@ -1,0 +1,134 @@
+"""The rows of a ledger: each carries a hash over its content and the row before it, so that no change goes unseen."""
+
+import base64
+import hashlib
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from quiltwork.errors import LedgerError
+from quiltwork.spend import Spend
+
+Kind = Literal["opened", "reserved", "released"]
+BEFORE_THE_FIRST = "0" * 64
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row: its number from 1 on, what happened when, and the hashes that tie it to the row before.
+
+    >>> first = Row.after(None, "opened", "2024-03-04T00:00:00+00:00", {"budget": 1.0})
+    >>> first.number, first.previous == BEFORE_THE_FIRST, first.broken(None)
+    (1, True, None)
+    """
+
+    number: int
+    kind: Kind
+    time: str
+    content: Mapping[str, Any]
+    previous: str
+    hash: str
+
+    @classmethod
+    def after(cls, last: "Row | tuple[int, str] | None", kind: Kind, time: str, content: Mapping[str, Any]) -> "Row":
+        """The row that follows another (or its number and hash)."""
+        number, previous = (0, BEFORE_THE_FIRST) if last is None else last if isinstance(last, tuple) else last.head
+        row = cls(number + 1, kind, time, content, previous, "")
+        object.__setattr__(row, "hash", row.true_hash())
+        return row
+
+    @cached_property
+    def text(self) -> str:
+        """The content in one form only, so that equal contents have equal hashes."""
+        return json.dumps(self.content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+    def true_hash(self) -> str:
+        """The hash over everything in the row, and so over all rows before it."""
+        whole = "\n".join([str(self.number), self.kind, self.time, self.previous, self.text])
+        return hashlib.sha256(whole.encode()).hexdigest()
+
+    @property
+    def head(self) -> tuple[int, str]:
+        """What the next row is tied to."""
+        return self.number, self.hash
+
+    def broken(self, last: "Row | None") -> str | None:
+        """What is wrong with the row as the one after ``last``; None if nothing is."""
+        number, previous = (0, BEFORE_THE_FIRST) if last is None else last.head
+        if self.number != number + 1:
+            return f"row {number + 1} is missing, row {self.number} follows row {number}"
+        if self.previous != previous:
+            return f"row {self.number} does not follow row {number} as it is"
+        if self.hash != self.true_hash():
+            return f"row {self.number} was changed"
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``ledger export`` writes it."""
+        return {
+            "number": self.number,
+            "kind": self.kind,
+            "time": self.time,
+            "content": dict(self.content),
+            "previous": self.previous,
+            "hash": self.hash,
+        }
+
+
+def rows_from_lines(lines: Iterable[str]) -> Iterator[Row]:
+    """The rows of an exported ledger."""
+    for n, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            found = json.loads(line)
+            yield Row(
+                int(found["number"]),
+                found["kind"],
+                str(found["time"]),
+                dict(found["content"]),
+                str(found["previous"]),
+                str(found["hash"]),
+            )
+        except (ValueError, KeyError, TypeError) as problem:
+            raise LedgerError(
+                f"line {n} of the exported ledger cannot be read", why="it is not a row as `ledger export` writes it"
+            ) from problem
+
+
+def read_export(path: str | Path) -> list[Row]:
+    """The rows of a file that ``ledger export`` wrote."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as problem:
+        reason = getattr(problem, "strerror", None) or "it is not text"
+        raise LedgerError(f"exported ledger {path} cannot be read", why=reason) from problem
+    return list(rows_from_lines(lines))
+
+
+def spend_of(content: Mapping[str, Any]) -> Spend:
+    """The spend that a row reserved."""
+    try:
+        matrices = tuple(
+            np.frombuffer(zlib.decompress(base64.b64decode(one["entries"])), dtype="<f8")
+            .astype(np.float64)
+            .reshape(one["states"], one["states"])
+            for one in content["profile"]
+        )
+        segment = content["segment"]
+        return Spend(
+            mechanism=str(content["mechanism"]),
+            epsilon=float(content["epsilon"]),
+            profile=matrices,
+            length=None if content["length"] is None else int(content["length"]),
+            segment=None if segment is None else (int(segment[0]), int(segment[1])),
+            started=bool(content["started"]),
+        )
+    except (KeyError, TypeError, ValueError, zlib.error) as problem:
+        raise LedgerError("a row of the ledger cannot be read", why="its content is not that of a release") from problem

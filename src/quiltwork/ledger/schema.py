@@ -1,0 +1,72 @@
+"""The tables of a ledger, and how they came about: migrations, each with its record in one transaction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from quiltwork.errors import LedgerError
+from quiltwork.ledger.store import Transaction
+
+
+@dataclass(frozen=True)
+class Migration:
+    """One change of the tables; ``{bytes}`` stands for the database's own type of raw bytes."""
+
+    version: int
+    what: str
+    statements: tuple[str, ...]
+
+
+MIGRATIONS = (
+    Migration(
+        1,
+        "rows, and the sum that is kept of them",
+        (
+            "CREATE TABLE quiltwork_rows (number INTEGER PRIMARY KEY, kind VARCHAR(16) NOT NULL, "
+            "time VARCHAR(40) NOT NULL, content TEXT NOT NULL, previous CHAR(64) NOT NULL, hash CHAR(64) NOT NULL)",
+            "CREATE TABLE quiltwork_kept (id INTEGER PRIMARY KEY, number INTEGER NOT NULL, hash CHAR(64) NOT NULL, "
+            "sum {bytes} NOT NULL, ceiling {bytes} NOT NULL, epsilon DOUBLE PRECISION NOT NULL, "
+            "rule VARCHAR(60) NOT NULL)",
+        ),
+    ),
+)
+_BYTES = {"sqlite": "BLOB", "postgresql": "BYTEA"}
+_RECORDS = (
+    "CREATE TABLE IF NOT EXISTS quiltwork_migrations (version INTEGER PRIMARY KEY, what VARCHAR(200) NOT NULL, "
+    "time VARCHAR(40) NOT NULL)"
+)
+
+
+def version_of(work: Transaction) -> int:
+    """The version of a ledger's tables; 0 if there are none."""
+    tables = {
+        "sqlite": "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'quiltwork_migrations'",
+        "postgresql": "SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema() "
+        "AND table_name = 'quiltwork_migrations'",
+    }
+    if not work.value(tables[work.dialect]):
+        return 0
+    return int(work.value("SELECT max(version) FROM quiltwork_migrations") or 0)
+
+
+def check_version(version: int, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+    """Refuse tables that a newer version has made."""
+    if version > migrations[-1].version:
+        raise LedgerError(
+            "the ledger was made by a newer version",
+            got=f"tables of version {version}, known up to {migrations[-1].version}",
+            why="its rows may mean more than this version knows",
+            fix="Upgrade quiltwork",
+        )
+
+
+def migrate(work: Transaction, migration: Migration, time: str) -> None:
+    """Apply one migration; the caller's transaction holds it together with its record."""
+    work.run(_RECORDS)
+    for statement in migration.statements:
+        work.run(statement.format(bytes=_BYTES[work.dialect]))
+    work.run(
+        "INSERT INTO quiltwork_migrations (version, what, time) VALUES (:version, :what, :time)",
+        version=migration.version,
+        what=migration.what,
+        time=time,
+    )

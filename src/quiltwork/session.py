@@ -1,0 +1,259 @@
+"""A session: data, a belief, a budget and a ledger, joined so that nothing is released that was not counted before.
+
+Every release goes check → calibrate → reserve → count → add noise → record → return. A reservation is durable before
+anything is counted; a value is returned only after that. A crash on the way may waste budget and never hides a spend.
+"""
+
+import getpass
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from quiltwork._version import __version__
+from quiltwork.beliefs import Belief, RecordBelief
+from quiltwork.data import Series
+from quiltwork.errors import DataError, ParameterError
+from quiltwork.ledger import Ledger, Statement
+from quiltwork.mechanisms import Promise, as_belief, as_query
+from quiltwork.plan import Plan
+from quiltwork.plan import plan as make_plan
+from quiltwork.queries import Count, Frequencies, Histogram, Mean, Query, Sum, Transitions
+from quiltwork.records import Records
+from quiltwork.release import Gaps, Prepared, Release, as_series, prepare
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+Segment = tuple[int, int]
+
+
+class Session:
+    """Releases from one data set within one budget; who releases what is written into the ledger.
+
+    ``ledger`` is an address (``sqlite:///path``, a path, ``postgresql://...``) or a :class:`Ledger`; a SQLite file is
+    created on first use. Without one the spending is counted in this session only and forgotten with it. The budget is
+    on the ε of all releases together, so later releases gain from the influence curve. ``who`` is written down with
+    each release; the name of the user if left out.
+
+    >>> from quiltwork import MarkovChain
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit", "walk"])
+    >>> session = Session(["sit", "sit", "walk", "sit"] * 250, belief=chain, budget=1.0)
+    >>> result = session.count("walk", epsilon=0.5)
+    >>> result.calibration.epsilon, round(session.spent(), 3), round(session.remaining(), 3)
+    (0.5, 0.5, 0.5)
+    >>> len(session.releases()), session.releases()[0]["query"]
+    (1, 'count:walk')
+    """
+
+    def __init__(
+        self,
+        data: Series | Records | Iterable[object],
+        *,
+        belief: Belief,
+        budget: float | None = None,
+        ledger: Ledger | str | os.PathLike[str] | None = None,
+        who: str | None = None,
+        program: str | None = None,
+        guarantee: Promise = "pufferfish",
+        gaps: Gaps = "dependent",
+    ):
+        self.belief, self.guarantee = as_belief(belief), guarantee
+        self.data = _held(data, self.belief)
+        self.ledger = _opened(ledger, self.belief, budget, guarantee)
+        self._gaps = gaps
+        self._who = written_down(who, program)
+        self._prepared: dict[Hashable, Prepared] = {}
+
+    @property
+    def budget(self) -> float:
+        """ε that all releases together may not exceed."""
+        return self.ledger.terms.budget
+
+    def plan(self, query: Query | str, *, epsilon: float, releases: int = 1) -> Plan:
+        """How much noise each mechanism would need. Spends nothing."""
+        length = None if isinstance(self.data, Records) or self.data.gaps else self.data.longest
+        values = None if isinstance(self.data, Records) else self.data.size
+        return make_plan(
+            query,
+            belief=self.belief,
+            epsilon=epsilon,
+            length=length,
+            values=values,
+            releases=releases,
+            guarantee=self.guarantee,
+        )
+
+    def release(
+        self,
+        query: Query | str,
+        *,
+        epsilon: float,
+        mechanism: str | None = None,
+        segment: Segment | None = None,
+        quilt_size: int | None = None,
+    ) -> Release:
+        """Answer a query with noise, within the budget; about the times of a segment only, if there is one."""
+        ready = self._ready(as_query(query), epsilon, mechanism, segment, quilt_size)
+        return release_through(ready, self.ledger, self._who)
+
+    def count(self, state: str, *, epsilon: float, **options: Any) -> Release:
+        """How often a state occurs."""
+        return self.release(Count(state), epsilon=epsilon, **options)
+
+    def histogram(self, *, epsilon: float, **options: Any) -> Release:
+        """How often each state occurs."""
+        return self.release(Histogram(), epsilon=epsilon, **options)
+
+    def frequencies(self, *, epsilon: float, **options: Any) -> Release:
+        """Which share of the values each state has."""
+        return self.release(Frequencies(), epsilon=epsilon, **options)
+
+    def sum(self, values: Mapping[str, float] | None = None, *, epsilon: float, **options: Any) -> Release:
+        """The sum of numeric states."""
+        return self.release(Sum(values), epsilon=epsilon, **options)
+
+    def mean(self, values: Mapping[str, float] | None = None, *, epsilon: float, **options: Any) -> Release:
+        """The mean of numeric states."""
+        return self.release(Mean(values), epsilon=epsilon, **options)
+
+    def transitions(self, *, epsilon: float, **options: Any) -> Release:
+        """How often each state is directly followed by each."""
+        return self.release(Transitions(), epsilon=epsilon, **options)
+
+    def spent(self) -> float:
+        """ε of all releases so far together, by whoever made them."""
+        return self.ledger.spent()
+
+    def remaining(self) -> float:
+        """What is left of the budget."""
+        return max(0.0, self.budget - self.spent())
+
+    def releases(self) -> list[dict[str, Any]]:
+        """All releases so far, by whoever made them."""
+        return self.statement().releases()
+
+    def statement(self) -> Statement:
+        """The ledger as it is now."""
+        return self.ledger.statement()
+
+    def explain(self) -> str:
+        """What was spent, on what, and by which rule it adds up."""
+        now = self.statement()
+        lines = [f"Spent {now.spent:.6g} of {now.terms.budget:g}, {now.remaining:.6g} remain (by {now.rule})."]
+        for one in now.releases():
+            note = "" if one["outcome"] == "released" else ", no outcome recorded: it counts"
+            lines.append(
+                f"{one['row']}. {one['query']} by {one['mechanism']}, ε = {one['epsilon']:g} ({one['who']}{note}); "
+                f"together {one['spent']:.6g}."
+            )
+        return "\n".join(lines)
+
+    def _ready(
+        self,
+        query: Query,
+        epsilon: float,
+        mechanism: str | None,
+        segment: Segment | None,
+        quilt_size: int | None,
+    ) -> Prepared:
+        """Checked and calibrated; the same request again needs no second calibration."""
+        key = (query, epsilon, mechanism, segment, quilt_size)
+        if not _hashable(key):
+            return self._made(*key)
+        if key not in self._prepared:
+            self._prepared[key] = self._made(*key)
+        return self._prepared[key]
+
+    def _made(
+        self,
+        query: Query,
+        epsilon: float,
+        mechanism: str | None,
+        segment: Segment | None,
+        quilt_size: int | None,
+    ) -> Prepared:
+        return prepare(
+            self._part(segment),
+            query,
+            belief=self.belief,
+            epsilon=epsilon,
+            mechanism=mechanism,
+            gaps=self._gaps,
+            guarantee=self.guarantee,
+            quilt_size=quilt_size,
+            segment=segment,
+        )
+
+    def _part(self, segment: Segment | None) -> Series | Records:
+        if segment is None:
+            return self.data
+        if isinstance(self.data, Records):
+            raise ParameterError("records have no segments", got="one", fix="Name variables in the query")
+        return self.data.between(*segment)
+
+
+def release_through(ready: Prepared, ledger: Ledger, who: Mapping[str, Any]) -> Release:
+    """Reserve, count, draw, record, return: in this order."""
+    calibration = ready.calibration
+    facts = {
+        "query": calibration.query,
+        "noise_scale": calibration.noise_scale,
+        "theorem": calibration.theorem,
+        "guarantee": calibration.guarantee,
+        **who,
+    }
+    reservation = ledger.reserve(ready.spend, facts)
+    made = ready.draw()
+    ledger.complete(reservation)
+    return replace(made, ledger=reservation.to_dict() | {"address": ledger.name})
+
+
+def _held(data: Series | Records | Iterable[object], belief: Belief) -> Series | Records:
+    if isinstance(belief, RecordBelief):
+        if isinstance(data, Series):
+            raise DataError("the data must be records", got="series", why="the belief is about named variables")
+        return data if isinstance(data, Records) else Records.from_rows(data, variables=belief.variables)  # type: ignore[arg-type]
+    return as_series(data, belief)
+
+
+def _opened(
+    ledger: Ledger | str | os.PathLike[str] | None, belief: Belief, budget: float | None, promise: Promise
+) -> Ledger:
+    if isinstance(ledger, Ledger):
+        ledger.check(belief=belief, budget=budget, promise=promise)
+        return ledger
+    if ledger is None and budget is None:
+        raise ParameterError("a session needs a budget", got="none", why="it limits what all releases tell together")
+    address = "sqlite://" if ledger is None else os.fspath(ledger)
+    if budget is None:
+        found = Ledger(address)
+        found.check(belief=belief, promise=promise)
+        return found
+    return Ledger.create(address, belief=belief, budget=budget, promise=promise, exist_ok=True)
+
+
+def _hashable(key: object) -> bool:
+    try:
+        hash(key)
+    except TypeError:
+        return False  # values of a sum, say: such a query cannot be told from others
+    return True
+
+
+def written_down(who: str | None, program: str | None = None) -> dict[str, str]:
+    """The person and the program that a ledger names."""
+    return {"who": who or _user(), "program": program or _program()}
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return "unknown"
+
+
+def _program() -> str:
+    name = os.path.basename(sys.argv[0] or "") or "python"
+    return f"{name}, quiltwork {__version__}"

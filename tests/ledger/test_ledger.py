@@ -1,0 +1,515 @@
+"""The ledger: never overspent, never lost, and every change is seen. On SQLite and on PostgreSQL."""
+
+import json
+import math
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from shell import answer, run
+from system import postgresql_server
+
+from quiltwork import (
+    Accountant,
+    BayesianNetwork,
+    BudgetError,
+    Count,
+    Histogram,
+    InputError,
+    Ledger,
+    MarkovChain,
+    NotCoveredError,
+    Records,
+    ReleaseRecord,
+    Series,
+    Session,
+    Sum,
+    save_belief,
+)
+from quiltwork.composition.kept import Bounds, Kept, add_up, sum_of
+from quiltwork.errors import LedgerError
+from quiltwork.ledger import schema, verify_export
+from quiltwork.ledger.schema import Migration
+from quiltwork.samples import contagion_belief
+from quiltwork.spend import Spend
+
+CHAIN = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit", "walk"])
+DATA = ["sit", "sit", "walk", "sit"] * 250
+CONTEND = Path(__file__).parent / "contend.py"
+COIN = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial=[0.5, 0.5])
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with postgresql_server() as address:
+        yield address
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A database with nothing in it."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/ledger.db"
+        return
+    address = request.getfixturevalue("server")
+    import psycopg
+
+    name = f"test_{abs(hash(tmp_path)) % 10**9}"
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    yield address.replace("/postgres?", f"/{name}?")
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def contend(*arguments: object) -> str:
+    done = subprocess.run([sys.executable, CONTEND, *map(str, arguments)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_a_session_spends_and_refuses(url: str) -> None:
+    session = Session(DATA, belief=CHAIN, budget=1.0, ledger=url, who="ann")
+    made = session.count("walk", epsilon=0.5)
+    assert abs(made.value - 250) <= made.error(0.999999999)
+    assert made.ledger is not None
+    assert made.ledger["row"] == 2
+    assert session.spent() == pytest.approx(0.5, rel=1e-5)
+    before = session.statement()
+    with pytest.raises(BudgetError) as refused:
+        session.histogram(epsilon=0.7)
+    assert session.statement().to_dict() == before.to_dict()
+    error = refused.value
+    assert error.exit_code == 3
+    assert error.remaining == pytest.approx(0.5, rel=1e-3)
+    assert error.short_by == pytest.approx(error.requested - error.remaining, rel=1e-6)
+    assert f"short by {error.short_by:.6g}" in str(error)
+    fits = float(str(error).split("ε = ")[-1].split(" or less")[0])
+    assert 0.3 < fits <= 0.5
+    assert session.histogram(epsilon=fits).value
+    assert session.spent() <= 1.0
+    assert session.remaining() < 0.03
+    listed = session.releases()
+    assert [(one["query"], one["outcome"], one["who"]) for one in listed] == [
+        ("count:walk", "released", "ann"),
+        ("histogram", "released", "ann"),
+    ]
+    assert listed[0]["theorem"].startswith("influence curve")
+    assert "Spent" in session.explain()
+    assert "count:walk by curve, ε = 0.5 (ann)" in session.explain()
+    again = Session(DATA, belief=CHAIN, ledger=url, who="bob")
+    assert again.spent() == session.spent()
+    assert again.ledger.verify() == []
+
+
+def test_the_bound_is_the_accountants(url: str) -> None:
+    """The kept sum tells what the accountant tells, for releases on segments that overlap."""
+    session = Session(DATA, belief=CHAIN, budget=5.0, ledger=url)
+    made = [
+        session.count("walk", epsilon=0.5, segment=(1, 300)),
+        session.histogram(epsilon=0.4, segment=(200, 700)),
+        session.count("sit", epsilon=0.3),
+    ]
+    records = [
+        ReleaseRecord(noise_scale=one.noise_scale, query=query, segment=segment)
+        for one, query, segment in zip(
+            made, ("count:walk", "histogram", "count:sit"), ((1, 300), (200, 700), None), strict=True
+        )
+    ]
+    composed = Accountant(CHAIN, length=1000, releases=records).composed()
+    assert session.spent() == pytest.approx(composed.epsilon, rel=1e-6)
+    assert session.statement().rule == "influence-curve"
+
+
+def test_quilt_releases_add_up_where_that_is_less() -> None:
+    session = Session(DATA, belief=CHAIN, budget=5.0)
+    session.count("walk", epsilon=0.5, mechanism="quilt-exact")
+    session.count("walk", epsilon=0.5, mechanism="quilt-exact")
+    assert session.spent() <= 1.0 + 1e-9
+    only = Session(DATA, belief=CHAIN, budget=5.0)
+    only.count("walk", epsilon=1.0, mechanism="group")
+    assert only.spent() <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("mechanism", ["curve", "quilt-exact", "group", "audited", "wasserstein"])
+def test_one_release_costs_no_more_than_its_epsilon(mechanism: str) -> None:
+    session = Session(DATA[:40], belief=CHAIN, budget=0.5)
+    session.count("walk", epsilon=0.5, mechanism=mechanism)
+    assert session.spent() <= 0.5
+
+
+def test_exactly_as_many_as_there_is_room_for(url: str) -> None:
+    """16 processes ask 50 times each, with room for exactly 100: never 101, and never one refused too early."""
+    Ledger.create(url, belief=COIN, budget=1.0)
+    assert contend("many", url, 16, 50) == "100"
+    ledger = Ledger(url)
+    assert ledger.verify() == []
+    now = ledger.statement()
+    assert len(now.releases()) == 100
+    assert now.to_dict()["without_outcome"] == 0
+    assert now.spent <= 1.0
+
+
+def test_what_was_shown_is_never_lost(tmp_path: Path) -> None:
+    """50 processes killed at random moments: everything that was shown is in the ledger, and counts."""
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    Ledger.create(url, belief=COIN, budget=10_000.0)
+    contend("kill", url, 50, tmp_path, 1)
+    ledger = Ledger(url)
+    assert ledger.verify() == []
+    now = ledger.statement()
+    recorded = {one["row"]: one["noise_scale"] for one in now.releases()}
+    shown = [line.split() for file in tmp_path.glob("*.txt") for line in file.read_text().splitlines()]
+    assert len(shown) > 50
+    for row, scale in shown:
+        assert recorded[int(row)] == float(scale)
+    profile = 1 / float(shown[0][1]) * (1 - np.eye(2))
+    spends = [Spend("curve", 0.01, (profile,), 2)] * len(shown)
+    assert now.spent >= Bounds(COIN).of(sum_of(spends, COIN)).epsilon
+    assert len(recorded) >= len(shown)
+
+
+def test_a_crash_on_the_way_counts_as_spent(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = Session(DATA, belief=CHAIN, budget=1.0, ledger=url)
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("power cut")
+
+    monkeypatch.setattr(sys.modules["quiltwork.release"], "add_noise", broken)
+    with pytest.raises(RuntimeError, match="power cut"):
+        session.count("walk", epsilon=0.5)
+    monkeypatch.undo()
+    assert session.spent() == pytest.approx(0.5, rel=1e-5)
+    assert session.statement().to_dict()["without_outcome"] == 1
+    assert "no outcome recorded: it counts" in session.explain()
+    assert session.ledger.verify() == []
+
+
+def test_nothing_is_drawn_before_it_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = Session(DATA, belief=CHAIN, budget=1.0)
+    happened: list[str] = []
+
+    def noted(name: str, work: Any) -> Any:
+        def wrapped(*arguments: Any, **options: Any) -> Any:
+            happened.append(name)
+            return work(*arguments, **options)
+
+        return wrapped
+
+    for target, name in (
+        ("quiltwork.release.calibrate", "calibrate"),
+        ("quiltwork.ledger.book.Ledger.reserve", "reserve"),
+        ("quiltwork.queries.kinds.Count.evaluate", "count"),
+        ("quiltwork.release.add_noise", "noise"),
+        ("quiltwork.ledger.book.Ledger.complete", "record"),
+    ):
+        module, _, attribute = target.rpartition(".")
+        owner: Any = sys.modules.get(module)
+        if owner is None:
+            above, _, inner = module.rpartition(".")
+            owner = getattr(sys.modules[above], inner)
+        monkeypatch.setattr(owner, attribute, noted(name, getattr(owner, attribute)))
+    session.count("walk", epsilon=0.5)
+    assert happened == ["calibrate", "reserve", "count", "noise", "record"]
+    happened.clear()
+    with pytest.raises(BudgetError):
+        session.count("walk", epsilon=5.0)
+    assert happened == ["calibrate", "reserve"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("UPDATE quiltwork_rows SET content = replace(content, '0.3', '0.1') WHERE number = 4", "row 4 was changed"),
+        ("UPDATE quiltwork_rows SET time = '2020' WHERE number = 2", "row 2 was changed"),
+        ("UPDATE quiltwork_rows SET content = replace(content, '2.0', '9.0') WHERE number = 1", "row 1 was changed"),
+        ("DELETE FROM quiltwork_rows WHERE number = 4", "row 4 is missing"),
+        ("DELETE FROM quiltwork_rows WHERE number >= 4", "rows are missing"),
+        ("UPDATE quiltwork_rows SET hash = previous WHERE number = 3", "row 3 was changed"),
+        ("UPDATE quiltwork_kept SET sum = (SELECT sum FROM quiltwork_kept) || 'x'", "sum"),
+        ("UPDATE quiltwork_kept SET epsilon = 0.0", "kept sum is not that of the last release"),
+    ],
+)
+def test_every_change_is_seen(change: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    session = Session(DATA, belief=CHAIN, budget=2.0, ledger=path)
+    for _ in range(3):
+        session.count("walk", epsilon=0.3)
+    session.ledger.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute(change)
+    connection.close()
+    problems = []
+    try:
+        problems = Ledger(str(path)).verify()
+        Ledger(str(path)).spent()
+    except InputError as problem:
+        problems.append(str(problem))
+    assert any(said in problem for problem in problems), problems
+    done = run("ledger", "verify", path)
+    shown = run("ledger", "show", path)
+    assert 2 in (done.returncode, shown.returncode)
+
+
+def test_exports_are_checked_too(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    session = Session(DATA, belief=CHAIN, budget=2.0, ledger=path)
+    for _ in range(3):
+        session.count("walk", epsilon=0.3)
+    file = tmp_path / "ledger.jsonl"
+    assert answer("ledger", "export", path, "--out", file)["rows"] == 7
+    head = answer("ledger", "verify", file)["head"]
+    assert answer("ledger", "verify", path, "--head", head)["whole"] is True
+    printed = run("ledger", "export", path, code=0).stdout
+    assert printed == file.read_text()
+    lines = file.read_text().splitlines()
+    for wrong, said in (
+        ([*lines[:3], lines[3].replace('"epsilon": 0.3', '"epsilon": 0.2'), *lines[4:]], "row 4 was changed"),
+        ([*lines[:2], *lines[3:]], "row 3 is missing"),
+        ([*lines[:2], lines[3], lines[2], *lines[4:]], "row 3 is missing"),
+        ([*lines, "{}"], "line 8"),
+        ([], "no rows"),
+    ):
+        file.write_text("\n".join(wrong))
+        assert said in run("ledger", "verify", file, code=2).stderr
+    file.write_text("\n".join(lines[:3]))
+    assert run("ledger", "verify", file, code=0).stdout.startswith("3 rows, whole")
+    assert "cut off" in run("ledger", "verify", file, "--head", head, code=2).stderr
+    assert "cannot be read" in run("ledger", "verify", tmp_path / "absent.jsonl", code=2).stderr
+    assert "end in .jsonl" in run("ledger", "export", path, "--out", tmp_path / "x.txt", code=2).stderr
+
+
+def test_an_export_that_adds_up_wrongly_is_seen() -> None:
+    """Somebody writes all rows anew, hashes included, but with less noise than was used."""
+    from quiltwork.ledger import Row
+
+    session = Session(DATA, belief=CHAIN, budget=2.0)
+    session.count("walk", epsilon=0.3)
+    session.count("walk", epsilon=0.3)
+    old = session.ledger.rows()
+    new: list[Row] = []
+    for row in old:
+        content = dict(row.content)
+        if row.number == 4:
+            content["profile"] = [{**content["profile"][0], "entries": old[1].content["profile"][0]["entries"][:-4]}]
+        new.append(Row.after(new[-1] if new else None, row.kind, row.time, content))
+    assert verify_export(new)
+
+
+def test_a_new_file_is_its_owners_only(tmp_path: Path) -> None:
+    old = os.umask(0)
+    try:
+        Session(DATA, belief=CHAIN, budget=1.0, ledger=tmp_path / "ledger.db").count("walk", epsilon=0.1)
+        modes = {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.glob("ledger.db*")}
+    finally:
+        os.umask(old)
+    assert modes == {0o600}
+
+
+def test_a_ledger_is_for_one_belief_budget_and_guarantee(url: str) -> None:
+    Session(DATA, belief=CHAIN, budget=1.0, ledger=url).count("walk", epsilon=0.1)
+    other = MarkovChain([[0.8, 0.2], [0.4, 0.6]], initial="stationary", states=["sit", "walk"])
+    for options, said in (
+        ({"belief": other, "budget": 1.0}, "another belief"),
+        ({"belief": CHAIN, "budget": 2.0}, "another budget"),
+        ({"belief": CHAIN, "guarantee": "bayesian"}, "another guarantee"),
+    ):
+        with pytest.raises(LedgerError, match=said):
+            Session(DATA, ledger=url, **options)  # type: ignore[arg-type]
+    with pytest.raises(LedgerError, match="exists already"):
+        Ledger.create(url, belief=CHAIN, budget=1.0)
+    assert len(Ledger(url).statement().releases()) == 1
+
+
+def test_ledgers_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = tmp_path / "made.db"
+    Ledger.create(str(made), belief=CHAIN, budget=1.0).close()
+    (tmp_path / "noise.db").write_bytes(bytes(range(256)) * 40)
+    (tmp_path / "empty.db").touch()
+    sqlite3.connect(tmp_path / "other.db").execute("CREATE TABLE t (a)").connection.close()
+    for address, said in (
+        (f"sqlite:///{tmp_path}/absent.db", "does not exist"),
+        (f"sqlite:///{tmp_path}/noise.db", "not a ledger, or is damaged"),
+        (f"sqlite:///{tmp_path}/empty.db", "is empty"),
+        (f"sqlite:///{tmp_path}/other.db", "is empty"),
+        ("postgresql://nobody:hidden@127.0.0.1:1/x", "does not answer"),
+        ("mysql://x/y", "SQLite or PostgreSQL"),
+        ("http//:::", "cannot be opened|does not exist"),
+    ):
+        with pytest.raises(LedgerError, match=said) as problem:
+            Ledger(address)
+        assert "hidden" not in str(problem.value)
+    read_only = Ledger(f"sqlite:///file:{made}?mode=ro&uri=true")
+    with pytest.raises(LedgerError, match="may not be written to"):
+        Session(DATA, belief=CHAIN, ledger=read_only).count("walk", epsilon=0.1)
+    with pytest.raises(LedgerError, match="cannot be created"):
+        Ledger.create(f"{tmp_path}/no/such/folder.db", belief=CHAIN, budget=1.0)
+    connection = sqlite3.connect(made)
+    connection.execute("INSERT INTO quiltwork_migrations VALUES (99, 'from the future', '2099')")
+    connection.commit()
+    connection.close()
+    with pytest.raises(LedgerError, match="newer version, got tables of version 99"):
+        Ledger(str(made))
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(LedgerError, match=r'pip install "quiltwork\[postgresql\]"'):
+        Ledger("postgresql://x/y")
+
+
+def test_migrations_are_whole_or_not_at_all(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = Session(DATA, belief=CHAIN, budget=1.0, ledger=url)
+    session.count("walk", epsilon=0.1)
+    good = Migration(2, "notes", ("CREATE TABLE quiltwork_notes (number INTEGER)",))
+    bad = Migration(3, "nonsense", ("CREATE TABLE quiltwork_more (number INTEGER)", "CREATE NONSENSE"))
+    for migrations, version in (((*schema.MIGRATIONS, good, bad), 1), ((*schema.MIGRATIONS, good), 2)):
+        for module in ("quiltwork.ledger.book", "quiltwork.ledger.schema"):
+            monkeypatch.setattr(f"{module}.MIGRATIONS", migrations)
+        if version == 1:
+            with pytest.raises(LedgerError):
+                Ledger(url)
+            monkeypatch.undo()
+            assert session.ledger._store.read(schema.version_of) == 1
+        else:
+            upgraded = Ledger(url)
+            assert upgraded._store.read(schema.version_of) == 2
+            assert upgraded.verify() == []
+            monkeypatch.undo()
+    with pytest.raises(LedgerError, match="newer version"):
+        Ledger(url)
+
+
+positive = st.floats(min_value=5e-324, max_value=1e300, allow_subnormal=True)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(positive, min_size=2, max_size=30))
+def test_no_positive_spend_is_lost_to_rounding(numbers: list[float]) -> None:
+    total = np.array(0.0)
+    for number in numbers:
+        more = add_up(total, np.array(number))
+        assert more > total
+        total = more
+    exact = sum((Fraction(n) for n in numbers), Fraction(0))
+    assert Fraction(float(total)) >= exact
+    assert float(total) <= float(exact) * (1 + len(numbers) * 2**-52) + 5e-324 * len(numbers)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 40), st.integers(1, 40), st.floats(5e-324, 2.0), st.booleans()), min_size=1, max_size=8
+    )
+)
+def test_the_kept_sum_is_the_sum(parts: list[tuple[int, int, float, bool]]) -> None:
+    kept = Kept.nothing(CHAIN)
+    exact = [Fraction(0)] * 41
+    for a, b, height, whole in parts:
+        first, last = (1, 40) if whole else (min(a, b), max(a, b))
+        kept = kept.plus(Spend("curve", 1.0, (height * (1 - np.eye(2)),), 40, None if whole else (first, last)), CHAIN)
+        for t in range(first, last + 1):
+            exact[t] += Fraction(height)
+    for t in range(1, 41):
+        at = max(n for n, begun in enumerate(kept.firsts) if begun <= t)
+        assert Fraction(float(kept.sums[at][0, 1])) >= exact[t]
+        assert float(kept.sums[at][0, 1]) <= float(exact[t]) * (1 + 1e-14) + 1e-320
+    assert Kept.from_bytes(kept.to_bytes()).to_bytes() == kept.to_bytes()
+    assert kept.within(kept.stretched(1.01))
+    assert not kept.stretched(1.01).within(kept) or max(float(own.max()) for own in kept.sums) < 1e-300
+
+
+def test_gaps_make_the_profile_hold_everywhere() -> None:
+    series = Series.from_values(["sit", None, "walk", "sit"] * 50, states=CHAIN.states, missing="split")
+    session = Session(series, belief=CHAIN, budget=3.0)
+    session.count("walk", epsilon=0.5)
+    session.count("walk", epsilon=0.5)
+    assert 0.9 < session.spent() < 1.2
+    with pytest.raises(InputError, match="with gaps"):
+        session.count("walk", epsilon=0.1, segment=(1, 10))
+
+
+def test_records_have_a_budget_too(url: str) -> None:
+    household = contagion_belief()
+    rows = [dict.fromkeys(household.variables, "yes")] * 3
+    session = Session(Records.from_rows(rows, variables=household.variables), belief=household, budget=2.0, ledger=url)
+    session.count("yes", epsilon=1.0)
+    session.release("count:yes over ann", epsilon=0.5)
+    assert 1.0 < session.spent() <= 1.5 * (1 + 1e-12)
+    with pytest.raises(BudgetError):
+        session.histogram(epsilon=2.0)
+    with pytest.raises(InputError, match="no segments"):
+        session.count("yes", epsilon=0.1, segment=(1, 2))
+    tree = BayesianNetwork.from_chain(MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial=[0.5, 0.5]), 3)
+    small = Session([{"X1": "0", "X2": "1", "X3": "0"}], belief=tree, budget=1.0)
+    small.count("1", epsilon=0.4)
+    small.count("1", epsilon=0.4)
+    assert small.statement().rule in ("influence-curve", "all values hidden together")
+    assert session.ledger.verify() == []
+
+
+def test_bayesian_sessions() -> None:
+    session = Session(DATA, belief=CHAIN, budget=1.0, guarantee="bayesian")
+    session.count("walk", epsilon=0.4)
+    session.count("walk", epsilon=0.4)
+    assert 0.79 < session.spent() < 0.9
+    assert session.releases()[0]["mechanism"] == "curve"
+
+
+def test_plans_and_odd_requests() -> None:
+    session = Session(DATA, belief=CHAIN, budget=1.0)
+    assert session.plan("histogram", epsilon=1.0).best is not None
+    assert session.mean({"sit": 0, "walk": 1}, epsilon=0.2).value is not None
+    assert session.sum({"sit": 0, "walk": 1}, epsilon=0.2).divisor == 1
+    assert sum(session.frequencies(epsilon=0.1).value.values()) == pytest.approx(1, abs=1)
+    assert set(session.transitions(epsilon=0.05).value) == {"sit", "walk"}
+    with pytest.raises(InputError, match="needs a budget"):
+        Session(DATA, belief=CHAIN)
+    with pytest.raises(InputError, match="epsilon"):
+        Session(DATA, belief=CHAIN, budget=math.inf)
+    with pytest.raises(NotCoveredError, match="comparison only"):
+        session.count("walk", epsilon=0.1, mechanism="entry")
+    assert session.release(Sum({"sit": 0, "walk": 1}), epsilon=0.01).value is not None
+    assert session.release(Histogram(), epsilon=0.01).value
+    assert session.release(Count("walk"), epsilon=0.01).value is not None
+
+
+def test_the_command_keeps_a_budget(tmp_path: Path) -> None:
+    save_belief(CHAIN, tmp_path / "belief.json")
+    (tmp_path / "data.csv").write_text("did\n" + "\n".join(DATA) + "\n")
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    created = answer("ledger", "create", url, "--belief", tmp_path / "belief.json", "--budget", 1)
+    assert created["remaining"] == 1.0
+    common = ("release", tmp_path / "data.csv", "--column", "did", "--belief", tmp_path / "belief.json", "--query")
+    made = answer(*common, "count:walk", "--epsilon", 0.6, "--ledger", url, "--who", "ann")
+    assert made["ledger"]["remaining"] == pytest.approx(0.4, abs=1e-5)
+    refused = run(*common, "count:walk", "--epsilon", 0.6, "--ledger", url, code=3)
+    assert len(refused.stderr.splitlines()) == 1
+    for word in ("requested 0.6", "remaining 0.4", "short by"):
+        assert word in refused.stderr
+    assert "Recorded as row 4" in run(*common, "count:walk", "--epsilon", 0.3, "--ledger", url, code=0).stdout
+    part = answer(*common, "count:walk", "--epsilon", 0.05, "--segment", "11:20", "--ledger", url)
+    assert part["ledger"]["row"] == 6
+    shown = run("ledger", "show", url, code=0).stdout
+    assert "█" in shown
+    assert "count:walk" in shown
+    listed = answer("ledger", "show", url)
+    assert listed["releases"][0]["who"] == "ann"
+    assert listed["releases"][2]["segment"] == [11, 20]
+    assert (
+        "exists already"
+        in run("ledger", "create", url, "--belief", tmp_path / "belief.json", "--budget", 1, code=2).stderr
+    )
+    assert "does not exist" in run("ledger", "show", tmp_path / "absent.db", code=2).stderr
+    delta = run(
+        *common, "count:walk", "--epsilon", 0.01, "--mechanism", "wasserstein", "--delta", 0.01, "--ledger", url
+    )
+    assert delta.returncode == 4
+    assert json.loads(run("ledger", "export", url, code=0).stdout.splitlines()[0])["kind"] == "opened"
