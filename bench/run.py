@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 from chains import band_chain
+from ledgers import check_after_many, durable_releases, killed_processes, many_processes
 from networks import random_network
 from plain import plain_network_score, plain_quilt_score
 
@@ -245,6 +246,10 @@ BENCHMARKS = (
     profile_of_segments,
     ten_releases,
     quilts_on_networks,
+    many_processes,
+    killed_processes,
+    durable_releases,
+    check_after_many,
 )
 
 

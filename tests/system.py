@@ -58,7 +58,7 @@ def postgresql_server() -> Iterator[str]:
 
     data = folder / "data"
     run(str(programs / "initdb"), "--auth=trust", "--username=postgres", "--no-sync", str(data))
-    options = f"-k {folder} -c listen_addresses='' -c max_connections=60"
+    options = f"-k {folder} -c listen_addresses='' -c max_connections=100"
     start = ("--log", str(folder / "log"), "--options", options, "--wait", "start")
     run(str(programs / "pg_ctl"), "--pgdata", str(data), *start)
     try:

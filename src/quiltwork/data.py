@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -149,6 +149,10 @@ class Series:
 
     def counts(self) -> Codes:
         """How often each state occurs."""
+        return self._counts.copy()
+
+    @cached_property
+    def _counts(self) -> Codes:
         return sum(
             (np.bincount(s, minlength=len(self.states)) for s in self.stretches),
             np.zeros(len(self.states), dtype=np.int64),

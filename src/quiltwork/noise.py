@@ -28,10 +28,14 @@ def add_noise(answer: NDArray[Any], *, scale: float, unit: Fraction = Fraction(1
     if not (math.isfinite(scale) and scale >= 0):
         raise ParameterError("the noise scale must be finite and not negative", got=str(scale))
     if answer.dtype.kind == "i":
-        lattice_scale = float_above(Fraction(scale) / unit)
-        noisy = _laplace([int(n) for n in answer], "i64", lattice_scale)
+        noisy = _laplace([int(n) for n in answer], "i64", _in_units(scale, unit))
         return [n * unit for n in cast(list[int], noisy)]
     return cast(list[float], _laplace([float(x) for x in answer], "f64", scale))
+
+
+@lru_cache(maxsize=64)
+def _in_units(scale: float, unit: Fraction) -> float:
+    return float_above(Fraction(scale) / unit)
 
 
 def _laplace(values: list[Any], kind: str, scale: float) -> list[Any]:

@@ -230,12 +230,14 @@ def test_nothing_is_drawn_before_it_is_recorded(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("UPDATE quiltwork_rows SET content = replace(content, '0.3', '0.1') WHERE number = 4", "row 4 was changed"),
+        ("UPDATE quiltwork_rows SET content = replace(content, '0.3', '0.1') WHERE number = 3", "row 3 was changed"),
         ("UPDATE quiltwork_rows SET time = '2020' WHERE number = 2", "row 2 was changed"),
         ("UPDATE quiltwork_rows SET content = replace(content, '2.0', '9.0') WHERE number = 1", "row 1 was changed"),
-        ("DELETE FROM quiltwork_rows WHERE number = 4", "row 4 is missing"),
-        ("DELETE FROM quiltwork_rows WHERE number >= 4", "rows are missing"),
+        ("DELETE FROM quiltwork_rows WHERE number = 3", "row 3 is missing"),
+        ("DELETE FROM quiltwork_rows WHERE number >= 4", "outcome of row 4"),
         ("UPDATE quiltwork_rows SET hash = previous WHERE number = 3", "row 3 was changed"),
+        ("UPDATE quiltwork_outcomes SET number = 9 WHERE number = 3", "outcome of row 9"),
+        ("UPDATE quiltwork_outcomes SET time = '2020' WHERE number = 3", "outcome of row 3"),
         ("UPDATE quiltwork_kept SET sum = (SELECT sum FROM quiltwork_kept) || 'x'", "sum"),
         ("UPDATE quiltwork_kept SET epsilon = 0.0", "kept sum is not that of the last release"),
     ],
@@ -267,7 +269,7 @@ def test_exports_are_checked_too(tmp_path: Path) -> None:
     for _ in range(3):
         session.count("walk", epsilon=0.3)
     file = tmp_path / "ledger.jsonl"
-    assert answer("ledger", "export", path, "--out", file)["rows"] == 7
+    assert answer("ledger", "export", path, "--out", file)["rows"] == 4
     head = answer("ledger", "verify", file)["head"]
     assert answer("ledger", "verify", path, "--head", head)["whole"] is True
     printed = run("ledger", "export", path, code=0).stdout
@@ -275,6 +277,7 @@ def test_exports_are_checked_too(tmp_path: Path) -> None:
     lines = file.read_text().splitlines()
     for wrong, said in (
         ([*lines[:3], lines[3].replace('"epsilon": 0.3', '"epsilon": 0.2'), *lines[4:]], "row 4 was changed"),
+        ([*lines[:4], lines[4].replace("T", " "), *lines[5:]], "outcome of row 2 was changed"),
         ([*lines[:2], *lines[3:]], "row 3 is missing"),
         ([*lines[:2], lines[3], lines[2], *lines[4:]], "row 3 is missing"),
         ([*lines, "{}"], "line 8"),
@@ -296,14 +299,15 @@ def test_an_export_that_adds_up_wrongly_is_seen() -> None:
     session = Session(DATA, belief=CHAIN, budget=2.0)
     session.count("walk", epsilon=0.3)
     session.count("walk", epsilon=0.3)
-    old = session.ledger.rows()
+    old, outcomes = session.ledger.rows()
     new: list[Row] = []
     for row in old:
         content = dict(row.content)
-        if row.number == 4:
+        if row.number == 3:
             content["profile"] = [{**content["profile"][0], "entries": old[1].content["profile"][0]["entries"][:-4]}]
         new.append(Row.after(new[-1] if new else None, row.kind, row.time, content))
-    assert verify_export(new)
+    assert verify_export(new, [])
+    assert verify_export(old, outcomes) == []
 
 
 def test_a_new_file_is_its_owners_only(tmp_path: Path) -> None:
@@ -494,9 +498,9 @@ def test_the_command_keeps_a_budget(tmp_path: Path) -> None:
     assert len(refused.stderr.splitlines()) == 1
     for word in ("requested 0.6", "remaining 0.4", "short by"):
         assert word in refused.stderr
-    assert "Recorded as row 4" in run(*common, "count:walk", "--epsilon", 0.3, "--ledger", url, code=0).stdout
+    assert "Recorded as row 3" in run(*common, "count:walk", "--epsilon", 0.3, "--ledger", url, code=0).stdout
     part = answer(*common, "count:walk", "--epsilon", 0.05, "--segment", "11:20", "--ledger", url)
-    assert part["ledger"]["row"] == 6
+    assert part["ledger"]["row"] == 4
     shown = run("ledger", "show", url, code=0).stdout
     assert "█" in shown
     assert "count:walk" in shown

@@ -55,11 +55,11 @@ def verify(
     from quiltwork.ledger import Ledger, read_export, verify_export
 
     if url.endswith(".jsonl"):
-        rows = read_export(url)
-        problems = verify_export(rows)
+        rows, outcomes = read_export(url)
+        problems = verify_export(rows, outcomes)
     else:
         ledger = Ledger(url)
-        rows = ledger.rows()
+        rows, _ = ledger.rows()
         problems = ledger.verify()
     if head is not None and not problems and head not in {row.hash for row in rows}:
         problems = ["no row has the hash asked for: rows were cut off or written anew"]
@@ -81,11 +81,12 @@ def export(
     """Copy a ledger as JSON lines, one a row, that `ledger verify` takes too."""
     from quiltwork.ledger import Ledger
 
-    rows = Ledger(url).rows()
-    lines = [json.dumps(row.to_dict(), ensure_ascii=False) for row in rows]
+    rows, outcomes = Ledger(url).rows()
+    content = [row.to_dict() for row in rows] + [one.to_dict() for one in outcomes]
+    lines = [json.dumps(one, ensure_ascii=False) for one in content]
     if file is None:
         if as_json:
-            print_json({"rows": [row.to_dict() for row in rows]})
+            print_json({"rows": [row.to_dict() for row in rows], "outcomes": [one.to_dict() for one in outcomes]})
         else:
             print("\n".join(lines))
         return

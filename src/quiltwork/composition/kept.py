@@ -30,6 +30,7 @@ from quiltwork.rounding import round_up
 from quiltwork.spend import Floats, Spend
 
 QUILTS = ("quilt-exact", "quilt-approx")
+_ENCODER = json.JSONEncoder(sort_keys=True)
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,9 @@ class Kept:
 
     def _on(self, first: int, last: int, matrix: Floats) -> tuple[tuple[int, ...], tuple[Floats, ...]]:
         """The sum with a matrix added on a segment."""
+        if first in self.firsts and last + 1 in self.firsts:
+            same = zip(self.firsts, self.sums, strict=True)
+            return self.firsts, tuple(add_up(own, matrix) if first <= begun <= last else own for begun, own in same)
         firsts = sorted({*self.firsts, first, last + 1})
         at = np.searchsorted(self.firsts, firsts, side="right") - 1
         sums = [
@@ -109,6 +113,8 @@ class Kept:
         """Whether this is no more than another sum, everywhere."""
         if (self.endless, self.started) != (other.endless, other.started) or self.length != other.length:
             return False
+        if self.firsts == other.firsts:
+            return all(bool((a <= b).all()) for a, b in zip(self.sums, other.sums, strict=True))
         firsts = sorted({*self.firsts, *other.firsts})
         own, theirs = (
             [k.sums[n] for n in (np.searchsorted(k.firsts, firsts, side="right") - 1).tolist()] for k in (self, other)
@@ -133,7 +139,7 @@ class Kept:
             "only": None if self.only is None else self.only.hex(),
         }
         numbers = b"".join(own.astype("<f8").tobytes() for own in self.sums)
-        return json.dumps(head, sort_keys=True).encode() + b"\n" + numbers
+        return _ENCODER.encode(head).encode() + b"\n" + numbers
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "Kept":
@@ -259,10 +265,10 @@ def add_up(a: Floats, b: Floats) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):
         total = a + b
         part = total - a
-        error = (a - (total - part)) + (b - part)  # exact, by Knuth
+        short = (a - (total - part)) + (b - part) > 0  # exact, by Knuth
     if not np.isfinite(total).all():
         raise ParameterError("the sum of profiles must be finite", got="infinity")
-    return np.asarray(np.where(error > 0, np.nextafter(total, np.inf), total))
+    return np.asarray(np.where(short, np.nextafter(total, np.inf), total) if short.any() else total)
 
 
 def sum_of(spends: Sequence[Spend], belief: Belief) -> Kept:

@@ -12,7 +12,7 @@ from quiltwork.calibration import check_epsilon
 from quiltwork.composition.kept import Bounds, Kept, sum_of
 from quiltwork.errors import BudgetError, InputError, LedgerError
 from quiltwork.influence.curve import Promise
-from quiltwork.ledger.rows import Row, spend_of
+from quiltwork.ledger.rows import Outcome, Row, spend_of
 from quiltwork.ledger.schema import MIGRATIONS, check_version, migrate, version_of
 from quiltwork.ledger.store import Store, Transaction
 from quiltwork.spend import Spend
@@ -27,16 +27,15 @@ _ROW = (
 )
 _ROWS = "SELECT number, kind, time, content, previous, hash FROM quiltwork_rows ORDER BY number"
 _FIRST = "SELECT content FROM quiltwork_rows WHERE number = 1"
-_HEAD = (
-    "SELECT r.number, r.hash, k.hash FROM quiltwork_rows r, quiltwork_kept k WHERE k.id = 1 "
-    "ORDER BY r.number DESC LIMIT 1"
-)
+_HEAD = "SELECT number, hash FROM quiltwork_kept WHERE id = 1"
 _KEPT = "SELECT sum, ceiling, epsilon, rule FROM quiltwork_kept WHERE id = 1"
 _LAST_SPENT = "SELECT content FROM quiltwork_rows WHERE kind = 'reserved' ORDER BY number DESC LIMIT 1"
 _BEGIN = (
     "INSERT INTO quiltwork_kept (id, number, hash, sum, ceiling, epsilon, rule) "
     "VALUES (1, :number, :hash, :sum, :ceiling, :epsilon, :rule)"
 )
+_DONE = "INSERT INTO quiltwork_outcomes (number, time, hash) VALUES (:number, :time, :hash)"
+_OUTCOMES = "SELECT number, time, hash FROM quiltwork_outcomes ORDER BY number"
 _KEEP = (
     "UPDATE quiltwork_kept SET number = :number, hash = :hash, sum = :sum, ceiling = :ceiling, epsilon = :epsilon, "
     "rule = :rule WHERE id = 1"
@@ -119,6 +118,7 @@ class Statement:
     name: str
     terms: Terms
     rows: tuple[Row, ...]
+    outcomes: tuple[Outcome, ...]
     spent: float
     rule: str
 
@@ -134,7 +134,7 @@ class Statement:
 
     def releases(self) -> list[dict[str, Any]]:
         """One entry a release, with ``outcome`` "released", or "reserved" where no outcome is known (it counts)."""
-        done = {row.content["reservation"] for row in self.rows if row.kind == "released"}
+        done = {one.number for one in self.outcomes}
         shown = (
             "query",
             "mechanism",
@@ -209,7 +209,8 @@ class Ledger:
             )
         self.terms = Terms.from_dict(_loaded(content))
         self._bounds = Bounds(self.terms.belief, self.terms.promise)
-        self._seen: tuple[str, State] | None = None
+        self._seen: tuple[tuple[int, str], State] | None = None
+        self._refused: tuple[object, float | None] | None = None
 
     @classmethod
     def create(
@@ -273,8 +274,8 @@ class Ledger:
         """Count a release before it is made; refused, and nothing is written, if the budget does not allow it."""
 
         def reserve(work: Transaction) -> tuple[Row, State]:
-            head, kept_by = self._head(work)
-            before = self._state(work, kept_by)
+            head = self._head(work)
+            before = self._state(work, head)
             total = before.kept.plus(spend, self.terms.belief)
             after = replace(before, kept=total) if total.within(before.ceiling) else self._look_ahead(total)
             if not after.epsilon <= self.terms.budget:
@@ -299,47 +300,44 @@ class Ledger:
             row, state = self._store.transaction(reserve)
         except _TooMuchError as refused:  # explained when nobody waits for the ledger any more
             raise self._refusal(refused.kept, spend, refused.epsilon) from None
-        self._seen = row.hash, state
+        self._seen = row.head, state
         return Reservation(row.number, row.hash, state.epsilon, state.rule, self.terms.budget)
 
     def complete(self, reservation: Reservation) -> None:
         """Note that a reserved release was made. If this is lost, the reservation still counts."""
 
-        def note(work: Transaction) -> None:
-            head, _ = self._head(work)
-            _write(work, Row.after(head, "released", self._clock().isoformat(), {"reservation": reservation.number}))
-
-        self._store.transaction(note, durable=False)
+        outcome = Outcome.of(reservation.number, reservation.hash, self._clock().isoformat())
+        self._store.single(_DONE, number=outcome.number, time=outcome.time, hash=outcome.hash)
 
     def statement(self) -> Statement:
         """Everything there is to see, at one moment."""
 
-        def look(work: Transaction) -> tuple[tuple[Row, ...], Kept]:
-            return tuple(_rows(work)), self._state(work, self._head(work)[1]).kept
+        def look(work: Transaction) -> tuple[list[Row], list[Outcome], Kept]:
+            return _rows(work), _outcomes(work), self._state(work, self._head(work)).kept
 
-        rows, kept = self._store.read(look)
+        rows, outcomes, kept = self._store.read(look)
         bound = self._bounds.of(kept)
-        return Statement(self.name, self.terms, rows, bound.epsilon, bound.rule)
+        return Statement(self.name, self.terms, tuple(rows), tuple(outcomes), bound.epsilon, bound.rule)
 
-    def rows(self) -> list[Row]:
-        """All rows as they are, checked or not."""
-        return self._store.read(_rows)
+    def rows(self) -> tuple[list[Row], list[Outcome]]:
+        """All rows and outcomes as they are, checked or not."""
+        return self._store.read(lambda work: (_rows(work), _outcomes(work)))
 
     def spent(self) -> float:
         """ε of all releases so far together."""
-        return self._bounds.of(self._store.read(lambda work: self._state(work, self._head(work)[1]).kept)).epsilon
+        return self._bounds.of(self._store.read(lambda work: self._state(work, self._head(work)).kept)).epsilon
 
     def verify(self) -> list[str]:
         """What is wrong with the ledger, the first broken row first; nothing if it is whole."""
 
-        def look(work: Transaction) -> tuple[list[Row], str, bytes]:
-            return _rows(work), self._head(work)[1], bytes(work.run(_KEPT)[0][0])
+        def look(work: Transaction) -> tuple[list[Row], list[Outcome], tuple[int, str], bytes]:
+            return _rows(work), _outcomes(work), self._head(work), bytes(work.run(_KEPT)[0][0])
 
-        rows, kept_by, total = self._store.read(look)
-        problems = verify_export(rows)
+        rows, outcomes, head, total = self._store.read(look)
+        problems = verify_export(rows, outcomes)
         if problems:
             return problems
-        if kept_by != [row.hash for row in rows if row.kind != "released"][-1]:
+        if head != rows[-1].head:
             return [f"rows are missing: the last release is not among the {len(rows)} that are there"]
         spends = [spend_of(row.content) for row in rows if row.kind == "reserved"]
         if sum_of(spends, self.terms.belief).to_bytes() != total:
@@ -364,22 +362,16 @@ class Ledger:
             )
         _upgrade(work, self._clock().isoformat())
 
-    def _head(self, work: Transaction) -> tuple[tuple[int, str], str]:
-        """Number and hash of the last row, and the hash of the row that wrote the kept sum.
-
-        In a transaction that writes, nobody else can add a row until it ends.
-        """
-        locks = work.writes and not self._store.sqlite
-        if locks:
-            work.run("SELECT id FROM quiltwork_kept WHERE id = 1 FOR UPDATE")
-        found = work.run(_HEAD)
+    def _head(self, work: Transaction) -> tuple[int, str]:
+        """Number and hash of the last row; in a transaction that writes, nobody else can add one until it ends."""
+        found = work.run(f"{_HEAD} FOR UPDATE" if work.writes and not self._store.sqlite else _HEAD)
         if not found:
             raise LedgerError(f"ledger {self.name} has lost its sum", why="it was changed")
-        return (int(found[0][0]), str(found[0][1])), str(found[0][2])
+        return int(found[0][0]), str(found[0][1])
 
-    def _state(self, work: Transaction, kept_by: str) -> State:
+    def _state(self, work: Transaction, head: tuple[int, str]) -> State:
         """The kept sum, checked against the row that wrote it; what this ledger wrote itself it knows."""
-        if self._seen is not None and self._seen[0] == kept_by:
+        if self._seen is not None and self._seen[0] == head:
             return self._seen[1]
         ((total, ceiling, epsilon, rule),) = work.run(_KEPT)
         state = State(Kept.from_bytes(bytes(total)), Kept.from_bytes(bytes(ceiling)), float(epsilon), str(rule))
@@ -410,7 +402,10 @@ class Ledger:
 
     def _refusal(self, kept: Kept, spend: Spend, after: float) -> BudgetError:
         before = self._bounds.of(kept).epsilon
-        fits = self._largest(kept, spend)
+        asked = kept.digest, spend.packed
+        if self._refused is None or self._refused[0] != asked:
+            self._refused = asked, self._largest(kept, spend)
+        fits = self._refused[1]
         fix = "Nothing is left for it" if fits is None else f"A request of ε = {fits:.4g} or less would fit"
         return BudgetError(
             "the budget would be exceeded",
@@ -455,11 +450,15 @@ def verify_rows(rows: list[Row]) -> list[str]:
     return [] if rows else ["there are no rows"]
 
 
-def verify_export(rows: list[Row]) -> list[str]:
+def verify_export(rows: list[Row], outcomes: list[Outcome]) -> list[str]:
     """What is wrong with an exported ledger: hashes, sums, and what was said to be spent."""
     problems = verify_rows(rows)
     if problems:
         return problems
+    hashes = {row.number: row.hash for row in rows if row.kind == "reserved"}
+    for one in outcomes:
+        if one.hash != Outcome.of(one.number, hashes.get(one.number, ""), one.time).hash:
+            return [f"the outcome of row {one.number} was changed, or is that of another row"]
     try:
         terms = Terms.from_dict(rows[0].content)
         kept = Kept.nothing(terms.belief)
@@ -500,6 +499,10 @@ def _rows(work: Transaction) -> list[Row]:
         Row(int(n), kind, time, _loaded(content), previous, digest)
         for n, kind, time, content, previous, digest in work.run(_ROWS)
     ]
+
+
+def _outcomes(work: Transaction) -> list[Outcome]:
+    return [Outcome(int(n), time, digest) for n, time, digest in work.run(_OUTCOMES)]
 
 
 def _loaded(content: str) -> dict[str, Any]:

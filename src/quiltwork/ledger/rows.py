@@ -15,8 +15,9 @@ import numpy as np
 from quiltwork.errors import LedgerError
 from quiltwork.spend import Spend
 
-Kind = Literal["opened", "reserved", "released"]
+Kind = Literal["opened", "reserved"]
 BEFORE_THE_FIRST = "0" * 64
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Row:
     @cached_property
     def text(self) -> str:
         """The content in one form only, so that equal contents have equal hashes."""
-        return json.dumps(self.content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        return _ENCODER.encode(self.content)
 
     def true_hash(self) -> str:
         """The hash over everything in the row, and so over all rows before it."""
@@ -81,13 +82,34 @@ class Row:
         }
 
 
-def rows_from_lines(lines: Iterable[str]) -> Iterator[Row]:
-    """The rows of an exported ledger."""
+@dataclass(frozen=True)
+class Outcome:
+    """That the release reserved by a row was made; its hash ties it to that row."""
+
+    number: int
+    time: str
+    hash: str
+
+    @classmethod
+    def of(cls, number: int, row_hash: str, time: str) -> "Outcome":
+        """The outcome of a reservation."""
+        return cls(number, time, hashlib.sha256(f"{number}\n{time}\n{row_hash}".encode()).hexdigest())
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``ledger export`` writes it."""
+        return {"number": self.number, "kind": "released", "time": self.time, "hash": self.hash}
+
+
+def from_lines(lines: Iterable[str]) -> Iterator[Row | Outcome]:
+    """The rows and outcomes of an exported ledger."""
     for n, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             found = json.loads(line)
+            if found["kind"] == "released":
+                yield Outcome(int(found["number"]), str(found["time"]), str(found["hash"]))
+                continue
             yield Row(
                 int(found["number"]),
                 found["kind"],
@@ -102,14 +124,15 @@ def rows_from_lines(lines: Iterable[str]) -> Iterator[Row]:
             ) from problem
 
 
-def read_export(path: str | Path) -> list[Row]:
-    """The rows of a file that ``ledger export`` wrote."""
+def read_export(path: str | Path) -> tuple[list[Row], list[Outcome]]:
+    """The rows and outcomes of a file that ``ledger export`` wrote."""
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as problem:
         reason = getattr(problem, "strerror", None) or "it is not text"
         raise LedgerError(f"exported ledger {path} cannot be read", why=reason) from problem
-    return list(rows_from_lines(lines))
+    found = list(from_lines(lines))
+    return [one for one in found if isinstance(one, Row)], [one for one in found if isinstance(one, Outcome)]
 
 
 def spend_of(content: Mapping[str, Any]) -> Spend:

@@ -19,13 +19,15 @@ class Migration:
 MIGRATIONS = (
     Migration(
         1,
-        "rows, and the sum that is kept of them",
+        "rows, the sum that is kept of them, and which releases were made",
         (
             "CREATE TABLE quiltwork_rows (number INTEGER PRIMARY KEY, kind VARCHAR(16) NOT NULL, "
             "time VARCHAR(40) NOT NULL, content TEXT NOT NULL, previous CHAR(64) NOT NULL, hash CHAR(64) NOT NULL)",
             "CREATE TABLE quiltwork_kept (id INTEGER PRIMARY KEY, number INTEGER NOT NULL, hash CHAR(64) NOT NULL, "
             "sum {bytes} NOT NULL, ceiling {bytes} NOT NULL, epsilon DOUBLE PRECISION NOT NULL, "
             "rule VARCHAR(60) NOT NULL)",
+            "CREATE TABLE quiltwork_outcomes (number INTEGER PRIMARY KEY, time VARCHAR(40) NOT NULL, "
+            "hash CHAR(64) NOT NULL)",
         ),
     ),
 )

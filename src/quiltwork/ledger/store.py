@@ -57,6 +57,7 @@ class Store:
         self._engine = _sqlite(self.url) if self.sqlite else _postgresql(self.url)
         self._error: type[Exception] = self._engine.dialect.loaded_dbapi.Error
         self._open: PoolProxiedConnection | None = None
+        self._process = os.getpid()
 
     def exists(self) -> bool:
         """Whether there is anything yet; a server is assumed to be there."""
@@ -81,14 +82,12 @@ class Store:
                 f"ledger {self.name} cannot be created", why=problem.strerror or "the system refused"
             ) from problem
 
-    def transaction(self, work: Callable[[Transaction], Result], *, durable: bool = True) -> Result:
-        """Do the work in one serialisable transaction; without ``durable`` a power cut may undo the last of them."""
-        if self.sqlite:
-            # in WAL mode FULL flushes every commit; NORMAL leaves the last ones to the next flush
-            begin = [f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}", "BEGIN IMMEDIATE"]
-        else:
-            commit = "on" if durable else "off"
-            begin = ["BEGIN ISOLATION LEVEL SERIALIZABLE", f"SET LOCAL synchronous_commit = {commit}"]
+    def transaction(self, work: Callable[[Transaction], Result]) -> Result:
+        """Do the work in one serialisable transaction that is durable when it ends."""
+        # in WAL mode FULL flushes every commit; NORMAL leaves the last ones to the next flush
+        begin = ["PRAGMA synchronous=FULL", "BEGIN IMMEDIATE"]
+        if not self.sqlite:
+            begin = ["BEGIN ISOLATION LEVEL SERIALIZABLE", "SET LOCAL synchronous_commit = on"]
         until = time.monotonic() + WAIT_SECONDS
         with self._lock, self._errors():
             while True:
@@ -99,6 +98,14 @@ class Store:
                     if not again or time.monotonic() > until:
                         raise
                     time.sleep(random.uniform(0.001, 0.03))  # somebody else was quicker: look again
+
+    def single(self, statement: str, **values: Any) -> None:
+        """One statement by itself. A power cut may undo it; what was durable before stays so."""
+        with self._lock, self._errors():
+            transaction = Transaction(self._driver(), self._engine.dialect.name, writes=True)
+            if self.sqlite:
+                transaction.run("PRAGMA synchronous=NORMAL")
+            transaction.run(statement, **values)
 
     def read(self, work: Callable[[Transaction], Result]) -> Result:
         """Look without changing anything, at one moment."""
@@ -117,12 +124,15 @@ class Store:
             try:
                 transaction.run("ROLLBACK")
             except self._error:
-                self.close()  # the connection is gone, or there is no transaction any more
+                self.close()  # there is no transaction any more, or the connection is gone
             raise
         return result
 
     def _driver(self) -> Any:
         """The driver's own connection: transactions are begun and ended by hand."""
+        if self._process != os.getpid():  # a connection does not survive a fork
+            self._process, self._open = os.getpid(), None
+            self._engine.dispose(close=False)
         if self._open is None:
             self._open = self._engine.raw_connection()
             if not self.sqlite:

@@ -1,0 +1,129 @@
+"""Ledgers under load: many processes, processes that are killed, and the price of durability."""
+
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from quiltwork import Ledger, MarkovChain, Session
+from quiltwork.composition.kept import Bounds, sum_of
+from quiltwork.spend import Spend
+
+TESTS = Path(__file__).parents[1] / "tests"
+COIN = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial=[0.5, 0.5])
+CHAIN = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit", "walk"])
+Row = dict[str, Any]
+
+
+def _contend(*arguments: object) -> str:
+    command = [sys.executable, str(TESTS / "ledger" / "contend.py"), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603
+
+
+def many_processes() -> Row:
+    """64 processes ask 50 times each, with room for exactly 100 releases."""
+    sys.path.insert(0, str(TESTS))
+    from system import postgresql_server
+
+    row: Row = {}
+    with tempfile.TemporaryDirectory() as folder, postgresql_server() as server:
+        for name, url in (("sqlite", f"sqlite:///{folder}/ledger.db"), ("postgresql", server)):
+            Ledger.create(url, belief=COIN, budget=1.0)
+            begun = time.perf_counter()
+            row[f"{name}_granted"] = int(_contend("many", url, 64, 50))
+            row[f"{name}_seconds"] = time.perf_counter() - begun
+            assert row[f"{name}_granted"] == 100
+            assert Ledger(url).verify() == []
+    return row | {"target": "exactly 100 granted"}
+
+
+def killed_processes() -> Row:
+    """500 processes killed at random moments while they release: shown values that the ledger does not know."""
+    with tempfile.TemporaryDirectory() as folder:
+        url = f"sqlite:///{folder}/ledger.db"
+        Ledger.create(url, belief=COIN, budget=1e6)
+        _contend("kill", url, 500, folder, 7)
+        now = Ledger(url).statement()
+        known = {one["row"] for one in now.releases()}
+        shown = [line.split() for file in Path(folder).glob("*.txt") for line in file.read_text().splitlines()]
+        lost = sum(int(row) not in known for row, _ in shown)
+        profile = 1 / float(shown[0][1]) * (1 - np.eye(2))
+        of_shown = Bounds(COIN).of(sum_of([Spend("curve", 0.01, (profile,), 2)] * len(shown), COIN)).epsilon
+        assert lost == 0
+        assert now.spent >= of_shown
+    return {
+        "shown": len(shown),
+        "recorded": len(known),
+        "lost": lost,
+        "target": "0 lost, ε never below that of the shown",
+    }
+
+
+def durable_releases() -> Row:
+    """Releases a second through a session, against bare inserts into SQLite with the same durability, in turn."""
+    with tempfile.TemporaryDirectory() as folder:
+        session = Session(["sit", "walk"] * 500, belief=CHAIN, budget=1e6, ledger=f"{folder}/ledger.db")
+        bare = sqlite3.connect(f"{folder}/bare.db", isolation_level=None)
+        bare.execute("PRAGMA journal_mode=WAL")
+        bare.execute("PRAGMA synchronous=FULL")
+        bare.execute("CREATE TABLE rows (number INTEGER PRIMARY KEY, content TEXT)")
+        content = "x" * 900  # about as much as a release writes down
+        for _ in range(200):
+            session.count("walk", epsilon=0.001)
+        rates: dict[str, list[float]] = {"session": [], "bare": []}
+        for _ in range(5):
+            begun = time.perf_counter()
+            for _ in range(400):
+                session.count("walk", epsilon=0.001)
+            rates["session"].append(400 / (time.perf_counter() - begun))
+            begun = time.perf_counter()
+            for _ in range(400):
+                bare.execute("BEGIN IMMEDIATE")
+                bare.execute("INSERT INTO rows (content) VALUES (?)", (content,))
+                bare.execute("COMMIT")
+            rates["bare"].append(400 / (time.perf_counter() - begun))
+        ours, theirs = (float(np.median(rates[name])) for name in ("session", "bare"))
+    return {
+        "releases_per_second": ours,
+        "bare_inserts_per_second": theirs,
+        "ratio": ours / theirs,
+        "target": "at least 0.3",
+    }
+
+
+def check_after_many() -> Row:
+    """One more reservation after 10,000 earlier releases, in an open ledger and in one just opened."""
+    with tempfile.TemporaryDirectory() as folder:
+        address = f"{folder}/ledger.db"
+        session = Session(["sit", "walk"] * 500, belief=CHAIN, budget=1e6, ledger=address)
+        ready = session._ready(session_query(), 0.0001, None, None, None)
+        for _ in range(10_000):
+            session.ledger.reserve(ready.spend, {"query": "count:walk"})
+        times = []
+        for _ in range(20):
+            begun = time.perf_counter()
+            session.ledger.reserve(ready.spend, {"query": "count:walk"})
+            times.append(time.perf_counter() - begun)
+        fresh = []
+        for _ in range(5):
+            ledger = Ledger(address)
+            begun = time.perf_counter()
+            ledger.reserve(ready.spend, {"query": "count:walk"})
+            fresh.append(time.perf_counter() - begun)
+    return {
+        "milliseconds": 1000 * float(np.median(times)),
+        "milliseconds_just_opened": 1000 * float(np.median(fresh)),
+        "target": "below 50 ms",
+    }
+
+
+def session_query() -> Any:
+    """The query that is reserved again and again."""
+    from quiltwork import Count
+
+    return Count("walk")
