@@ -38,6 +38,7 @@ from quiltwork.data import Series, read_series
 from quiltwork.errors import BudgetError, InputError, NotCoveredError, QuiltworkError
 from quiltwork.mechanisms import calibrate
 from quiltwork.plan import Plan, plan
+from quiltwork.prepare import release
 from quiltwork.queries import (
     Count,
     Custom,
@@ -52,7 +53,7 @@ from quiltwork.queries import (
     parse_query,
 )
 from quiltwork.records import Records, read_records
-from quiltwork.release import Release, release
+from quiltwork.release import Release
 
 if TYPE_CHECKING:
     from quiltwork.composition import Accountant, Composed, ReleaseRecord

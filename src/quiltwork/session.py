@@ -19,9 +19,10 @@ from quiltwork.ledger import Ledger, Statement
 from quiltwork.mechanisms import Promise, as_belief, as_query
 from quiltwork.plan import Plan
 from quiltwork.plan import plan as make_plan
+from quiltwork.prepare import Gaps, Prepared, as_series, prepare
 from quiltwork.queries import Count, Frequencies, Histogram, Mean, Query, Sum, Transitions
 from quiltwork.records import Records
-from quiltwork.release import Gaps, Prepared, Release, as_series, prepare
+from quiltwork.release import Release
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

@@ -324,7 +324,7 @@ def test_noise_near_the_limits_of_floats_is_refused() -> None:
 
 def test_sums_too_large_for_integers_are_refused() -> None:
     huge = JointTable({"x": ["0", "6000000000000000000"], "y": ["0", "1"]}, [(("0", "0"), 1.0)])
-    with pytest.raises(NotCoveredError, match="2\\^62"):
+    with pytest.raises(InputError, match="2\\^62"):
         audit(huge, [Noisy(Sum(), 1.0)])
 
 

@@ -99,7 +99,7 @@ def test_a_joint_table_goes_through_all_sets() -> None:
 
 
 def test_a_search_that_is_stopped_says_how_far_it_got() -> None:
-    found = leakage(C34, [Noisy(Count("1"), 0.7)], length=12, seconds=0.0)
+    found = leakage(C34, [Noisy(Count("1"), 0.7)], length=12, seconds=1e-9)
     assert not found.complete
     assert found.looked < found.adversaries
     assert "Stopped early" in " ".join(found.lines())

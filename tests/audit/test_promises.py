@@ -144,7 +144,7 @@ def test_joint_tables_are_not_series() -> None:
     assert calibrate("count:1", belief=coins, epsilon=1.0, mechanism="group").noise_scale == pytest.approx(2)
     with pytest.raises(InputError, match="number of variables"):
         calibrate("count:1", belief=coins, epsilon=1.0, length=1, mechanism="group")
-    with pytest.raises(NotCoveredError, match="does not describe series"):
+    with pytest.raises(InputError, match="mapping of variables"):
         release(["1", "0"], "count:1", belief=coins, epsilon=1.0, mechanism="wasserstein")
 
 

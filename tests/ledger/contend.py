@@ -51,6 +51,10 @@ def kill(url: str, runs: int, folder: str, seed: int) -> None:
                 made = own.count("1", epsilon=EPSILON)
                 assert made.ledger is not None
                 os.write(shown, f"{made.ledger['row']} {made.calibration.noise_scale!r}\n".encode())
+        shown_so_far = Path(folder) / f"{n}.txt"
+        until = time.monotonic() + 5
+        while n % 2 and time.monotonic() < until and not (shown_so_far.exists() and shown_so_far.stat().st_size):
+            time.sleep(0.001)  # every second one has begun to release
         time.sleep(rng.uniform(0.0, 0.08))
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)

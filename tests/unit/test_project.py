@@ -31,6 +31,7 @@ LAYERS = [
     {"noise"},
     {"samples"},
     {"release", "plan"},
+    {"prepare"},
     {"ledger"},
     {"session"},
     {"charts"},

@@ -32,7 +32,7 @@ from quiltwork.errors import NotCoveredError, ParameterError
 
 if TYPE_CHECKING:
     from quiltwork import Belief, Records, Release, Series
-    from quiltwork.release import Prepared
+    from quiltwork.prepare import Prepared
 
 
 def plan(
@@ -136,7 +136,7 @@ def release(
     """Release a statistic with noise that hides every single value."""
     from quiltwork import load_belief, parse_query
     from quiltwork import plan as make_plan
-    from quiltwork.release import prepare
+    from quiltwork.prepare import prepare
 
     held, asked = load_belief(belief), parse_query(query)
     if isinstance(held, RecordBelief) and gaps is not GapsRule.DEPENDENT:

@@ -1,6 +1,8 @@
 """What was spent, durably: one interface; SQLite by default, PostgreSQL for teams."""
 
-from quiltwork.ledger.book import Ledger, Reservation, Statement, Terms, verify_export
+from quiltwork.ledger.book import Ledger
+from quiltwork.ledger.checks import verify_export
 from quiltwork.ledger.rows import Outcome, Row, read_export
+from quiltwork.ledger.terms import Reservation, Statement, Terms
 
 __all__ = ["Ledger", "Outcome", "Reservation", "Row", "Statement", "Terms", "read_export", "verify_export"]

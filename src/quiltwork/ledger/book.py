@@ -7,14 +7,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from quiltwork.beliefs import Belief, belief_from_dict
+from quiltwork.beliefs import Belief
 from quiltwork.calibration import check_epsilon
 from quiltwork.composition.kept import Bounds, Kept, sum_of
-from quiltwork.errors import BudgetError, InputError, LedgerError
+from quiltwork.errors import BudgetError, LedgerError
 from quiltwork.influence.curve import Promise
+from quiltwork.ledger.checks import verify_export
 from quiltwork.ledger.rows import Outcome, Row, spend_of
 from quiltwork.ledger.schema import MIGRATIONS, check_version, migrate, version_of
 from quiltwork.ledger.store import Store, Transaction
+from quiltwork.ledger.terms import Reservation, Statement, Terms
 from quiltwork.spend import Spend
 
 Clock = Callable[[], datetime]
@@ -60,115 +62,6 @@ class State:
             "ceiling": self.ceiling.to_bytes(),
             "epsilon": self.epsilon,
             "rule": self.rule,
-        }
-
-
-@dataclass(frozen=True)
-class Terms:
-    """What a ledger is for: a belief, a promise and a budget. Nothing in it is about the data."""
-
-    belief: Belief
-    budget: float
-    promise: Promise = "pufferfish"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The content of a ledger's first row."""
-        return {
-            "belief": self.belief.to_dict(),
-            "fingerprint": self.belief.fingerprint,
-            "budget": self.budget,
-            "promise": self.promise,
-        }
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> "Terms":
-        """As a ledger's first row has them."""
-        try:
-            return cls(belief_from_dict(content["belief"]), float(content["budget"]), content["promise"])
-        except (KeyError, TypeError, ValueError) as problem:
-            raise LedgerError("the first row of the ledger cannot be read", why="it was changed") from problem
-
-
-@dataclass(frozen=True)
-class Reservation:
-    """What was reserved: the row, and what all releases tell together with it."""
-
-    number: int
-    hash: str
-    epsilon: float
-    rule: str
-    budget: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """As ``release --json`` prints it under ``ledger``."""
-        return {
-            "row": self.number,
-            "hash": self.hash,
-            "spent": self.epsilon,
-            "remaining": max(0.0, self.budget - self.epsilon),
-            "budget": self.budget,
-            "rule": self.rule,
-        }
-
-
-@dataclass(frozen=True)
-class Statement:
-    """A ledger at one moment: its terms, its rows, and what was spent."""
-
-    name: str
-    terms: Terms
-    rows: tuple[Row, ...]
-    outcomes: tuple[Outcome, ...]
-    spent: float
-    rule: str
-
-    @property
-    def remaining(self) -> float:
-        """What is left of the budget."""
-        return max(0.0, self.terms.budget - self.spent)
-
-    @property
-    def head(self) -> str:
-        """The hash of the last row: whoever keeps it can tell later whether rows were cut off."""
-        return self.rows[-1].hash
-
-    def releases(self) -> list[dict[str, Any]]:
-        """One entry a release, with ``outcome`` "released", or "reserved" where no outcome is known (it counts)."""
-        done = {one.number for one in self.outcomes}
-        shown = (
-            "query",
-            "mechanism",
-            "epsilon",
-            "noise_scale",
-            "segment",
-            "who",
-            "program",
-            "theorem",
-            "spent",
-            "rule",
-        )
-        return [
-            {"row": row.number, "time": row.time}
-            | {key: row.content.get(key) for key in shown}
-            | {"outcome": "released" if row.number in done else "reserved"}
-            for row in self.rows
-            if row.kind == "reserved"
-        ]
-
-    def to_dict(self) -> dict[str, Any]:
-        """As ``quiltwork ledger show --json`` prints it."""
-        releases = self.releases()
-        return {
-            "ledger": self.name,
-            "belief": self.terms.belief.fingerprint,
-            "guarantee": self.terms.promise,
-            "budget": self.terms.budget,
-            "spent": self.spent,
-            "remaining": self.remaining,
-            "rule": self.rule,
-            "releases": releases,
-            "without_outcome": sum(one["outcome"] == "reserved" for one in releases),
-            "head": self.head,
         }
 
 
@@ -435,43 +328,6 @@ class Ledger:
         alone = self._bounds.of(Kept.nothing(self.terms.belief).plus(part(low), self.terms.belief)).epsilon
         step = 10.0 ** (math.floor(math.log10(alone)) - 2)
         return math.floor(alone / step) * step
-
-
-def verify_rows(rows: list[Row]) -> list[str]:
-    """What is wrong with rows that should follow one another; stops at the first broken one."""
-    last: Row | None = None
-    for row in rows:
-        problem = row.broken(last)
-        if problem is None and (row.kind == "opened") != (row.number == 1):
-            problem = f"row {row.number} is of another kind than it may be"
-        if problem is not None:
-            return [problem]
-        last = row
-    return [] if rows else ["there are no rows"]
-
-
-def verify_export(rows: list[Row], outcomes: list[Outcome]) -> list[str]:
-    """What is wrong with an exported ledger: hashes, sums, and what was said to be spent."""
-    problems = verify_rows(rows)
-    if problems:
-        return problems
-    hashes = {row.number: row.hash for row in rows if row.kind == "reserved"}
-    for one in outcomes:
-        if one.hash != Outcome.of(one.number, hashes.get(one.number, ""), one.time).hash:
-            return [f"the outcome of row {one.number} was changed, or is that of another row"]
-    try:
-        terms = Terms.from_dict(rows[0].content)
-        kept = Kept.nothing(terms.belief)
-        for row in rows:
-            if row.kind == "reserved":
-                kept = kept.plus(spend_of(row.content), terms.belief)
-                if kept.digest != row.content.get("kept"):
-                    return [f"row {row.number} does not add up"]
-        if Bounds(terms.belief, terms.promise).of(kept).epsilon > terms.budget * (1 + 1e-9):
-            return ["more was released than the budget allows"]
-    except InputError as problem:
-        return [str(problem)]
-    return []
 
 
 def _upgrade(work: Transaction, now: str) -> None:

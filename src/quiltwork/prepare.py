@@ -1,0 +1,348 @@
+"""A release before it is made, and making it: check and calibrate first, count and draw afterwards."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from quiltwork.beliefs import Belief, ChainSet, MarkovChain, RecordBelief
+from quiltwork.calibration import Calibration
+from quiltwork.data import Series
+from quiltwork.errors import DataError, NotCoveredError, ParameterError, QuiltworkError
+from quiltwork.mechanisms import Promise, as_belief, as_query, calibrate, default_mechanism
+from quiltwork.noise import add_noise
+from quiltwork.queries import Numbers, Query, parse_query
+from quiltwork.records import Records
+from quiltwork.release import Release
+from quiltwork.rounding import round_up
+from quiltwork.spend import Floats, Spend
+
+Gaps = Literal["dependent", "independent"]
+MOST_STEPS = 2**55  # noise of a larger scale would not fit into 64-bit integers
+
+
+def release(
+    data: Series | Records | Iterable[object],
+    query: Query | str,
+    *,
+    belief: Belief,
+    epsilon: float,
+    mechanism: str | None = None,
+    gaps: Gaps = "dependent",
+    delta: float = 0.0,
+    guarantee: Promise = "pufferfish",
+    quilt_size: int | None = None,
+) -> Release:
+    """Answer a query about the data with noise that hides every single value under the belief.
+
+    Subjects are independent of one another and each is protected; their number and lengths are public. The stretches
+    that gaps leave of one subject's series are taken as parts of one chain; ``gaps="independent"`` declares that
+    nothing is remembered across a gap, which is for you to know. ``guarantee="bayesian"`` is Bayesian differential
+    privacy: the promise then holds against adversaries who know any other values.
+
+    Under a network or a joint table the data are records, a mapping of variables to states each; they are independent
+    of one another, and every value of every record is protected.
+
+    >>> from quiltwork import Histogram, MarkovChain
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit", "walk"])
+    >>> result = release(["sit"] * 300 + ["walk"] * 100, Histogram(), belief=chain, epsilon=1.0)
+    >>> sorted(result.value), round(result.noise_scale, 3), result.error(0.95)
+    (['sit', 'walk'], 6.673, 20.0)
+    """
+    return prepare(
+        data,
+        query,
+        belief=belief,
+        epsilon=epsilon,
+        mechanism=mechanism,
+        gaps=gaps,
+        delta=delta,
+        guarantee=guarantee,
+        quilt_size=quilt_size,
+    ).draw()
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A release before it is made: everything is checked and calibrated, nothing is counted and no noise is drawn."""
+
+    query: Query
+    belief: Belief
+    calibration: Calibration
+    answer: Callable[[], Numbers]
+    by_variable: tuple[Floats, ...]
+    """How much the answer changes between two states, before it is divided; of a record, for each variable."""
+    unit: Fraction
+    states: tuple[str, ...]
+    sizes: tuple[int, int, int]
+    """The numbers of subjects, of values, and of values asked for."""
+    length: int | None
+    segment: tuple[int, int] | None = None
+
+    @cached_property
+    def spend(self) -> Spend:
+        """What it will add to what was told before."""
+        scale = self.calibration.noise_scale
+        profile = tuple(own / scale * (1 + 2.0**-51) if scale else np.zeros_like(own) for own in self.by_variable)
+        return Spend(
+            mechanism=self.calibration.mechanism,
+            epsilon=self.calibration.epsilon,
+            profile=profile,
+            length=self.length,
+            segment=None if self.length is None else self.segment,
+            started=self.length is not None,
+        )
+
+    def draw(self) -> Release:
+        """Count, and draw the noise."""
+        query, calibration, (subjects, values, asked) = self.query, self.calibration, self.sizes
+        divisor = query.divisor(asked)
+        noisy = add_noise(self.answer(), scale=calibration.noise_scale, unit=self.unit)
+        numbers = tuple(_plain(Fraction(n) / divisor) if query.integer else float(n) for n in noisy)
+        labels = query.labels(self.states)
+        if len(labels) != len(numbers):
+            labels = tuple(f"{query.text}[{n}]" for n in range(len(numbers)))
+        return Release(
+            value=query.present(numbers, self.states),
+            numbers=numbers,
+            labels=labels,
+            noise_scale=round_up(calibration.noise_scale / divisor),
+            step=float(self.unit / divisor),
+            integer=query.integer,
+            divisor=divisor,
+            subjects=subjects,
+            values=values,
+            belief=self.belief,
+            calibration=calibration,
+            segment=self.segment,
+            asked=self._told_by_its_text(),
+        )
+
+    def _told_by_its_text(self) -> str | None:
+        """The query's text, if it is read back as a query with the same sensitivity; values of a sum are not in it."""
+        if not isinstance(self.belief, RecordBelief):
+            return None
+        try:
+            again = parse_query(self.query.text).by_variable(self.belief.variables).sensitivity
+        except QuiltworkError:
+            return None
+        same = all(np.array_equal(a, b) for a, b in zip(again, self.by_variable, strict=True))
+        return self.query.text if same else None
+
+
+def prepare(
+    data: Series | Records | Iterable[object],
+    query: Query | str,
+    *,
+    belief: Belief,
+    epsilon: float,
+    mechanism: str | None = None,
+    gaps: Gaps = "dependent",
+    delta: float = 0.0,
+    guarantee: Promise = "pufferfish",
+    quilt_size: int | None = None,
+    segment: tuple[int, int] | None = None,
+) -> Prepared:
+    """Check and calibrate a release. ``segment`` says which times of the whole series the data are."""
+    query, belief = as_query(query), as_belief(belief)
+    if isinstance(belief, RecordBelief):
+        records = _records(data, belief)
+        made = calibrate(
+            query,
+            belief=belief,
+            epsilon=epsilon,
+            mechanism=mechanism,
+            delta=delta,
+            guarantee=guarantee,
+            quilt_size=quilt_size,
+        )
+        found = _of_records(records, query, belief, _with_a_promise(made))
+    else:
+        series = as_series(data, belief)
+        if quilt_size is not None:
+            raise ParameterError(
+                "quilt_size is for networks", got=str(quilt_size), why="on a chain two nodes are enough"
+            )
+        held, calibration = _calibrated(series, query, belief, epsilon, mechanism, gaps, delta, guarantee)
+        found = _of_series(series, query, held, calibration, segment)
+    if query.integer and found.calibration.noise_scale > MOST_STEPS * found.unit:
+        raise ParameterError(
+            "epsilon is too small for these series",
+            got=f"{epsilon:g}",
+            why="the noise would not fit into 64-bit integers",
+            fix="Use a larger epsilon",
+        )
+    return found
+
+
+def _of_series(
+    series: Series, query: Query, held: Belief, calibration: Calibration, segment: tuple[int, int] | None
+) -> Prepared:
+    begun = 1 if segment is None else segment[0]
+    certain = series.gaps == 0 and series.first == begun  # else values are not at the times that they seem to be
+    times = None if series.first == 1 else (series.first, series.first + series.longest - 1)
+    return Prepared(
+        query,
+        held,
+        calibration,
+        answer=lambda: query.evaluate(series),
+        by_variable=(query.sensitivity(series.states),),
+        unit=query.unit(series.states),
+        states=series.states,
+        sizes=(len(series.subjects), series.size, series.size),
+        length=begun + series.longest - 1 if certain else None,
+        segment=times,
+    )
+
+
+def _of_records(records: Records, query: Query, belief: RecordBelief, calibration: Calibration) -> Prepared:
+    asked = query.by_variable(belief.variables)
+    if any(own is None for own in asked.steps):
+        raise NotCoveredError(
+            f"{query.text} cannot be released from records",
+            why="only queries that add up over variables can",
+            fix="Use a count, tally, histogram, frequencies, sum or mean",
+        )
+    return Prepared(
+        query,
+        belief,
+        calibration,
+        answer=lambda: asked.total(records.counts()),
+        by_variable=asked.sensitivity,
+        unit=asked.unit,
+        states=asked.states,
+        sizes=(len(records), records.codes.size, len(records) * asked.asked),
+        length=belief.size(),
+    )
+
+
+def _records(data: object, belief: RecordBelief) -> Records:
+    """The data as records over the belief's variables."""
+    if not isinstance(data, Records):
+        if isinstance(data, Series | str | Mapping) or not isinstance(data, Iterable):
+            raise DataError(
+                "the data must be records: a list of mappings of variables to states",
+                got=type(data).__name__,
+                why="the belief is about named variables",
+            )
+        data = Records.from_rows(data, variables=belief.variables)
+    if dict(data.variables) != dict(belief.variables):
+        raise DataError("the records must have the belief's variables and states", got="others")
+    return data
+
+
+def _with_a_promise(found: Calibration) -> Calibration:
+    if found.guarantee == "none":
+        raise NotCoveredError(
+            f"mechanism {found.mechanism} is for comparison only",
+            why="it gives no guarantee on correlated data",
+            fix="Leave --mechanism out",
+        )
+    return found
+
+
+def as_series(data: Series | Records | Iterable[object], belief: Belief) -> Series:
+    """The data as series over the belief's states."""
+    if isinstance(data, Records):
+        raise DataError("the data must be a series", got="records", why="the belief is about values in time")
+    series = data if isinstance(data, Series) else Series.from_values(data, states=belief.states)
+    if series.states != belief.states:
+        raise DataError(
+            "the series must have the belief's states, in the same order",
+            got=f"{len(series.states)} others",
+            why="the noise is calibrated for the states that the belief knows",
+            fix="Make the series with states=belief.states",
+        )
+    return series
+
+
+def _calibrated(
+    series: Series,
+    query: Query,
+    belief: Belief,
+    epsilon: float,
+    mechanism: str | None,
+    gaps: Gaps,
+    delta: float,
+    guarantee: Promise,
+) -> tuple[Belief, Calibration]:
+    """The belief that holds for these series, and noise that is enough for every one of them."""
+    if gaps not in ("dependent", "independent"):
+        raise ParameterError("gaps must be dependent or independent", got=repr(gaps))
+    held, longest, others = _chains(series, belief, gaps)
+
+    def of_length(length: int | None) -> Calibration:
+        return calibrate(
+            query,
+            belief=held,
+            epsilon=epsilon,
+            length=length,
+            mechanism=mechanism,
+            delta=delta,
+            guarantee=guarantee,
+        )
+
+    with_gaps = series.gaps > 0 and gaps == "dependent"
+    name = mechanism or ("wasserstein" if delta > 0 else default_mechanism(held))
+    if with_gaps and guarantee == "bayesian":
+        found = of_length(None)  # for every length: what is not recorded has the profile 0
+    elif with_gaps and name == "curve":
+        found = _across_gaps(query, held, epsilon, longest)
+    else:
+        found = of_length(longest)
+    found = _with_a_promise(found)
+    if found.one_length and with_gaps:
+        raise NotCoveredError(
+            f"mechanism {found.mechanism} does not cover series with gaps",
+            why="its laws are those of values without gaps between them",
+            fix="Use quilt-exact, or declare the stretches independent",
+        )
+    if found.one_length:
+        found = max([found, *map(of_length, others)], key=lambda one: one.noise_scale)
+    return held, found
+
+
+def _across_gaps(query: Query, belief: Belief, epsilon: float, joined: int) -> Calibration:
+    """By the curve for every length, which covers gaps of any length: what is not recorded has the profile 0.
+
+    Where a series may never forget, quilts over the joined stretches still hold.
+    """
+    try:
+        return calibrate(query, belief=belief, epsilon=epsilon, length=None, mechanism="curve")
+    except NotCoveredError:
+        fallback = "quilt-exact" if isinstance(belief, MarkovChain | ChainSet) else "group"
+        return calibrate(query, belief=belief, epsilon=epsilon, length=joined, mechanism=fallback)
+
+
+def _chains(series: Series, belief: Belief, gaps: Gaps) -> tuple[Belief, int, list[int]]:
+    """The belief to calibrate for, the longest chain, and the lengths of all other chains.
+
+    Skipping a gap brings nodes nearer than they are, and influence falls with distance, so a subject's stretches may be
+    joined. The law of a node after a gap is not that of the first node, unless it is stationary, and no more is that of
+    a later segment's first node. Any start covers them all.
+    """
+    if series.first > 1 or series.gaps:
+        belief = _forget_start(belief)
+    if gaps == "dependent":
+        # one more for a value that was not recorded: it too is to be hidden, wherever in a gap it was
+        lengths = {sum(len(stretch) for stretch in s) + (len(s) > 1) for s in series.subjects}
+    else:
+        lengths = {len(stretch) for stretch in series.stretches}
+    return belief, max(lengths), sorted(lengths - {max(lengths)})
+
+
+def _forget_start(belief: Belief) -> Belief:
+    if isinstance(belief, ChainSet):
+        return ChainSet(_of_chain(m) for m in belief.members)
+    return _of_chain(belief) if isinstance(belief, MarkovChain) else belief
+
+
+def _of_chain(chain: MarkovChain) -> MarkovChain:
+    return chain.with_start("any") if chain.start == "given" else chain
+
+
+def _plain(number: Fraction) -> float:
+    return int(number) if number.denominator == 1 else float(number)
