@@ -2,8 +2,22 @@
 
 from pathlib import Path
 
-from quiltwork import Accountant, Histogram, MarkovChain, ReleaseRecord, plan, read_series, release
+import numpy as np
+
+from quiltwork import (
+    Accountant,
+    BayesianNetwork,
+    Count,
+    Histogram,
+    MarkovChain,
+    ReleaseRecord,
+    calibrate,
+    plan,
+    read_series,
+    release,
+)
 from quiltwork.charts import to_svg
+from quiltwork.pictures import network_chart
 from quiltwork.report import noise_chart, timeline_chart, values_chart
 from quiltwork.samples import diary_belief, diary_path
 
@@ -11,7 +25,7 @@ IMAGES = Path(__file__).parents[1] / "docs" / "images"
 
 
 def main() -> None:
-    """Write docs/images/histogram.svg, noise.svg and loss.svg."""
+    """Write docs/images/histogram.svg, noise.svg, loss.svg and network.svg."""
     belief = diary_belief()
     series = read_series(diary_path(), column="activity", states=belief.states, subject="person", time="time")
     result = release(series, Histogram(), belief=belief, epsilon=1.0)
@@ -28,6 +42,28 @@ def main() -> None:
     losses = Accountant(chain, length=300, releases=records).composed().losses
     if losses is not None:
         (IMAGES / "loss.svg").write_text(to_svg(timeline_chart(losses, segments, budget=1.5)), encoding="utf-8")
+    building = sensors()
+    found = calibrate(Count("on"), belief=building, epsilon=3.0, mechanism="quilt-exact")
+    (IMAGES / "network.svg").write_text(to_svg(network_chart(building, found)), encoding="utf-8")
+
+
+def sensors() -> BayesianNetwork:
+    """Sensors in a building: two wings, each sensor following those before it."""
+    parents = {
+        "hall": ["door"],
+        "stairs": ["hall"],
+        "office": ["stairs", "badge"],
+        "meeting": ["office"],
+        "kitchen": ["hall"],
+        "lab": ["kitchen", "key"],
+        "store": ["lab"],
+        "yard": ["store"],
+    }
+    names = ["door", "badge", "key", *parents]
+    follows = np.array([[0.7, 0.3], [0.35, 0.65]])
+    both = np.array([[[0.8, 0.2], [0.55, 0.45]], [[0.5, 0.5], [0.25, 0.75]]])
+    tables = {n: [None, follows, both][len(parents[n])] if n in parents else np.array([0.6, 0.4]) for n in names}
+    return BayesianNetwork(dict.fromkeys(names, ("off", "on")), parents=parents, tables=tables)  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """A network as a picture: which variable is hardest to hide, its quilt, and what is on either side of it."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -64,14 +65,13 @@ def network_chart(network: BayesianNetwork, calibration: Calibration | None = No
         alt.Chart(alt.InlineData(nodes))
         .mark_circle(size=420, opacity=1, stroke=INK, strokeWidth=1)
         .encode(**axes(), color=colour, tooltip=["name:N", "part:N"]),
-        *(
-            alt.Chart(alt.InlineData([node for node in nodes if node["above"] is above]))
-            .mark_text(dy=-18 if above else 20, fontSize=9, color=INK)
-            .encode(**axes(), text="label:N")
-            for above in (False, True)
-        ),
     ]
-    kept = [layer for layer, rows in zip(layers, (lines, heads, nodes, nodes, nodes), strict=True) if rows]
+    for above, halo in itertools.product((False, True), (True, False)):  # names stay readable on lines
+        own = [node for node in nodes if node["above"] is above]
+        look = {"stroke": "white", "strokeWidth": 3} if halo else {}
+        text = alt.Chart(alt.InlineData(own)).mark_text(dy=-18 if above else 20, fontSize=9, color=INK, **look)
+        layers.append(text.encode(**axes(), text="label:N"))
+    kept = [layer for layer, rows in zip(layers, (lines, heads, *[nodes] * 5), strict=True) if rows]
     return styled(alt.layer(*kept).properties(width=min(width + 60, 1100), height=height + 30))
 
 
