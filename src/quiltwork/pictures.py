@@ -68,7 +68,7 @@ def network_chart(network: BayesianNetwork, calibration: Calibration | None = No
     ]
     for above, halo in itertools.product((False, True), (True, False)):  # names stay readable on lines
         own = [node for node in nodes if node["above"] is above]
-        look = {"stroke": "white", "strokeWidth": 3} if halo else {}
+        look: dict[str, Any] = {"stroke": "white", "strokeWidth": 3} if halo else {}
         text = alt.Chart(alt.InlineData(own)).mark_text(dy=-18 if above else 20, fontSize=9, color=INK, **look)
         layers.append(text.encode(**axes(), text="label:N"))
     kept = [layer for layer, rows in zip(layers, (lines, heads, *[nodes] * 5), strict=True) if rows]
