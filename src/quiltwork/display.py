@@ -99,8 +99,8 @@ def print_statement(now: "Statement") -> None:
     rows = [
         {
             "row": one["row"],
-            "time": one["time"][:19].replace("T", " "),
-            "query": one["query"],
+            "time": one["time"][:16].replace("T", " "),
+            "query": one["query"] + ("" if one["segment"] is None else f" {one['segment'][0]}:{one['segment'][1]}"),
             "mechanism": one["mechanism"],
             "ε": one["epsilon"],
             "together": one["spent"],
@@ -110,7 +110,9 @@ def print_statement(now: "Statement") -> None:
         for one in now.releases()
     ]
     out.print(table(rows) if rows else "Nothing was released yet.")
-    out.print(f"Adds up by {now.rule}. Head: {now.head}")
+    if rows:
+        out.print(f"Adds up by {now.rule}.")
+    out.print(f"Head: {now.head}")
 
 
 def print_release(result: Release) -> None:

@@ -4,6 +4,7 @@ A report shows noisy values, noise and reasons; never the data.
 """
 
 import html
+import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -339,10 +340,18 @@ def _footer() -> str:
     return f"<footer>quiltwork {__version__} · {datetime.now(UTC):%Y-%m-%d %H:%M} UTC</footer>"
 
 
-def _write_page(path: str | Path, title: str, sections: Sequence[str]) -> Path:
+def check_report(path: str | Path) -> Path:
+    """A path that a report can be written to, before anything is done that the report is about."""
     path = Path(path)
     if path.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"report {path} must end in .html", got=repr(path.suffix), why="it is a page for a browser")
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise InputError(f"report {path} cannot be written", why="its folder is not there, or may not be written to")
+    return path
+
+
+def _write_page(path: str | Path, title: str, sections: Sequence[str]) -> Path:
+    path = check_report(path)
     try:
         path.write_text(_PAGE.format(title=html.escape(title), body="\n".join(sections)), encoding="utf-8")
     except OSError as problem:

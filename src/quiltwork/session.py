@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
 Segment = tuple[int, int]
+LONGEST_NAME = 100
 
 
 class Session:
@@ -192,6 +193,9 @@ class Session:
             return self.data
         if isinstance(self.data, Records):
             raise ParameterError("records have no segments", got="one", fix="Name variables in the query")
+        pair = isinstance(segment, tuple | list) and len(segment) == 2
+        if not pair or not all(isinstance(n, int) and not isinstance(n, bool) for n in segment):
+            raise ParameterError("segment must be (first, last)", got=repr(segment)[:40], fix="(1, 96), say")
         return self.data.between(*segment)
 
 
@@ -226,8 +230,15 @@ def _opened(
         ledger.check(belief=belief, budget=budget, promise=promise)
         return ledger
     if ledger is None and budget is None:
-        raise ParameterError("a session needs a budget", got="none", why="it limits what all releases tell together")
-    address = "sqlite://" if ledger is None else os.fspath(ledger)
+        raise ParameterError(
+            "a session needs a budget",
+            got="none",
+            why="it limits what all releases tell together",
+            fix="Pass budget=, or ledger= with one that has a budget",
+        )
+    if ledger is None and budget is not None:
+        return Ledger.in_memory(belief=belief, budget=budget, promise=promise)
+    address = os.fspath(ledger) if ledger is not None else ""
     if budget is None:
         found = Ledger(address)
         found.check(belief=belief, promise=promise)
@@ -245,7 +256,15 @@ def _hashable(key: object) -> bool:
 
 def written_down(who: str | None, program: str | None = None) -> dict[str, str]:
     """The person and the program that a ledger names."""
-    return {"who": who or _user(), "program": program or _program()}
+    named = {"who": _user() if who is None else who, "program": _program() if program is None else program}
+    for key, name in named.items():
+        if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
+            raise ParameterError(
+                f"{key} must be a name of up to {LONGEST_NAME} printable characters",
+                got="another",
+                why="it is written into the ledger, and shown there",
+            )
+    return named
 
 
 def _user() -> str:

@@ -17,8 +17,8 @@ COIN = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial=[0.5, 0.5])
 EPSILON = 0.01
 
 
-def session(url: str, *, budget: float | None = None) -> Session:
-    return Session(["0", "1"], belief=COIN, budget=budget, ledger=url)
+def session(url: str) -> Session:
+    return Session(["0", "1"], belief=COIN, ledger=url)
 
 
 def many(url: str, processes: int, requests: int) -> None:
@@ -61,7 +61,7 @@ def kill(url: str, runs: int, folder: str, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    warm = session("sqlite://", budget=1000.0)
+    warm = Session(["0", "1"], belief=COIN, budget=1000.0)
     warm.count("1", epsilon=EPSILON)  # everything is loaded before the processes part
     warm.count("1", epsilon=EPSILON)
     if sys.argv[1] == "many":

@@ -476,7 +476,7 @@ def test_plans_and_odd_requests() -> None:
     assert set(session.transitions(epsilon=0.05).value) == {"sit", "walk"}
     with pytest.raises(InputError, match="needs a budget"):
         Session(DATA, belief=CHAIN)
-    with pytest.raises(InputError, match="epsilon"):
+    with pytest.raises(InputError, match="budget"):
         Session(DATA, belief=CHAIN, budget=math.inf)
     with pytest.raises(NotCoveredError, match="comparison only"):
         session.count("walk", epsilon=0.1, mechanism="entry")
@@ -517,3 +517,81 @@ def test_the_command_keeps_a_budget(tmp_path: Path) -> None:
     )
     assert delta.returncode == 4
     assert json.loads(run("ledger", "export", url, code=0).stdout.splitlines()[0])["kind"] == "opened"
+
+
+def test_a_report_that_cannot_be_written_costs_nothing(tmp_path: Path) -> None:
+    save_belief(CHAIN, tmp_path / "belief.json")
+    (tmp_path / "data.csv").write_text("did\n" + "\n".join(DATA) + "\n")
+    ledger = Ledger.create(str(tmp_path / "ledger.db"), belief=CHAIN, budget=1.0)
+    common = ("release", tmp_path / "data.csv", "--column", "did", "--belief", tmp_path / "belief.json", "--query")
+    for wrong in (tmp_path / "no" / "r.html", tmp_path, tmp_path / "r.txt"):
+        run(*common, "count:walk", "--epsilon", 0.1, "--ledger", tmp_path / "ledger.db", "--out", wrong, code=2)
+    assert ledger.statement().releases() == []
+    assert "without --ledger" in run(*common, "count:walk", "--epsilon", 0.1, "--who", "ann", code=2).stderr
+
+
+@pytest.mark.parametrize("column", ["epsilon = 0.01", "rule = 'x'", "ceiling = sum", "number = 9"])
+def test_the_kept_sum_cannot_be_changed_behind_the_rows(column: str, tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    session = Session(["0", "1"], belief=COIN, budget=1.0, ledger=path)
+    for _ in range(70):  # from 64 on the ceiling is above the sum
+        session.count("1", epsilon=0.01)
+    session.ledger.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"UPDATE quiltwork_kept SET {column}")  # noqa: S608
+    connection.close()
+    assert Ledger(str(path)).verify()
+    with pytest.raises(LedgerError):
+        Session(["0", "1"], belief=COIN, ledger=path).count("1", epsilon=0.01)
+
+
+def test_odd_addresses_and_names() -> None:
+    for address, said in (
+        ("", "in a file or on a server"),
+        ("sqlite://", "in a file or on a server"),
+        ("sqlite:///:memory:", "in a file or on a server"),
+        ("sqlite:///file:zz?mode=memory&uri=true", "in a file or on a server"),
+        ("sqlite://x", "three slashes"),
+        ("postgresql://u:pw@h:x/d", "cannot be read"),
+        ("ledger.jsonl", "is a database"),
+        (None, "must be text"),
+    ):
+        with pytest.raises(LedgerError, match=said):
+            Ledger.create(address, belief=CHAIN, budget=1.0)  # type: ignore[arg-type]
+    with pytest.raises(LedgerError) as problem:
+        Ledger("postgresql://u:secretpw@localhost:1/d?password=topsecret&sslpassword=other")
+    for secret in ("secretpw", "topsecret", "other"):
+        assert secret not in str(problem.value)
+    for name in ("", "a\nb", "\x1b[31mred", "x" * 101, 5):
+        with pytest.raises(InputError, match="printable"):
+            Session(DATA, belief=CHAIN, budget=1.0, who=name)  # type: ignore[arg-type]
+    session = Session(DATA, belief=CHAIN, budget=1.0)
+    for segment in ("1:10", (1, 2, 3), (1.5, 3), True):
+        with pytest.raises(InputError, match="segment must be"):
+            session.count("walk", epsilon=0.1, segment=segment)
+    with pytest.raises(LedgerError, match="a budget must be"):
+        Session(DATA, belief=CHAIN, budget=0.0)
+    with pytest.raises(BudgetError, match="or less would fit"):
+        session.count("walk", epsilon=1e9)
+
+
+def test_a_changed_row_is_not_shown(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    session = Session(DATA, belief=CHAIN, budget=2.0, ledger=path, who="bob")
+    session.count("walk", epsilon=0.3)
+    session.count("walk", epsilon=0.3)
+    session.ledger.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE quiltwork_rows SET content = replace(content, 'bob', 'eve') WHERE number = 2")
+    connection.close()
+    with pytest.raises(LedgerError, match="row 2 was changed"):
+        Ledger(str(path)).statement()
+    export = tmp_path / "e.jsonl"
+    rows, outcomes = Ledger(str(path)).rows()
+    lines = [json.dumps(one.to_dict()) for one in rows] + [json.dumps(one.to_dict()) for one in outcomes]
+    export.write_text("\n".join([lines[0], lines[1].replace("0.3", "1e999", 1), *lines[2:]]))
+    assert "row 2 was changed" in run("ledger", "verify", export, code=2).stderr
+    export.write_text("\n".join([lines[0].replace("{", '{"extra": 1, ', 1), *lines[1:]]))
+    assert "line 1" in run("ledger", "verify", export, code=2).stderr
+    export.write_text(lines[0])
+    assert "whole hash" in run("ledger", "verify", export, "--head", "abc", code=2).stderr

@@ -1,6 +1,7 @@
 """Commands that create, show, check and copy ledgers."""
 
 import json
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +9,7 @@ import typer
 
 from quiltwork.cli.options import AsJson, GuaranteeName, Promised, promise_of
 from quiltwork.display import out, print_json, print_statement
-from quiltwork.errors import LedgerError
+from quiltwork.errors import LedgerError, ParameterError
 
 Address = Annotated[
     str, typer.Argument(metavar="URL", help="sqlite:///path, postgresql://..., or the path of a SQLite file.")
@@ -61,7 +62,9 @@ def verify(
         ledger = Ledger(url)
         rows, _ = ledger.rows()
         problems = ledger.verify()
-    if head is not None and not problems and head not in {row.hash for row in rows}:
+    if head is not None and not re.fullmatch("[0-9a-fA-F]{64}", head):
+        raise ParameterError("a head must be the whole hash that `ledger show` prints", got=f"{len(head)} characters")
+    if head is not None and not problems and head.lower() not in {row.hash for row in rows}:
         problems = ["no row has the hash asked for: rows were cut off or written anew"]
     if problems:
         raise LedgerError(f"ledger {url} is broken: {problems[0]}", fix="Compare it with an earlier export")
@@ -97,6 +100,6 @@ def export(
     except OSError as problem:
         raise LedgerError(f"export {file} cannot be written", why=problem.strerror or "the system refused") from problem
     if as_json:
-        print_json({"rows": len(rows), "file": str(file)})
+        print_json({"rows": len(rows), "outcomes": len(outcomes), "file": str(file)})
     else:
-        out.print(f"Wrote {len(rows):,} rows to {file}")
+        out.print(f"Wrote {len(rows):,} rows and {len(outcomes):,} outcomes to {file}")

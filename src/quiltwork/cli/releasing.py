@@ -138,6 +138,12 @@ def release(
     from quiltwork import plan as make_plan
     from quiltwork.prepare import prepare
 
+    if report is not None:
+        from quiltwork.report import check_report
+
+        check_report(report)  # before anything is spent
+    if who is not None and ledger is None:
+        raise ParameterError("a name is written into a ledger", got="--who without --ledger", fix="Name the ledger too")
     held, asked = load_belief(belief), parse_query(query)
     if isinstance(held, RecordBelief) and gaps is not GapsRule.DEPENDENT:
         raise ParameterError("records have no gaps", got="--gaps independent", fix="Leave it out")
@@ -156,6 +162,8 @@ def release(
         segment=None if segment is None else segment_of(segment),
     )
     result = ready.draw() if ledger is None else _through(ledger, held, ready, who)
+    if not as_json:
+        print_release(result)  # what was spent is shown, whatever becomes of the report
     if report is not None:
         from quiltwork.report import write_report
 
@@ -172,7 +180,6 @@ def release(
     if as_json:
         print_json(result.to_dict() | ({} if report is None else {"report": str(report)}))
         return
-    print_release(result)
     if report is not None:
         out.print(f"Report: {report}")
 

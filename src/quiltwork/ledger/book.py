@@ -10,9 +10,9 @@ from typing import Any
 from quiltwork.beliefs import Belief
 from quiltwork.calibration import check_epsilon
 from quiltwork.composition.kept import Bounds, Kept, sum_of
-from quiltwork.errors import BudgetError, LedgerError
+from quiltwork.errors import BudgetError, InputError, LedgerError
 from quiltwork.influence.curve import Promise
-from quiltwork.ledger.checks import verify_export
+from quiltwork.ledger.checks import verify_export, verify_rows
 from quiltwork.ledger.rows import Outcome, Row, spend_of
 from quiltwork.ledger.schema import MIGRATIONS, check_version, migrate, version_of
 from quiltwork.ledger.store import Store, Transaction
@@ -79,7 +79,9 @@ class Ledger:
     ``clock`` tells the time; it is passed in for tests.
 
     >>> from quiltwork import MarkovChain
-    >>> ledger = Ledger.create("sqlite://", belief=MarkovChain([[0.5, 0.5], [0.5, 0.5]]), budget=1.0)
+    >>> import tempfile
+    >>> file = tempfile.mkdtemp() + "/ledger.db"
+    >>> ledger = Ledger.create(file, belief=MarkovChain([[0.5, 0.5], [0.5, 0.5]]), budget=1.0)
     >>> ledger.statement().remaining
     1.0
     """
@@ -115,10 +117,11 @@ class Ledger:
         promise: Promise = "pufferfish",
         clock: Clock | None = None,
         exist_ok: bool = False,
+        store: Store | None = None,
     ) -> "Ledger":
         """A new ledger; with ``exist_ok`` one for the same terms may be there already."""
-        terms = Terms(belief, check_epsilon(budget), promise)
-        store, now = Store(address), clock or (lambda: datetime.now(UTC))
+        terms = Terms(belief, _checked(budget), promise)
+        store, now = store or Store(address), clock or (lambda: datetime.now(UTC))
         store.create_file()
 
         def begin(work: Transaction) -> None:
@@ -137,6 +140,17 @@ class Ledger:
         ledger = cls(address, clock=clock, store=store)
         ledger.check(belief=belief, budget=terms.budget, promise=promise)
         return ledger
+
+    @classmethod
+    def in_memory(cls, *, belief: Belief, budget: float, promise: Promise = "pufferfish") -> "Ledger":
+        """A ledger that is forgotten with the program, for trying things out.
+
+        >>> from quiltwork import MarkovChain
+        >>> Ledger.in_memory(belief=MarkovChain([[0.5, 0.5], [0.5, 0.5]]), budget=1.0).spent()
+        0.0
+        """
+        store = Store("sqlite://", forgetful=True)
+        return cls.create("sqlite://", belief=belief, budget=budget, promise=promise, store=store)
 
     @property
     def name(self) -> str:
@@ -183,6 +197,7 @@ class Ledger:
                 "spent": after.epsilon,
                 "rule": after.rule,
                 "kept": total.digest,
+                "ceiling": after.ceiling.digest,
             }
             row = Row.after(head, "reserved", self._clock().isoformat(), content)
             _write(work, row)
@@ -209,6 +224,9 @@ class Ledger:
             return _rows(work), _outcomes(work), self._state(work, self._head(work)).kept
 
         rows, outcomes, kept = self._store.read(look)
+        problems = verify_rows(rows)
+        if problems:
+            raise LedgerError(f"ledger {self.name} is broken: {problems[0]}", fix="Compare it with an earlier export")
         bound = self._bounds.of(kept)
         return Statement(self.name, self.terms, tuple(rows), tuple(outcomes), bound.epsilon, bound.rule)
 
@@ -228,6 +246,7 @@ class Ledger:
 
         rows, outcomes, head, total = self._store.read(look)
         problems = verify_export(rows, outcomes)
+        self._seen = None  # what is in the database, not what this ledger remembers
         if problems:
             return problems
         if head != rows[-1].head:
@@ -235,6 +254,10 @@ class Ledger:
         spends = [spend_of(row.content) for row in rows if row.kind == "reserved"]
         if sum_of(spends, self.terms.belief).to_bytes() != total:
             return ["the kept sum is not that of the rows: it was changed"]
+        try:
+            self._store.read(lambda work: self._state(work, self._head(work)))
+        except InputError:
+            return [f"the kept sum is not what row {rows[-1].number} says: it was changed"]
         return []
 
     def close(self) -> None:
@@ -273,8 +296,8 @@ class Ledger:
         if told is None:
             whole = state.kept.count == 0 == state.epsilon
         else:
-            written = told.get("kept"), told.get("spent"), told.get("rule")
-            whole = written == (state.kept.digest, state.epsilon, state.rule) and state.kept.within(state.ceiling)
+            written = tuple(told.get(key) for key in ("kept", "ceiling", "spent", "rule"))
+            whole = written == (state.kept.digest, state.ceiling.digest, state.epsilon, state.rule)
         if not whole:
             raise LedgerError(
                 f"ledger {self.name} was changed",
@@ -316,18 +339,32 @@ class Ledger:
         def part(share: float) -> Spend:
             return replace(spend, epsilon=math.inf, profile=tuple(own * share for own in spend.profile))
 
-        low, high = 0.0, 1.0
+        def fits(share: float) -> bool:
+            return self._bounds.of(kept.plus(part(share), self.terms.belief)).epsilon <= self.terms.budget
+
+        low = 0.25
+        while not fits(low):
+            low /= 16
+            if low < 1e-18:
+                return None
+        high = min(1.0, 16 * low)
         for _ in range(LOOKS):
-            share = (low + high) / 2
-            within = self._bounds.of(kept.plus(part(share), self.terms.belief)).epsilon <= self.terms.budget
-            low, high = (share, high) if within else (low, share)
-            if high - low < 1e-3 * high:
-                break
-        if low < 1e-4:
-            return None
+            share = math.sqrt(low * high)
+            low, high = (share, high) if fits(share) else (low, share)
         alone = self._bounds.of(Kept.nothing(self.terms.belief).plus(part(low), self.terms.belief)).epsilon
         step = 10.0 ** (math.floor(math.log10(alone)) - 2)
         return math.floor(alone / step) * step
+
+
+def _checked(budget: float) -> float:
+    try:
+        return check_epsilon(budget)
+    except InputError:
+        raise LedgerError(
+            "a budget must be a positive, finite number, at least 1e-100",
+            got=repr(budget),
+            why="it is the ε of all releases together",
+        ) from None
 
 
 def _upgrade(work: Transaction, now: str) -> None:

@@ -49,9 +49,16 @@ def _in_form(statement: str, dialect: str) -> str:
 class Store:
     """A database with serialisable transactions that are durable when they end."""
 
-    def __init__(self, address: str):
+    def __init__(self, address: str, *, forgetful: bool = False):
         self.url = _url(address)
-        self.name = self.url.render_as_string(hide_password=True)
+        self.name = _without_passwords(self.url)
+        if not forgetful and self.url.get_backend_name() == "sqlite" and _in_memory(self.url):
+            raise LedgerError(
+                "a ledger must be kept in a file or on a server",
+                got="one in memory",
+                why="it would be forgotten, and what was spent with it",
+                fix="sqlite:///path",
+            )
         self.sqlite = self.url.get_backend_name() == "sqlite"
         self._lock = threading.RLock()
         self._engine = _sqlite(self.url) if self.sqlite else _postgresql(self.url)
@@ -185,10 +192,14 @@ def _reason(problem: Exception) -> str:
 
 
 def _url(address: str) -> URL:
+    if not isinstance(address, str):
+        raise LedgerError("a ledger's address must be text", got=type(address).__name__, fix="sqlite:///path")
+    if address.endswith(".jsonl"):
+        raise LedgerError("a ledger is a database", got="an exported one", fix="quiltwork ledger verify reads it")
     try:
         url = make_url(address if "://" in address else f"sqlite:///{address}")
-    except ArgumentError as problem:
-        raise LedgerError("a ledger's address cannot be read", fix="sqlite:///path or postgresql://...") from problem
+    except (ArgumentError, ValueError):
+        raise LedgerError("a ledger's address cannot be read", fix="sqlite:///path or postgresql://...") from None
     if url.get_backend_name() == "postgresql":
         return url.set(drivername="postgresql+psycopg")
     if url.get_backend_name() != "sqlite":
@@ -197,11 +208,25 @@ def _url(address: str) -> URL:
             got=url.get_backend_name(),
             fix="sqlite:///path or postgresql://...",
         )
+    if url.host or url.username:
+        raise LedgerError("the address of a SQLite ledger has three slashes", got="two", fix="sqlite:///path")
     return url
 
 
+def _in_memory(url: URL) -> bool:
+    return not url.database or ":memory:" in url.database or url.query.get("mode") == "memory"
+
+
+def _without_passwords(url: URL) -> str:
+    hidden = {
+        key: "***" if re.search("pass|key|secret|token", key, re.I) else value for key, value in url.query.items()
+    }
+    shown = url.set(query=hidden, drivername=url.get_backend_name())
+    return shown.render_as_string(hide_password=True).replace("%2A%2A%2A", "***")
+
+
 def _sqlite(url: URL) -> Engine:
-    memory = not url.database or url.database == ":memory:"
+    memory = _in_memory(url)
     options = {"poolclass": StaticPool} if memory else {}
     engine = create_engine(
         url, connect_args={"timeout": WAIT_SECONDS, "check_same_thread": False, "isolation_level": None}, **options
