@@ -168,6 +168,8 @@ def prepare(
             )
         held, calibration = _calibrated(series, query, belief, epsilon, mechanism, gaps, delta, guarantee)
         found = _of_series(series, query, held, calibration, segment)
+    if found.calibration.noise_scale == 0 and any(own.any() for own in found.by_variable):
+        raise ParameterError("the noise must not vanish", got="a scale of 0", why="a value would be shown as it is")
     if query.integer and found.calibration.noise_scale > MOST_STEPS * found.unit:
         raise ParameterError(
             "epsilon is too small for these series",

@@ -8,13 +8,14 @@ import getpass
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from quiltwork._version import __version__
 from quiltwork.beliefs import Belief, RecordBelief
 from quiltwork.data import Series
-from quiltwork.errors import DataError, ParameterError
+from quiltwork.errors import DataError, LedgerError, ParameterError
 from quiltwork.ledger import Ledger, Statement
 from quiltwork.mechanisms import Promise, as_belief, as_query
 from quiltwork.plan import Plan
@@ -211,7 +212,8 @@ def release_through(ready: Prepared, ledger: Ledger, who: Mapping[str, Any]) -> 
     }
     reservation = ledger.reserve(ready.spend, facts)
     made = ready.draw()
-    ledger.complete(reservation)
+    with suppress(LedgerError):  # the reservation is durable and counts; only the note that it was made is lost
+        ledger.complete(reservation)
     return replace(made, ledger=reservation.to_dict() | {"address": ledger.name})
 
 

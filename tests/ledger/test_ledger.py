@@ -595,3 +595,130 @@ def test_a_changed_row_is_not_shown(tmp_path: Path) -> None:
     assert "line 1" in run("ledger", "verify", export, code=2).stderr
     export.write_text(lines[0])
     assert "whole hash" in run("ledger", "verify", export, "--head", "abc", code=2).stderr
+
+
+def test_a_ledger_survives_a_fork(tmp_path: Path) -> None:
+    """A child may use the parent's session or open its own, while the parent goes on or ends: all is counted."""
+    script = tmp_path / "fork.py"
+    script.write_text(
+        """
+import os, sys, time
+from quiltwork import BudgetError, MarkovChain, Session
+coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial=[0.5, 0.5])
+path = sys.argv[1]
+own = Session(["0", "1"], belief=coin, budget=0.1, ledger=path)
+own.count("1", epsilon=0.01)
+for n in range(2):
+    if os.fork() == 0:
+        time.sleep(0.3)
+        mine = own if n else Session(["0", "1"], belief=coin, ledger=path)
+        while True:
+            try:
+                mine.count("1", epsilon=0.01)
+            except BudgetError:
+                break
+            print("granted", flush=True)
+        os._exit(0)
+own.count("1", epsilon=0.01)
+"""
+    )
+    path = tmp_path / "ledger.db"
+    done = subprocess.run([sys.executable, script, path], capture_output=True, text=True, check=True)
+    import time
+
+    for _ in range(100):  # the children end after their parent
+        if len(Ledger(str(path)).statement().releases()) == 10:
+            break
+        time.sleep(0.1)
+    assert Ledger(str(path)).verify() == []
+    assert len(Ledger(str(path)).statement().releases()) == 10
+    assert done.stdout.count("granted") == 8
+
+
+def test_threads_share_one_ledger(tmp_path: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    session = Session(["0", "1"], belief=COIN, budget=0.5, ledger=tmp_path / "ledger.db")
+
+    def ask(_: int) -> bool:
+        try:
+            session.count("1", epsilon=0.01)
+        except BudgetError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(ask, range(80))) == 50
+    assert session.ledger.verify() == []
+
+
+def test_a_stretched_ceiling_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    session = Session(["0", "1"], belief=COIN, budget=1.0, ledger=path)
+    session.count("1", epsilon=0.5)
+    session.ledger.close()
+    connection = sqlite3.connect(path)
+    (old,) = connection.execute("SELECT ceiling FROM quiltwork_kept").fetchone()
+    connection.execute("UPDATE quiltwork_kept SET ceiling = ?", (Kept.from_bytes(old).stretched(1e6).to_bytes(),))
+    connection.commit()
+    connection.close()
+    with pytest.raises(LedgerError, match="was changed"):
+        Session(["0", "1"], belief=COIN, ledger=path).count("1", epsilon=0.9)
+    assert Ledger(str(path)).verify()
+
+
+def test_a_larger_budget_in_the_first_row_is_refused(tmp_path: Path) -> None:
+    from quiltwork.ledger import Row
+
+    path = tmp_path / "ledger.db"
+    session = Session(["0", "1"], belief=COIN, budget=2.0, ledger=path)
+    session.count("1", epsilon=0.5)
+    (first, _), _ = session.ledger.rows()
+    session.ledger.close()
+    forged = Row.after(None, "opened", first.time, {**first.content, "budget": 200.0})
+    for digest in (first.hash, forged.hash):
+        connection = sqlite3.connect(path)
+        connection.execute("UPDATE quiltwork_rows SET content = ?, hash = ? WHERE number = 1", (forged.text, digest))
+        connection.commit()
+        connection.close()
+        with pytest.raises(LedgerError, match="changed"):
+            Session(["0", "1"], belief=COIN, ledger=path).count("1", epsilon=20.0)
+
+
+def test_noise_never_vanishes() -> None:
+    from quiltwork import Custom
+
+    session = Session(["1", "1", "1", "0"], belief=COIN, budget=1.0)
+    for constant, epsilon in ((1e-300, 1e30), (5e-324, 10.0), (1e-200, 1e200), (1e300, 1e-10)):
+        query = Custom(lambda runs, c=constant: c * sum(int(run.sum()) for run in runs), constant=constant)  # type: ignore[misc]
+        for mechanism in ("quilt-exact", "group", "curve"):
+            with pytest.raises(InputError, match="does not fit"):
+                session.release(query, epsilon=epsilon, mechanism=mechanism)
+
+
+def test_quilts_after_many_releases_and_releases_that_tell_nothing() -> None:
+    session = Session(["0", "1"], belief=COIN, budget=2.0)
+    for n in range(1, 71):
+        made = session.count("1", epsilon=0.01, mechanism="quilt-exact")
+        assert made.ledger is not None
+        assert made.ledger["spent"] >= 0.01 * n * (1 - 1e-9)
+    sticky = MarkovChain([[0, 1], [0.5, 0.5]], initial=[0.5, 0.5], states=["0", "1"])
+    exact = Session(["0", "1", "0", "1", "0"], belief=sticky, budget=0.5)
+    exact.count("1", epsilon=0.5, mechanism="audited")
+    exact.sum({"0": 1, "1": 1}, epsilon=0.1)
+    assert exact.spent() <= 0.5
+    assert exact.ledger.verify() == []
+    two = Session(["0", "1"], belief=COIN, budget=0.02)
+    two.count("1", epsilon=0.01)
+    two.count("1", epsilon=0.01)
+
+
+def test_the_note_that_a_release_was_made_may_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = Session(DATA, belief=CHAIN, budget=1.0)
+
+    def full(*_: object, **__: object) -> None:
+        raise LedgerError("the disk is full")
+
+    monkeypatch.setattr(Ledger, "complete", full)
+    assert session.count("walk", epsilon=0.1).value is not None
+    assert session.statement().to_dict()["without_outcome"] == 1

@@ -56,20 +56,20 @@ def verify(
     from quiltwork.ledger import Ledger, read_export, verify_export
 
     if url.endswith(".jsonl"):
-        rows, outcomes = read_export(url)
+        name, (rows, outcomes) = url, read_export(url)
         problems = verify_export(rows, outcomes)
     else:
         ledger = Ledger(url)
-        rows, _ = ledger.rows()
+        name, (rows, _) = ledger.name, ledger.rows()
         problems = ledger.verify()
     if head is not None and not re.fullmatch("[0-9a-fA-F]{64}", head):
         raise ParameterError("a head must be the whole hash that `ledger show` prints", got=f"{len(head)} characters")
     if head is not None and not problems and head.lower() not in {row.hash for row in rows}:
         problems = ["no row has the hash asked for: rows were cut off or written anew"]
     if problems:
-        raise LedgerError(f"ledger {url} is broken: {problems[0]}", fix="Compare it with an earlier export")
+        raise LedgerError(f"ledger {name} is broken: {problems[0]}", fix="Compare it with an earlier export")
     if as_json:
-        print_json({"ledger": url, "whole": True, "rows": len(rows), "head": rows[-1].hash})
+        print_json({"ledger": name, "whole": True, "rows": len(rows), "head": rows[-1].hash})
         return
     out.print(f"{len(rows):,} rows, whole. Head: {rows[-1].hash}")
 

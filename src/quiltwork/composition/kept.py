@@ -61,7 +61,10 @@ class Kept:
 
     def plus(self, spend: Spend, belief: Belief) -> "Kept":
         """With one more release."""
-        only = spend.epsilon if self.count == 0 else None
+        if not any(own.any() for own in spend.profile):
+            return replace(self, count=self.count + 1)  # it tells nothing
+        untold = not any(own.any() for own in self.sums)
+        only = spend.epsilon if untold else None
         if isinstance(belief, RecordBelief):
             if len(spend.profile) != len(self.sums):
                 raise ParameterError("a release must have a profile for each variable", got=str(len(spend.profile)))
@@ -75,7 +78,7 @@ class Kept:
             ((1,), (add_up(np.max(self.sums, axis=0), matrix),)) if endless else self._on(first, last, matrix)
         )
         about = (first, last)
-        quilted = spend.mechanism in QUILTS and (self.count == 0 or self.about == about) and not endless
+        quilted = spend.mechanism in QUILTS and (untold or self.about == about) and not endless
         quilts = None
         if quilted and self.quilts is not None:
             quilts = float(add_up(np.array(self.quilts), np.array(spend.epsilon)))
@@ -107,11 +110,16 @@ class Kept:
 
     def stretched(self, factor: float) -> "Kept":
         """Somewhat more of everything: what holds for it holds for all sums up to it."""
-        return replace(self, sums=tuple(own * factor for own in self.sums))
+        quilts = None if self.quilts is None else self.quilts * factor
+        return replace(self, sums=tuple(own * factor for own in self.sums), quilts=quilts)
 
     def within(self, other: "Kept") -> bool:
-        """Whether this is no more than another sum, everywhere."""
+        """Whether this is no more than another sum, everywhere, so that its ε holds here too."""
         if (self.endless, self.started) != (other.endless, other.started) or self.length != other.length:
+            return False
+        if self.only != other.only and other.only is not None:
+            return False
+        if other.quilts is not None and (self.quilts is None or self.quilts > other.quilts):
             return False
         if self.firsts == other.firsts:
             return all(bool((a <= b).all()) for a, b in zip(self.sums, other.sums, strict=True))

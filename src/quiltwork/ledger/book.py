@@ -2,6 +2,7 @@
 
 import json
 import math
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -20,18 +21,20 @@ from quiltwork.ledger.terms import Reservation, Statement, Terms
 from quiltwork.spend import Spend
 
 Clock = Callable[[], datetime]
+SCALED = ("curve", "group", "quilt-exact", "quilt-approx")  # their ε falls with the profile in a known way
 MANY = 64  # releases, from which on ε is computed somewhat further than the sum, so that small ones need it once
 ROOM = 1.1, 1.01  # how much further: far from the end of the budget, and near it
+SLACK = 1e-9  # bounds are rounded up by about that much: ten times a tenth fits
 LOOKS = 12  # for the largest request that would fit
 _ROW = (
     "INSERT INTO quiltwork_rows (number, kind, time, content, previous, hash) "
     "VALUES (:number, :kind, :time, :content, :previous, :hash)"
 )
 _ROWS = "SELECT number, kind, time, content, previous, hash FROM quiltwork_rows ORDER BY number"
-_FIRST = "SELECT content FROM quiltwork_rows WHERE number = 1"
+_FIRST = "SELECT number, kind, time, content, previous, hash FROM quiltwork_rows WHERE number = 1"
 _HEAD = "SELECT number, hash FROM quiltwork_kept WHERE id = 1"
 _KEPT = "SELECT sum, ceiling, epsilon, rule FROM quiltwork_kept WHERE id = 1"
-_LAST_SPENT = "SELECT content FROM quiltwork_rows WHERE kind = 'reserved' ORDER BY number DESC LIMIT 1"
+_LAST = f"{_ROWS} DESC LIMIT 1"
 _BEGIN = (
     "INSERT INTO quiltwork_kept (id, number, hash, sum, ceiling, epsilon, rule) "
     "VALUES (1, :number, :hash, :sum, :ceiling, :epsilon, :rule)"
@@ -96,16 +99,19 @@ class Ledger:
             )
         if self._needs_work():
             self._store.transaction(self._prepare)
-        content = self._store.read(lambda work: work.value(_FIRST))
-        if content is None:
+        first = self._store.read(lambda work: next(iter(_rows(work, _FIRST)), None))
+        if first is None:
             raise LedgerError(
                 f"ledger {self._store.name} is empty",
                 fix="Create it: quiltwork ledger create URL --belief B --budget E",
             )
-        self.terms = Terms.from_dict(_loaded(content))
+        if first.broken(None):
+            raise LedgerError(f"ledger {self._store.name} is broken: row 1 was changed", why="its terms are there")
+        self.terms, self._opened = Terms.from_dict(first.content), first.hash
         self._bounds = Bounds(self.terms.belief, self.terms.promise)
         self._seen: tuple[tuple[int, str], State] | None = None
         self._refused: tuple[object, float | None] | None = None
+        self._one_at_a_time = threading.Lock()
 
     @classmethod
     def create(
@@ -126,7 +132,7 @@ class Ledger:
 
         def begin(work: Transaction) -> None:
             _upgrade(work, now().isoformat())
-            if work.value(_FIRST) is None:
+            if not work.run(_FIRST):
                 row = Row.after(None, "opened", now().isoformat(), terms.to_dict())
                 _write(work, row)
                 nothing = Kept.nothing(belief)
@@ -185,7 +191,7 @@ class Ledger:
             before = self._state(work, head)
             total = before.kept.plus(spend, self.terms.belief)
             after = replace(before, kept=total) if total.within(before.ceiling) else self._look_ahead(total)
-            if not after.epsilon <= self.terms.budget:
+            if not after.epsilon <= self.terms.budget * (1 + SLACK):
                 raise _TooMuchError(before.kept, after.epsilon)
             content = dict(facts) | {
                 "mechanism": spend.mechanism,
@@ -198,6 +204,7 @@ class Ledger:
                 "rule": after.rule,
                 "kept": total.digest,
                 "ceiling": after.ceiling.digest,
+                "opened": self._opened,
             }
             row = Row.after(head, "reserved", self._clock().isoformat(), content)
             _write(work, row)
@@ -205,10 +212,11 @@ class Ledger:
             return row, after
 
         try:
-            row, state = self._store.transaction(reserve)
+            with self._one_at_a_time:
+                row, state = self._store.transaction(reserve)
+                self._seen = row.head, state
         except _TooMuchError as refused:  # explained when nobody waits for the ledger any more
             raise self._refusal(refused.kept, spend, refused.epsilon) from None
-        self._seen = row.head, state
         return Reservation(row.number, row.hash, state.epsilon, state.rule, self.terms.budget)
 
     def complete(self, reservation: Reservation) -> None:
@@ -287,17 +295,18 @@ class Ledger:
 
     def _state(self, work: Transaction, head: tuple[int, str]) -> State:
         """The kept sum, checked against the row that wrote it; what this ledger wrote itself it knows."""
-        if self._seen is not None and self._seen[0] == head:
-            return self._seen[1]
+        seen = self._seen
+        if seen is not None and seen[0] == head:
+            return seen[1]
         ((total, ceiling, epsilon, rule),) = work.run(_KEPT)
         state = State(Kept.from_bytes(bytes(total)), Kept.from_bytes(bytes(ceiling)), float(epsilon), str(rule))
-        last = work.value(_LAST_SPENT)
-        told = _loaded(last) if last is not None else None
-        if told is None:
-            whole = state.kept.count == 0 == state.epsilon
-        else:
-            written = tuple(told.get(key) for key in ("kept", "ceiling", "spent", "rule"))
-            whole = written == (state.kept.digest, state.ceiling.digest, state.epsilon, state.rule)
+        last = next(iter(_rows(work, _LAST)), None)
+        whole = last is not None and last.head == head and last.hash == last.true_hash()
+        if whole and last is not None and last.kind == "reserved":
+            told = tuple(last.content.get(key) for key in ("kept", "ceiling", "spent", "rule", "opened"))
+            whole = told == (state.kept.digest, state.ceiling.digest, state.epsilon, state.rule, self._opened)
+        elif whole and last is not None:
+            whole = last.hash == self._opened and state.kept.count == 0 == state.epsilon
         if not whole:
             raise LedgerError(
                 f"ledger {self.name} was changed",
@@ -323,6 +332,8 @@ class Ledger:
             self._refused = asked, self._largest(kept, spend)
         fits = self._refused[1]
         fix = "Nothing is left for it" if fits is None else f"A request of ε = {fits:.4g} or less would fit"
+        if fits is not None and spend.mechanism not in SCALED:
+            fix = "A smaller request, or one by curve, may fit"
         return BudgetError(
             "the budget would be exceeded",
             requested=after - before,
@@ -387,11 +398,12 @@ def _write(work: Transaction, row: Row) -> None:
     )
 
 
-def _rows(work: Transaction) -> list[Row]:
-    return [
-        Row(int(n), kind, time, _loaded(content), previous, digest)
-        for n, kind, time, content, previous, digest in work.run(_ROWS)
-    ]
+def _rows(work: Transaction, statement: str = _ROWS) -> list[Row]:
+    found = []
+    for number, kind, time, content, previous, digest in work.run(statement):
+        row = Row(int(number), kind, time, _loaded(content), previous, digest)
+        found.append(row if row.text == content else replace(row, hash="not what was written"))
+    return found
 
 
 def _outcomes(work: Transaction) -> list[Outcome]:

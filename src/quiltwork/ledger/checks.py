@@ -28,7 +28,7 @@ def verify_export(rows: Sequence[Row], outcomes: Sequence[Outcome]) -> list[str]
         return problems
     hashes = {row.number: row.hash for row in rows if row.kind == "reserved"}
     for one in outcomes:
-        if one.hash != Outcome.of(one.number, hashes.get(one.number, ""), one.time).hash:
+        if one.number not in hashes or one.hash != Outcome.of(one.number, hashes[one.number], one.time).hash:
             return [f"the outcome of row {one.number} was changed, or is that of another row"]
     try:
         terms = Terms.from_dict(rows[0].content)

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 from sqlalchemy import Engine, PoolProxiedConnection, create_engine, event, make_url
 from sqlalchemy.engine import URL
@@ -46,6 +47,27 @@ def _in_form(statement: str, dialect: str) -> str:
     return statement if dialect == "sqlite" else re.sub(r"(?<!:):([a-z_]+)", r"%(\1)s", statement)
 
 
+_STORES: "WeakSet[Store]" = WeakSet()
+
+
+def _before_fork() -> None:
+    """No connection may be shared by two processes: each opens its own when it needs one."""
+    for store in list(_STORES):
+        store._lock.acquire()
+        if store.path is not None or not store.sqlite:
+            store.close()
+
+
+def _after_fork() -> None:
+    for store in list(_STORES):
+        with suppress(RuntimeError):
+            store._lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+
+
 class Store:
     """A database with serialisable transactions that are durable when they end."""
 
@@ -64,7 +86,7 @@ class Store:
         self._engine = _sqlite(self.url) if self.sqlite else _postgresql(self.url)
         self._error: type[Exception] = self._engine.dialect.loaded_dbapi.Error
         self._open: PoolProxiedConnection | None = None
-        self._process = os.getpid()
+        _STORES.add(self)
 
     def exists(self) -> bool:
         """Whether there is anything yet; a server is assumed to be there."""
@@ -137,9 +159,6 @@ class Store:
 
     def _driver(self) -> Any:
         """The driver's own connection: transactions are begun and ended by hand."""
-        if self._process != os.getpid():  # a connection does not survive a fork
-            self._process, self._open = os.getpid(), None
-            self._engine.dispose(close=False)
         if self._open is None:
             self._open = self._engine.raw_connection()
             if not self.sqlite:
@@ -194,6 +213,8 @@ def _reason(problem: Exception) -> str:
 def _url(address: str) -> URL:
     if not isinstance(address, str):
         raise LedgerError("a ledger's address must be text", got=type(address).__name__, fix="sqlite:///path")
+    if "://" not in address and "@" in address and ":" in address:
+        raise LedgerError("a ledger's address cannot be read", fix="sqlite:///path or postgresql://...")
     if address.endswith(".jsonl"):
         raise LedgerError("a ledger is a database", got="an exported one", fix="quiltwork ledger verify reads it")
     try:

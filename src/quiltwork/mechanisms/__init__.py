@@ -8,7 +8,7 @@ from quiltwork.beliefs import BayesianNetwork, Belief, JointTable, MarkovChain, 
 from quiltwork.calibration import Calibration, check_epsilon, check_length
 from quiltwork.errors import BeliefError, NotCoveredError, ParameterError, QueryError
 from quiltwork.mechanisms.wasserstein import wasserstein
-from quiltwork.queries import Query, parse_query
+from quiltwork.queries import Query, lipschitz_under, parse_query
 from quiltwork.queries.variables import OfVariables
 
 # loaded when first used: compiled code is slow to import and the baselines do not need it
@@ -25,6 +25,7 @@ _WHERE = {
 MECHANISMS = tuple(_WHERE)
 FOR_CHAINS = ("curve", "quilt-approx", "gk16")  # they know more about chains than about networks
 Promise = Literal["pufferfish", "bayesian"]
+SMALLEST_SCALE, LARGEST_SCALE = 1e-200, 1e200
 
 
 class Mechanism(Protocol):
@@ -101,6 +102,14 @@ def calibrate(
     query, belief = as_query(query), as_belief(belief)
     name = default_mechanism(belief) if mechanism is None else mechanism
     epsilon, length = check_epsilon(epsilon), check_length(length)
+    lipschitz = lipschitz_under(query, belief)
+    if lipschitz and not SMALLEST_SCALE <= lipschitz / epsilon <= LARGEST_SCALE:
+        raise ParameterError(
+            "epsilon does not fit the size of the answer",
+            got=f"{epsilon:g} for an answer that one value changes by {lipschitz:g}",
+            why=f"noise must have a scale between {SMALLEST_SCALE:g} and {LARGEST_SCALE:g} to be drawn exactly",
+            fix="Use another epsilon, or another unit",
+        )
     if isinstance(belief, RecordBelief):
         of_records = _calibrated(
             query,
