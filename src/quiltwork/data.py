@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -168,7 +168,7 @@ class Series:
 
 
 def read_series(
-    path: str | Path,
+    source: object,
     *,
     column: str,
     states: Sequence[str] | None,
@@ -177,10 +177,12 @@ def read_series(
     missing: Missing = "refuse",
     segment: tuple[int, int] | None = None,
 ) -> Series:
-    """Read one column of a CSV, TSV or Parquet file as series.
+    """Read one column of a table as series: of a CSV, TSV or Parquet file, or of a polars (eager or lazy), pandas,
+    PyArrow or DuckDB table.
 
-    Rows are in time order, or are sorted by ``time``. Without ``states`` the states are the values that occur, sorted.
-    With a ``segment`` only the values from its first to its last position (from 1) of each series are kept.
+    Rows are in time order, or are sorted by ``time``; the rows of a database have no order of their own and need it.
+    Without ``states`` the states are the values that occur, sorted. With a ``segment`` only the values from its first to
+    its last position (from 1) of each series are kept.
 
     >>> from quiltwork.samples import diary_path
     >>> read_series(diary_path(), column="activity", states=None, subject="person", time="time").size
@@ -193,10 +195,7 @@ def read_series(
             got="one of them twice",
             why="a series told apart or sorted by its own values would tell them",
         )
-    frame = read_table(Path(path))
-    for name in wanted:
-        if name not in frame.columns:
-            raise no_column(name, frame.columns)
+    frame = as_table(source, wanted, ordered=time is None)
     if frame.height == 0:
         raise DataError("the data must have at least one row", got="none", why="there is nothing to count")
     for name in wanted[1:]:
@@ -234,6 +233,40 @@ def _by_subject(frame: "pl.DataFrame", codes: Codes, subject: str | None, time: 
             fix="Name the subject column with --subject, or keep one row a time",
         )
     return np.split(codes[order], np.flatnonzero(np.diff(ids)) + 1)
+
+
+def as_table(source: object, wanted: Sequence[str], *, ordered: bool = False) -> "pl.DataFrame":
+    """The wanted columns of a file or of any kind of table; ``ordered`` if the order of its rows matters."""
+    if isinstance(source, str | Path):
+        frame = read_table(Path(source))
+        _check_columns(wanted, frame.columns)
+        return frame
+    import narwhals as nw
+
+    try:
+        table: Any = nw.from_native(source)
+    except TypeError:
+        raise DataError(
+            "the data must be a file, or a table of polars, pandas, PyArrow or DuckDB",
+            got=type(source).__name__,
+        ) from None
+    _check_columns(wanted, table.collect_schema().names())
+    kind = table.implementation
+    if ordered and not (kind.is_polars() or kind.is_pandas_like() or kind.is_pyarrow()):
+        raise DataError(
+            "the rows of a database's table have no order",
+            got="no time column",
+            why="the values of a series follow one another",
+            fix="Name the column to sort by: time=...",
+        )
+    picked = table.select(*wanted)
+    return cast("pl.DataFrame", (picked.collect() if hasattr(picked, "collect") else picked).to_polars())
+
+
+def _check_columns(wanted: Sequence[str], columns: Sequence[str]) -> None:
+    for name in wanted:
+        if name not in columns:
+            raise no_column(name, columns)
 
 
 def read_table(path: Path) -> "pl.DataFrame":

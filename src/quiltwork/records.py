@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from quiltwork.beliefs import RecordBelief
-from quiltwork.data import Codes, codes_of, names_in, no_column, read_table
+from quiltwork.data import Codes, as_table, codes_of, names_in
 from quiltwork.errors import DataError
 
 Variables = Mapping[str, tuple[str, ...]]
@@ -74,14 +73,14 @@ class Records:
 
 
 def read_records(
-    path: str | Path,
+    source: object,
     *,
     belief: RecordBelief,
     column: str | None = None,
     variable: str | None = None,
     subject: str | None = None,
 ) -> Records:
-    """Read the records of a CSV, TSV or Parquet file.
+    """Read the records of a table: of a CSV, TSV or Parquet file, or of a polars, pandas, PyArrow or DuckDB table.
 
     Without ``column``, each row is a record and each variable a column of its name. With it, each row is one value:
     ``variable`` names the column that says of which variable (else they come in the belief's order), and ``subject``
@@ -91,14 +90,11 @@ def read_records(
     >>> read_records(households_path(), belief=contagion_belief())
     Records(250 records of 4 variables)
     """
-    frame = read_table(Path(path))
     variables = belief.variables
     wanted = list(variables) if column is None else [name for name in (column, variable, subject) if name]
-    for name in wanted:
-        if name not in frame.columns:
-            raise no_column(name, frame.columns)
     if len(set(wanted)) < len(wanted):
         raise DataError("column, variable and subject must be different columns", got="one of them twice")
+    frame = as_table(source, wanted, ordered=column is not None and variable is None)
     if frame.height == 0:
         raise DataError("the data must have at least one record", got="no rows", why="there is nothing to count")
     if column is None:
