@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from quiltwork.beliefs import RecordBelief
-from quiltwork.data import Codes, as_table, codes_of, names_in
+from quiltwork.data import Codes, codes_of, names_in
 from quiltwork.errors import DataError
+from quiltwork.tables import as_table
 
 Variables = Mapping[str, tuple[str, ...]]
 

@@ -18,6 +18,7 @@ SOURCE = ROOT / "src" / "quiltwork"
 LAYERS = [
     {"_version", "errors", "rounding", "bracket", "spend"},
     {"beliefs"},
+    {"tables"},
     {"data"},
     {"queries", "records"},
     {"influence"},
