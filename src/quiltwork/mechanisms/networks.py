@@ -65,14 +65,16 @@ class NetworkQuilt(Reason):
         whose = "" if self.member is None else f" under network {self.member} of the set"
         found = f"hardest to hide is {self.node}{whose}. "
         if self.quilt:
-            beyond = f"It is cut off from {len(self.remote)} others by" if self.remote else "Its quilt is"
+            others = f"{len(self.remote)} other{'s' * (len(self.remote) != 1)}"
+            beyond = f"It is cut off from {others} by" if self.remote else "Its quilt is"
             found += (
                 f"{beyond} {', '.join(self.quilt)}, which leaves {len(self.near)} nearby "
                 f"variable{'s' * (len(self.near) != 1)} to cover with noise; the quilt itself tells up to "
                 f"{self.max_influence:.4g} about it (its max-influence)."
             )
         elif self.remote:
-            found += f"It is independent of {len(self.remote)} variables; the other {len(self.near)} are covered."
+            free = f"{len(self.remote)} variable{'s' * (len(self.remote) != 1)}"
+            found += f"It is independent of {free}; the other {len(self.near)} are covered."
         else:
             found += f"No quilt is worth its influence: all {len(self.near)} variables are covered."
         if not self.complete:
