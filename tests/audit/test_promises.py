@@ -212,3 +212,12 @@ def test_histograms_of_two_states_take_twice_the_count() -> None:
     assert audit(chain, [Noisy(Histogram(), both)], length=20).epsilon <= 1.0
     pair = ChainSet([chain, MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial="stationary")])
     assert wasserstein(Histogram(), belief=pair, epsilon=1.0, length=20).noise_scale == pytest.approx(both)
+
+
+def test_without_slack_both_tails_are_compared_exactly() -> None:
+    with np.errstate(divide="ignore"):
+        logs = np.log([[0.3, 1e-12, 0.7 - 1e-12], [0.3, 0.0, 0.7]])
+    values = np.array([0, 5, 100])
+    assert line_distance(values, logs[0], logs[1], slack=0.0) == 95
+    assert line_distance(100 - values[::-1], logs[0, ::-1], logs[1, ::-1], slack=0.0) == 95
+    assert line_distance(values, logs[0], logs[1]) == 0
