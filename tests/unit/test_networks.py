@@ -631,3 +631,14 @@ def test_ordinary_dp_on_networks() -> None:
     assert found.epsilon > 0.3
     assert entry_epsilon(tree, found.epsilon).epsilon_dp == pytest.approx(0.3, rel=1e-3)
     assert guarantee(contagion_belief(), 0.3).epsilon > 0.3
+
+
+def test_a_false_epsilon_is_not_believed_on_a_joint_table() -> None:
+    table = JointTable({"x": "01", "y": "01"}, [(("0", "0"), 0.5), (("1", "1"), 0.5)])
+    exact = audit(table, [Noisy(Count("1"), 0.5)]).epsilon
+    for mechanism in ("wasserstein", "audited", "group"):
+        claim = ReleaseRecord(mechanism=mechanism, epsilon=0.01, noise_scale=0.5, query="count:1")
+        with pytest.raises(NotCoveredError, match="its noise guarantees"):
+            Accountant(table, releases=[claim]).composed()
+        honest = ReleaseRecord(mechanism=mechanism, epsilon=exact, noise_scale=0.5, query="count:1")
+        assert Accountant(table, releases=[honest]).composed().epsilon == pytest.approx(exact)

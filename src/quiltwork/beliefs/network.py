@@ -116,6 +116,11 @@ class BayesianNetwork(RecordLaw):
         return MarkovChain(rest[0], initial=first, states=self.states)
 
     @property
+    def parts(self) -> tuple[tuple[int, ...], ...]:
+        """Variables that edges hold together."""
+        return self.graph.components
+
+    @property
     def edges(self) -> list[tuple[str, str]]:
         """Parent and child of every edge."""
         return [(parent, child) for child, own in self.parents.items() for parent in own]
@@ -201,6 +206,11 @@ class NetworkSet(RecordBelief):
     def members(self) -> tuple[BayesianNetwork, ...]:
         """The networks."""
         return self._members
+
+    @property
+    def parts(self) -> tuple[tuple[int, ...], ...]:
+        """Variables that edges hold together: the members share one graph."""
+        return self._members[0].parts
 
     def __repr__(self) -> str:
         return f"NetworkSet({len(self.members)} networks, {len(self.variables)} variables)"

@@ -1,5 +1,6 @@
 """Beliefs about a record of named variables, each with states of its own."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from quiltwork.beliefs.base import Belief
 from quiltwork.errors import BeliefError
+from quiltwork.rounding import round_up
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,15 @@ class RecordBelief(Belief):
     """A belief about records with these variables; ``states`` are the states of all of them together."""
 
     variables: Mapping[str, tuple[str, ...]]
+
+    @property
+    def parts(self) -> tuple[tuple[int, ...], ...]:
+        """Variables that may depend on each other, together; those of different parts are independent."""
+        return (tuple(range(len(self.variables))),)
+
+    def heaviest_part(self, weights: Sequence[float]) -> tuple[float, int]:
+        """The largest sum of weights over variables that may depend on each other, rounded up, and their number."""
+        return max((round_up(math.fsum(weights[n] for n in part)), len(part)) for part in self.parts)
 
     def size(self, length: int | None = None) -> int:
         """The number of values, one a variable; a length that says otherwise is an error.

@@ -1,9 +1,7 @@
 """Whether a release's noise bears out what it says about itself."""
 
-import math
-
 from quiltwork.audit import audit
-from quiltwork.beliefs import Belief, ChainSet, MarkovChain
+from quiltwork.beliefs import Belief, ChainSet, MarkovChain, RecordBelief
 from quiltwork.composition.case import Case
 from quiltwork.composition.divergence import LONGEST
 from quiltwork.errors import NotCoveredError, QuiltworkError
@@ -22,8 +20,8 @@ def belied(case: Case) -> str | None:
     """
     for n, release in enumerate(case.releases, 1):
         alone = Case(case.belief, (release,), case.length, release.guarantee)
-        if case.network is not None:
-            shown = _on_network(alone)
+        if isinstance(case.belief, RecordBelief):
+            shown = _on_records(alone, case.belief)
             if shown is not None and shown > (release.epsilon or 0.0) * (1 + SLACK) and _audited(alone) is not True:
                 return f"release {n} says epsilon = {release.epsilon:g}, but its noise guarantees {shown:.4g} only"
         elif release.mechanism in QUILTS and release.guarantee == "pufferfish":
@@ -39,12 +37,13 @@ def belied(case: Case) -> str | None:
     return None
 
 
-def _on_network(alone: Case) -> float | None:
-    """What the noise of one release on a network guarantees; None if its facts do not say it."""
-    if alone.by_variable is None or alone.network is None:
+def _on_records(alone: Case, belief: RecordBelief) -> float | None:
+    """What the noise of one release about records guarantees; None if its facts do not say it."""
+    if alone.by_variable is None:
         return None
-    heights = [float(own.max()) for own in alone.by_variable]
-    found = max(math.fsum(heights[n] for n in part) for part in alone.network.graph.components)
+    found = belief.heaviest_part([float(own.max()) for own in alone.by_variable])[0]
+    if alone.network is None:
+        return found
     if found > (alone.releases[0].epsilon or 0.0) and alone.network.graph.forest:
         found = min(found, alone.by_curve)
     if found > (alone.releases[0].epsilon or 0.0) and alone.promise == "pufferfish":

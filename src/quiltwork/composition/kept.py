@@ -214,10 +214,7 @@ class Bounds:
         """Σ λ over all values that may depend on each other."""
         heights = [float(own.max()) for own in kept.sums]
         if isinstance(self._belief, RecordBelief):
-            first = self._belief.members[0]
-            whole = (tuple(range(len(heights))),)
-            parts = first.graph.components if isinstance(first, BayesianNetwork) else whole
-            return max(round_up(math.fsum(heights[n] for n in part)) for part in parts)
+            return self._belief.heaviest_part(heights)[0]
         if kept.endless:
             return math.inf if heights[0] else 0.0
         lasts = [*(begun - 1 for begun in kept.firsts[1:]), kept.length]

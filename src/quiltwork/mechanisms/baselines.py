@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from quiltwork.beliefs import BayesianNetwork, Belief, ChainSet, MarkovChain, RecordBelief
+from quiltwork.beliefs import Belief, ChainSet, MarkovChain, RecordBelief
 from quiltwork.calibration import Calibration, Plain
 from quiltwork.errors import NotCoveredError
 from quiltwork.queries import Query, lipschitz_under
@@ -30,7 +30,7 @@ def group(query: Query, *, belief: Belief, epsilon: float, length: int | None) -
     together, size = lipschitz_under(query, belief) * length, length
     hidden = f"all {length:,} values of a series are hidden together."
     if isinstance(belief, RecordBelief):
-        together, size = heaviest_part(query, belief)
+        together, size = belief.heaviest_part(query.by_variable(belief.variables).lipschitz_by_variable)
         hidden = f"{size:,} variables that may depend on each other are hidden together."
     return Calibration(
         mechanism="group",
@@ -43,14 +43,6 @@ def group(query: Query, *, belief: Belief, epsilon: float, length: int | None) -
         theorem="group differential privacy",
         reason=Plain(hidden, (("nearby", size),)),
     )
-
-
-def heaviest_part(query: Query, belief: RecordBelief) -> tuple[float, int]:
-    """The most that variables which may depend on each other can change the answer together, and their number."""
-    weights = query.by_variable(belief.variables).lipschitz_by_variable
-    first = belief.members[0]
-    parts = first.graph.components if isinstance(first, BayesianNetwork) else (tuple(range(len(weights))),)
-    return max((round_up(math.fsum(weights[n] for n in part)), len(part)) for part in parts)
 
 
 def entry(query: Query, *, belief: Belief, epsilon: float, length: int | None) -> Calibration:

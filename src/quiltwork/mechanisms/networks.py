@@ -21,7 +21,6 @@ from quiltwork.errors import ParameterError
 from quiltwork.influence.curve import Promise
 from quiltwork.influence.quilts import Cover, QuiltSearch
 from quiltwork.influence.tree import Floats, TreeCurve, TreeLoss
-from quiltwork.mechanisms.baselines import heaviest_part
 from quiltwork.queries import Query
 from quiltwork.rounding import round_up
 
@@ -180,7 +179,7 @@ def tree_curve(
     """
     asked = query.by_variable(belief.variables)
     # all variables that may depend on each other at once: group privacy is enough
-    enough = heaviest_part(query, belief)[0] / epsilon
+    enough = belief.heaviest_part(asked.lipschitz_by_variable)[0] / epsilon
     found = [
         _smallest(TreeCurve(m, promise=guarantee), asked.sensitivity, epsilon, enough) for _, m in _networks(belief)
     ]
