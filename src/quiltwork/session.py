@@ -163,21 +163,10 @@ class Session:
     ) -> Prepared:
         """Checked and calibrated; the same request again needs no second calibration."""
         key = (query, epsilon, mechanism, segment, quilt_size)
-        if not _hashable(key):
-            return self._made(*key)
-        if key not in self._prepared:
-            self._prepared[key] = self._made(*key)
-        return self._prepared[key]
-
-    def _made(
-        self,
-        query: Query,
-        epsilon: float,
-        mechanism: str | None,
-        segment: Segment | None,
-        quilt_size: int | None,
-    ) -> Prepared:
-        return prepare(
+        kept = _hashable(key)
+        if kept and key in self._prepared:
+            return self._prepared[key]
+        made = prepare(
             self._part(segment),
             query,
             belief=self.belief,
@@ -188,6 +177,9 @@ class Session:
             quilt_size=quilt_size,
             segment=segment,
         )
+        if kept:
+            self._prepared[key] = made
+        return made
 
     def _part(self, segment: Segment | None) -> Series | Records:
         if segment is None:

@@ -135,7 +135,6 @@ def release(
 ) -> None:
     """Release a statistic with noise that hides every single value."""
     from quiltwork import load_belief, parse_query
-    from quiltwork import plan as make_plan
     from quiltwork.prepare import prepare
 
     if report is not None:
@@ -145,10 +144,13 @@ def release(
     if who is not None and ledger is None:
         raise ParameterError("a name is written into a ledger", got="--who without --ledger", fix="Name the ledger too")
     held, asked = load_belief(belief), parse_query(query)
-    if isinstance(held, RecordBelief) and gaps is not GapsRule.DEPENDENT:
-        raise ParameterError("records have no gaps", got="--gaps independent", fix="Leave it out")
-    read = _read_records if isinstance(held, RecordBelief) else _read_series
-    rows = read(data, held, column, variable, subject, time_column, segment, missing)
+    times = None if segment is None else segment_of(segment)
+    rows: Records | Series
+    if isinstance(held, RecordBelief):
+        _check_for_records(time_column, segment, missing, gaps)
+        rows = _read_records(data, held, column, variable, subject)
+    else:
+        rows = _read_series(data, held, column, variable, subject, time_column, times, missing)
     ready = prepare(
         rows,
         asked,
@@ -159,29 +161,36 @@ def release(
         delta=delta,
         guarantee=promise_of(guarantee),
         quilt_size=quilt_size,
-        segment=None if segment is None else segment_of(segment),
+        segment=times,
     )
     result = ready.draw() if ledger is None else _through(ledger, held, ready, who)
     if not as_json:
         print_release(result)  # what was spent is shown, whatever becomes of the report
     if report is not None:
-        from quiltwork.report import write_report
-
-        beside = make_plan(
-            asked,
-            belief=result.belief,
-            epsilon=epsilon,
-            length=result.calibration.length,
-            values=ready.sizes[2],
-            guarantee=promise_of(guarantee),
-            quilt_size=quilt_size,
-        )
-        write_report(report, release=result, plan=beside)
+        _write(report, result, ready, quilt_size)
     if as_json:
         print_json(result.to_dict() | ({} if report is None else {"report": str(report)}))
         return
     if report is not None:
         out.print(f"Report: {report}")
+
+
+def _write(path: Path, result: "Release", ready: "Prepared", quilt_size: int | None) -> None:
+    """A report, with what other mechanisms would have needed beside it."""
+    from quiltwork import plan as make_plan
+    from quiltwork.report import write_report
+
+    made = result.calibration
+    beside = make_plan(
+        ready.query,
+        belief=result.belief,
+        epsilon=made.epsilon,
+        length=made.length,
+        values=ready.sizes[2],
+        guarantee="bayesian" if made.guarantee == "bayesian" else "pufferfish",
+        quilt_size=quilt_size,
+    )
+    write_report(path, release=result, plan=beside)
 
 
 def _through(url: str, belief: "Belief", ready: "Prepared", who: str | None) -> "Release":
@@ -206,7 +215,7 @@ def _read_series(
     variable: str | None,
     subject: str | None,
     time_column: str | None,
-    segment: str | None,
+    segment: tuple[int, int] | None,
     missing: MissingRule,
 ) -> "Series":
     from quiltwork import read_series
@@ -224,35 +233,34 @@ def _read_series(
         subject=subject,
         time=time_column,
         missing=missing_rule(missing),
-        segment=None if segment is None else segment_of(segment),
+        segment=segment,
     )
 
 
-def _read_records(
-    data: Path,
-    belief: "Belief",
-    column: str | None,
-    variable: str | None,
-    subject: str | None,
-    time_column: str | None,
-    segment: str | None,
-    missing: MissingRule,
-) -> "Records":
-    from quiltwork import read_records
-
-    given = {"--time": time_column is not None, "--segment": segment is not None}
-    given["--missing split"] = missing is not MissingRule.REFUSE
+def _check_for_records(time_column: str | None, segment: str | None, missing: MissingRule, gaps: GapsRule) -> None:
+    given = {
+        "--time": time_column is not None,
+        "--segment": segment is not None,
+        "--missing split": missing is not MissingRule.REFUSE,
+        "--gaps independent": gaps is not GapsRule.DEPENDENT,
+    }
     for option, there in given.items():
         if there:
             raise ParameterError(
-                "records have no time, no segments and no missing values",
+                "records have no time, no segments, no gaps and no missing values",
                 got=option,
                 why="the belief is about named variables",
                 fix="Leave it out",
             )
+
+
+def _read_records(
+    data: Path, belief: RecordBelief, column: str | None, variable: str | None, subject: str | None
+) -> "Records":
+    from quiltwork import read_records
+
     if column is None and (variable is not None or subject is not None):
         raise ParameterError("a column of values is needed with --variable or --subject", got="none", fix="--column C")
-    assert isinstance(belief, RecordBelief)  # noqa: S101 - the caller has seen it
     return read_records(data, belief=belief, column=column, variable=variable, subject=subject)
 
 

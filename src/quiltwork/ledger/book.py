@@ -1,7 +1,6 @@
 """The ledger: what was spent of a budget, durably, and never more than that."""
 
 import json
-import math
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -11,9 +10,10 @@ from typing import Any
 from quiltwork.beliefs import Belief
 from quiltwork.calibration import check_epsilon
 from quiltwork.composition.kept import Bounds, Kept, sum_of
-from quiltwork.errors import BudgetError, InputError, LedgerError
+from quiltwork.errors import InputError, LedgerError
 from quiltwork.influence.curve import Promise
 from quiltwork.ledger.checks import verify_export, verify_rows
+from quiltwork.ledger.refusals import Refusals
 from quiltwork.ledger.rows import Outcome, Row, spend_of
 from quiltwork.ledger.schema import MIGRATIONS, check_version, migrate, version_of
 from quiltwork.ledger.store import Store, Transaction
@@ -21,11 +21,9 @@ from quiltwork.ledger.terms import Reservation, Statement, Terms
 from quiltwork.spend import Spend
 
 Clock = Callable[[], datetime]
-SCALED = ("curve", "group", "quilt-exact", "quilt-approx")  # their ε falls with the profile in a known way
 MANY = 64  # releases, from which on ε is computed somewhat further than the sum, so that small ones need it once
 ROOM = 1.1, 1.01  # how much further: far from the end of the budget, and near it
 SLACK = 1e-9  # bounds are rounded up by about that much: ten times a tenth fits
-LOOKS = 12  # for the largest request that would fit
 _ROW = (
     "INSERT INTO quiltwork_rows (number, kind, time, content, previous, hash) "
     "VALUES (:number, :kind, :time, :content, :previous, :hash)"
@@ -110,7 +108,7 @@ class Ledger:
         self.terms, self._opened = Terms.from_dict(first.content), first.hash
         self._bounds = Bounds(self.terms.belief, self.terms.promise)
         self._seen: tuple[tuple[int, str], State] | None = None
-        self._refused: tuple[object, float | None] | None = None
+        self._refusals = Refusals(self.terms, self._bounds)
         self._one_at_a_time = threading.Lock()
 
     @classmethod
@@ -216,7 +214,7 @@ class Ledger:
                 row, state = self._store.transaction(reserve)
                 self._seen = row.head, state
         except _TooMuchError as refused:  # explained when nobody waits for the ledger any more
-            raise self._refusal(refused.kept, spend, refused.epsilon) from None
+            raise self._refusals.explain(refused.kept, spend, refused.epsilon) from None
         return Reservation(row.number, row.hash, state.epsilon, state.rule, self.terms.budget)
 
     def complete(self, reservation: Reservation) -> None:
@@ -324,47 +322,6 @@ class Ledger:
                 return State(total, further, bound.epsilon, bound.rule)
         bound = self._bounds.of(total)
         return State(total, total, bound.epsilon, bound.rule)
-
-    def _refusal(self, kept: Kept, spend: Spend, after: float) -> BudgetError:
-        before = self._bounds.of(kept).epsilon
-        asked = kept.digest, spend.packed
-        if self._refused is None or self._refused[0] != asked:
-            self._refused = asked, self._largest(kept, spend)
-        fits = self._refused[1]
-        fix = "Nothing is left for it" if fits is None else f"A request of ε = {fits:.4g} or less would fit"
-        if fits is not None and spend.mechanism not in SCALED:
-            fix = "A smaller request, or one by curve, may fit"
-        return BudgetError(
-            "the budget would be exceeded",
-            requested=after - before,
-            remaining=max(0.0, self.terms.budget - before),
-            short_by=after - self.terms.budget,
-            why=f"together with earlier releases this one (ε = {spend.epsilon:g}) would tell {after:.6g} of "
-            f"{self.terms.budget:g}",
-            fix=fix,
-        )
-
-    def _largest(self, kept: Kept, spend: Spend) -> float | None:
-        """About the largest ε that could still be asked in this way: that of the same profile, smaller."""
-
-        def part(share: float) -> Spend:
-            return replace(spend, epsilon=math.inf, profile=tuple(own * share for own in spend.profile))
-
-        def fits(share: float) -> bool:
-            return self._bounds.of(kept.plus(part(share), self.terms.belief)).epsilon <= self.terms.budget
-
-        low = 0.25
-        while not fits(low):
-            low /= 16
-            if low < 1e-18:
-                return None
-        high = min(1.0, 16 * low)
-        for _ in range(LOOKS):
-            share = math.sqrt(low * high)
-            low, high = (share, high) if fits(share) else (low, share)
-        alone = self._bounds.of(Kept.nothing(self.terms.belief).plus(part(low), self.terms.belief)).epsilon
-        step = 10.0 ** (math.floor(math.log10(alone)) - 2)
-        return math.floor(alone / step) * step
 
 
 def _checked(budget: float) -> float:
