@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -66,3 +66,24 @@ def postgresql_server() -> Iterator[str]:
     finally:
         run(str(programs / "pg_ctl"), "--pgdata", str(data), "--mode=immediate", "stop")
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def java_home() -> None:
+    """Java, which Spark needs; installs it if it is missing."""
+    if shutil.which("java") is None:
+        _apt_install("openjdk-17-jre-headless")
+    if shutil.which("java") is None:
+        unavailable("Java")
+
+
+def spark_session() -> Any:
+    """A real Spark session of this machine with several workers; nothing is reached but this machine."""
+    java_home()
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    from quiltwork.clusters import spark_session as started
+
+    session = started("local[2]")
+    session.conf.set("spark.sql.shuffle.partitions", "3")
+    session.conf.set("spark.sql.codegen.wholeStage", "false")  # compiling takes longer than a few rows do
+    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    return session

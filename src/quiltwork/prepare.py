@@ -1,6 +1,6 @@
 """A release before it is made, and making it: check and calibrate first, count and draw afterwards."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -10,13 +10,13 @@ import numpy as np
 
 from quiltwork.beliefs import Belief, ChainSet, MarkovChain, RecordBelief
 from quiltwork.calibration import Calibration
-from quiltwork.data import Series
+from quiltwork.data import Series, Window
 from quiltwork.errors import DataError, NotCoveredError, ParameterError, QuiltworkError
 from quiltwork.mechanisms import Promise, as_belief, as_query, calibrate, default_mechanism
 from quiltwork.noise import add_noise
-from quiltwork.queries import Numbers, Query, parse_query
+from quiltwork.queries import Numbers, Query, Transitions, parse_query
 from quiltwork.records import Records
-from quiltwork.release import Release
+from quiltwork.release import Part, Release
 from quiltwork.rounding import round_up
 from quiltwork.spend import Floats, Spend
 
@@ -35,6 +35,8 @@ def release(
     delta: float = 0.0,
     guarantee: Promise = "pufferfish",
     quilt_size: int | None = None,
+    window: str | int | None = None,
+    by_subject: bool = False,
 ) -> Release:
     """Answer a query about the data with noise that hides every single value under the belief.
 
@@ -42,6 +44,9 @@ def release(
     that gaps leave of one subject's series are taken as parts of one chain; ``gaps="independent"`` declares that
     nothing is remembered across a gap, which is for you to know. ``guarantee="bayesian"`` is Bayesian differential
     privacy: the promise then holds against adversaries who know any other values.
+
+    ``window`` (``"day"``, ``"hour"`` or a number of values) gives one answer a window, ``by_subject`` one a subject.
+    Every value is in one of them only, so that the noise is that of a single answer, and it is one release.
 
     Under a network or a joint table the data are records, a mapping of variables to states each; they are independent
     of one another, and every value of every record is protected.
@@ -62,7 +67,18 @@ def release(
         delta=delta,
         guarantee=guarantee,
         quilt_size=quilt_size,
+        window=window,
+        by_subject=by_subject,
     ).draw()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is true, before noise: in units, and how many values it is about. ``part`` names a window or a subject."""
+
+    numbers: Numbers
+    values: int
+    part: str | None = None
 
 
 @dataclass(frozen=True)
@@ -72,13 +88,13 @@ class Prepared:
     query: Query
     belief: Belief
     calibration: Calibration
-    answer: Callable[[], Numbers]
+    answers: Callable[[], list[Answer]]
     by_variable: tuple[Floats, ...]
     """How much the answer changes between two states, before it is divided; of a record, for each variable."""
     unit: Fraction
     states: tuple[str, ...]
-    sizes: tuple[int, int, int]
-    """The numbers of subjects, of values, and of values asked for."""
+    sizes: tuple[int, int]
+    """The numbers of subjects and of values."""
     length: int | None
     segment: tuple[int, int] | None = None
 
@@ -98,17 +114,28 @@ class Prepared:
 
     def draw(self) -> Release:
         """Count, and draw the noise."""
-        query, calibration, (subjects, values, asked) = self.query, self.calibration, self.sizes
-        divisor = query.divisor(asked)
-        noisy = add_noise(self.answer(), scale=calibration.noise_scale, unit=self.unit)
-        numbers = tuple(_plain(Fraction(n) / divisor) if query.integer else float(n) for n in noisy)
-        labels = query.labels(self.states)
-        if len(labels) != len(numbers):
-            labels = tuple(f"{query.text}[{n}]" for n in range(len(numbers)))
+        query, calibration, (subjects, values) = self.query, self.calibration, self.sizes
+        answers = self.answers()
+        exact = np.concatenate([answer.numbers for answer in answers])
+        noisy: Iterator[Fraction | float] = iter(add_noise(exact, scale=calibration.noise_scale, unit=self.unit))
+        parts: list[Part] = []
+        numbers: list[float] = []
+        labels: list[str] = []
+        for answer in answers:
+            divisor = query.divisor(answer.values)
+            drawn = [next(noisy) for _ in answer.numbers]
+            own = tuple(_plain(Fraction(n) / divisor) if query.integer else float(n) for n in drawn)
+            value = query.present(own, self.states)
+            scale, step = round_up(calibration.noise_scale / divisor), float(self.unit / divisor)
+            parts.append(Part(answer.part or "", value, answer.values, scale, step))
+            numbers += own
+            labels += self._labels(answer.part, len(own))
+        divisor = min(query.divisor(answer.values) for answer in answers)
+        whole = answers[0].part is None
         return Release(
-            value=query.present(numbers, self.states),
-            numbers=numbers,
-            labels=labels,
+            value=parts[0].value if whole else {part.name: part.value for part in parts},
+            numbers=tuple(numbers),
+            labels=tuple(labels),
             noise_scale=round_up(calibration.noise_scale / divisor),
             step=float(self.unit / divisor),
             integer=query.integer,
@@ -119,7 +146,16 @@ class Prepared:
             calibration=calibration,
             segment=self.segment,
             asked=self._told_by_its_text(),
+            parts=() if whole else tuple(parts),
         )
+
+    def _labels(self, part: str | None, count: int) -> list[str]:
+        names = self.query.labels(self.states)
+        if len(names) != count:
+            names = tuple(f"{self.query.text}[{n}]" for n in range(count))
+        if part is None:
+            return list(names)
+        return [part] if count == 1 else [f"{part} {name}" for name in names]
 
     def _told_by_its_text(self) -> str | None:
         """The query's text, if it is read back as a query with the same sensitivity; values of a sum are not in it."""
@@ -144,11 +180,15 @@ def prepare(
     delta: float = 0.0,
     guarantee: Promise = "pufferfish",
     quilt_size: int | None = None,
-    segment: tuple[int, int] | None = None,
+    window: str | int | None = None,
+    by_subject: bool = False,
 ) -> Prepared:
-    """Check and calibrate a release. ``segment`` says which times of the whole series the data are."""
+    """Check and calibrate a release."""
     query, belief = as_query(query), as_belief(belief)
+    windows = None if window is None else Window.parse(window)
     if isinstance(belief, RecordBelief):
+        if windows is not None or by_subject:
+            raise ParameterError("windows and subjects are for series", got="a belief about records")
         records = _records(data, belief)
         made = calibrate(
             query,
@@ -167,7 +207,13 @@ def prepare(
                 "quilt_size is for networks", got=str(quilt_size), why="on a chain two nodes are enough"
             )
         held, calibration = _calibrated(series, query, belief, epsilon, mechanism, gaps, delta, guarantee)
-        found = _of_series(series, query, held, calibration, segment)
+        if windows is not None and calibration.one_length:
+            raise NotCoveredError(
+                f"mechanism {calibration.mechanism} does not cover windows",
+                why="its laws are those of one answer about the whole series",
+                fix="Leave --mechanism out",
+            )
+        found = _of_series(series, query, held, calibration, windows, by_subject)
     if found.calibration.noise_scale == 0 and any(own.any() for own in found.by_variable):
         raise ParameterError("the noise must not vanish", got="a scale of 0", why="a value would be shown as it is")
     if query.integer and found.calibration.noise_scale > MOST_STEPS * found.unit:
@@ -181,22 +227,28 @@ def prepare(
 
 
 def _of_series(
-    series: Series, query: Query, held: Belief, calibration: Calibration, segment: tuple[int, int] | None
+    series: Series, query: Query, held: Belief, calibration: Calibration, window: Window | None, by_subject: bool
 ) -> Prepared:
-    begun = 1 if segment is None else segment[0]
-    certain = series.gaps == 0 and series.first == begun  # else values are not at the times that they seem to be
-    times = None if series.first == 1 else (series.first, series.first + series.longest - 1)
+    certain = not (series.gaps or series.shape.late)  # else values are not at the times that they seem to be
+    first = 1 if series.segment is None else series.segment[0]
+
+    def answers() -> list[Answer]:
+        if window is None and not by_subject:
+            return [Answer(query.evaluate(series), series.size)]
+        parts = series.parts(window=window, by_subject=by_subject, transitions=isinstance(query, Transitions))
+        return [Answer(query.evaluate(part), part.size, name) for name, part in parts.items()]
+
     return Prepared(
         query,
         held,
         calibration,
-        answer=lambda: query.evaluate(series),
+        answers=answers,
         by_variable=(query.sensitivity(series.states),),
         unit=query.unit(series.states),
         states=series.states,
-        sizes=(len(series.subjects), series.size, series.size),
-        length=begun + series.longest - 1 if certain else None,
-        segment=times,
+        sizes=(series.subjects, series.size),
+        length=first + series.longest - 1 if certain else None,
+        segment=series.segment if certain else None,
     )
 
 
@@ -212,11 +264,11 @@ def _of_records(records: Records, query: Query, belief: RecordBelief, calibratio
         query,
         belief,
         calibration,
-        answer=lambda: asked.total(records.counts()),
+        answers=lambda: [Answer(asked.total(records.counts()), len(records) * asked.asked)],
         by_variable=asked.sensitivity,
         unit=asked.unit,
         states=asked.states,
-        sizes=(len(records), records.codes.size, len(records) * asked.asked),
+        sizes=(len(records), records.codes.size),
         length=belief.size(),
     )
 
@@ -326,13 +378,14 @@ def _chains(series: Series, belief: Belief, gaps: Gaps) -> tuple[Belief, int, li
     joined. The law of a node after a gap is not that of the first node, unless it is stationary, and no more is that of
     a later segment's first node. Any start covers them all.
     """
-    if series.first > 1 or series.gaps:
+    shape = series.shape
+    if shape.gaps or shape.late or (series.segment is not None and series.segment[0] > 1):
         belief = _forget_start(belief)
     if gaps == "dependent":
         # one more for a value that was not recorded: it too is to be hidden, wherever in a gap it was
-        lengths = {sum(len(stretch) for stretch in s) + (len(s) > 1) for s in series.subjects}
+        lengths = {values + (stretches > 1) for values, stretches in shape.chains}
     else:
-        lengths = {len(stretch) for stretch in series.stretches}
+        lengths = set(series.stretch_lengths)
     return belief, max(lengths), sorted(lengths - {max(lengths)})
 
 

@@ -9,11 +9,23 @@ from quiltwork.noise import noise_error
 
 
 @dataclass(frozen=True)
+class Part:
+    """The answer about one window or one subject."""
+
+    name: str
+    value: Any
+    values: int
+    noise_scale: float
+    step: float
+
+
+@dataclass(frozen=True)
 class Release:
     """What may be published: the noisy value, how far off the noise may be, and why.
 
-    ``value`` is a number, or numbers by state; ``numbers`` the same numbers in a row, named by ``labels``.
-    ``noise_scale`` is the scale of the noise on each of them.
+    ``value`` is a number, or numbers by state; ``numbers`` the same numbers in a row, named by ``labels``. Of windows
+    or subjects it is a value for each of them, by name. ``noise_scale`` is the scale of the noise on each number; where
+    they are divided by different numbers of values, the largest.
 
     >>> from quiltwork import MarkovChain, release
     >>> coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]])
@@ -38,6 +50,8 @@ class Release:
     """Where its spending was recorded, and what is left."""
     asked: str | None = None
     """Of a record, the query's text, if that says all that it asks."""
+    parts: tuple[Part, ...] = ()
+    """The answers about windows or subjects, if those were asked for."""
 
     def error(self, confidence: float = 0.95, *, simultaneous: bool = False) -> float:
         """How far the noise may have moved a number, up or down, with this probability.
@@ -60,9 +74,14 @@ class Release:
             everyone = self.error(simultaneous=True)
             lines = [f"{lines[0][:-1]}; all {len(self.numbers)} at once within ±{everyone:.6g}."]
         if self.divisor > 1:
+            by = (
+                f"the {self.divisor:,} values"
+                if not self.parts
+                else f"the values of each part ({self.divisor:,} or more)"
+            )
             lines.append(
-                f"The numbers are counts or sums with noise, divided by the {self.divisor:,} values; so is their "
-                f"noise, to a scale of {self.noise_scale:.6g}."
+                f"The numbers are counts or sums with noise, divided by {by}; so is their noise, to a scale of "
+                f"{'at most ' if self.parts else ''}{self.noise_scale:.6g}."
             )
         return "\n".join([*lines, self.calibration.explain()])
 
@@ -101,4 +120,13 @@ class Release:
             "belief": self.belief.fingerprint,
             "detail": self.calibration.detail(),
             "ledger": self.ledger,
+        } | ({"parts": [self._part(part) for part in self.parts]} if self.parts else {})
+
+    def _part(self, part: Part) -> dict[str, Any]:
+        return {
+            "part": part.name,
+            "value": part.value,
+            "values": part.values,
+            "noise_scale": part.noise_scale,
+            "error_95": noise_error(part.noise_scale, 0.95, unit=part.step, integer=self.integer, numbers=1),
         }

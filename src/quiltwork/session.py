@@ -28,6 +28,8 @@ from quiltwork.release import Release
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from quiltwork.influence.timeline import Losses
+
 Segment = tuple[int, int]
 LONGEST_NAME = 100
 
@@ -96,9 +98,14 @@ class Session:
         mechanism: str | None = None,
         segment: Segment | None = None,
         quilt_size: int | None = None,
+        window: str | int | None = None,
+        by_subject: bool = False,
     ) -> Release:
-        """Answer a query with noise, within the budget; about the times of a segment only, if there is one."""
-        ready = self._ready(as_query(query), epsilon, mechanism, segment, quilt_size)
+        """Answer a query with noise, within the budget; about the times of a segment only, if there is one.
+
+        With ``window`` or ``by_subject`` there is an answer for each window or subject; all of them are one release.
+        """
+        ready = self._ready(as_query(query), epsilon, mechanism, segment, quilt_size, window, by_subject)
         return release_through(ready, self.ledger, self._who)
 
     def count(self, state: str, *, epsilon: float, **options: Any) -> Release:
@@ -124,6 +131,36 @@ class Session:
     def transitions(self, *, epsilon: float, **options: Any) -> Release:
         """How often each state is directly followed by each."""
         return self.release(Transitions(), epsilon=epsilon, **options)
+
+    def append(self, more: object, *, subject: Iterable[object] | None = None) -> Segment:
+        """Further values, at the end of the series; the times that are new, as a segment.
+
+        ``more`` is a sequence (with ``subject``, whose value each is), or a table or file of the same columns for data
+        that :func:`read_series` read. Releases made before stay what they were: what they tell about each past time is
+        known, and later releases add to it, at the times that they are about.
+
+        >>> from quiltwork import MarkovChain
+        >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit", "walk"])
+        >>> session = Session(["sit", "walk"] * 50, belief=chain, budget=1.0)
+        >>> _ = session.histogram(epsilon=0.5)
+        >>> new = session.append(["walk", "sit"] * 50)
+        >>> _ = session.histogram(epsilon=0.5, segment=new)
+        >>> new, [round(session.losses().at(time), 2) for time in (50, 150)], round(session.spent(), 2)
+        ((101, 200), [0.5, 0.5], 0.5)
+        """
+        if isinstance(self.data, Records):
+            raise DataError("records do not grow", got="a belief about records", fix="Open a session on all records")
+        before = min(values for values, _ in self.data.shape.chains)
+        self.data = self.data.extended(more, subject=subject)
+        self._prepared.clear()
+        return before + 1, self.data.longest
+
+    def losses(self) -> "Losses":
+        """What all releases so far tell about each time, at most; for series.
+
+        It is known for times that are sure: not after releases from series with gaps, which may be about any time.
+        """
+        return self.ledger.losses()
 
     def spent(self) -> float:
         """ε of all releases so far together, by whoever made them."""
@@ -160,9 +197,11 @@ class Session:
         mechanism: str | None,
         segment: Segment | None,
         quilt_size: int | None,
+        window: str | int | None = None,
+        by_subject: bool = False,
     ) -> Prepared:
         """Checked and calibrated; the same request again needs no second calibration."""
-        key = (query, epsilon, mechanism, segment, quilt_size)
+        key = (query, epsilon, mechanism, segment, quilt_size, window, by_subject)
         kept = _hashable(key)
         if kept and key in self._prepared:
             return self._prepared[key]
@@ -175,7 +214,8 @@ class Session:
             gaps=self._gaps,
             guarantee=self.guarantee,
             quilt_size=quilt_size,
-            segment=segment,
+            window=window,
+            by_subject=by_subject,
         )
         if kept:
             self._prepared[key] = made

@@ -52,11 +52,18 @@ def test_series_are_the_same_on_every_engine(
 ) -> None:
     frame = diary(kind)
     frame.write_parquet(tmp_path / "diary.parquet")
-    options: dict[str, Any] = {"column": "what", "subject": "who", "time": "when", "states": states, "missing": "split"}
+    options: dict[str, Any] = {
+        "column": "what",
+        "subject": "who",
+        "time": "when",
+        "states": states,
+        "missing": "split",
+        "unsorted": "sort",
+    }
     expected = read_series(tmp_path / "diary.parquet", **options)
     found = read_series(on_engine(frame), **options)
-    assert [[s.tolist() for s in one] for one in found.subjects] == [
-        [s.tolist() for s in one] for one in expected.subjects
+    assert [[s.tolist() for s in one] for one in found.by_subject] == [
+        [s.tolist() for s in one] for one in expected.by_subject
     ]
     assert found.transitions().tolist() == expected.transitions().tolist()
     assert found.counts().tolist() == [3, 2]
@@ -77,6 +84,7 @@ def test_records_are_the_same_on_every_engine(on_engine: Callable[[pl.DataFrame]
 def test_refusals_are_the_same_on_every_engine(on_engine: Callable[[pl.DataFrame], Any]) -> None:
     frame = diary("text")
     options: dict[str, Any] = {"column": "what", "subject": "who", "time": "when", "states": ("sit", "walk")}
+    options |= {"unsorted": "sort"}
     with pytest.raises(InputError, match="columns 'who', 'when', 'what'"):
         read_series(on_engine(frame), **options | {"column": "where"})
     with pytest.raises(InputError, match="1 missing"):

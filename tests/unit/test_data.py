@@ -30,8 +30,10 @@ def test_subjects_are_sorted_by_time(tmp_path: Path, suffix: str) -> None:
             "what": ["walk", "sit", "sit", "walk", "walk"],
         }
     )
-    held = read_series(write(frame, tmp_path / f"d{suffix}"), column="what", states=STATES, subject="who", time="at")
-    assert [[s.tolist() for s in subject] for subject in held.subjects] == [[[0, 1, 1]], [[0, 1]]]
+    held = read_series(
+        write(frame, tmp_path / f"d{suffix}"), column="what", states=STATES, subject="who", time="at", unsorted="sort"
+    )
+    assert [[s.tolist() for s in subject] for subject in held.by_subject] == [[[0, 1, 1]], [[0, 1]]]
     assert (held.size, held.longest, held.longest_stretch, held.gaps) == (5, 3, 3, 0)
 
 
@@ -40,7 +42,7 @@ def test_subjects_are_sorted_by_time(tmp_path: Path, suffix: str) -> None:
 )
 def test_times_in_text_are_read_as_times(tmp_path: Path, times: list[str]) -> None:
     frame = pl.DataFrame({"t": times, "x": ["sit", "sit", "walk"]})
-    held = read_series(write(frame, tmp_path / "d.csv"), column="x", states=STATES, time="t")
+    held = read_series(write(frame, tmp_path / "d.csv"), column="x", states=STATES, time="t", unsorted="sort")
     assert held.stretches[0].tolist() == [1, 0, 0]
 
 
@@ -70,7 +72,7 @@ def test_missing_values_split_the_series(tmp_path: Path) -> None:
 def test_segments(tmp_path: Path) -> None:
     path = write(pl.DataFrame({"x": ["sit", "walk", "walk", "sit"]}), tmp_path / "d.csv")
     held = read_series(path, column="x", states=STATES, segment=(2, 3))
-    assert (held.stretches[0].tolist(), held.first) == ([1, 1], 2)
+    assert (held.stretches[0].tolist(), held.segment) == ([1, 1], (2, 3))
     for wrong in ((0, 1), (3, 2), (1, 5)):
         with pytest.raises(InputError, match=f"{wrong[0]}:{wrong[1]}"):
             read_series(path, column="x", states=STATES, segment=wrong)
@@ -82,7 +84,7 @@ def test_segments(tmp_path: Path) -> None:
         ({"x": ["sit", SECRET, SECRET]}, {}, r"got 2 unknown of 3, the first in row 2"),
         ({"x": ["sit"]}, {"column": "y"}, r"column 'y' must be in the file, got columns 'x'"),
         ({"x": ["sit"]}, {"subject": "y"}, r"column 'y'"),
-        ({"x": []}, {}, r"at least one row"),
+        ({"x": []}, {}, r"at least one value, got none"),
         ({"x": [None, None]}, {"missing": "split"}, r"at least one value, got missing ones only"),
         ({"x": ["sit", "sit"], "t": ["1", "1"]}, {"time": "t"}, r"must not repeat a time.*got 1 repeated"),
         ({"x": ["sit", "sit"], "t": [SECRET, "1"]}, {"time": "t"}, r"must hold numbers, or dates"),

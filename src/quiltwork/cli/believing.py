@@ -10,20 +10,17 @@ from quiltwork.cli.options import (
     BeliefFile,
     ColumnName,
     DataFile,
-    Missing,
-    MissingRule,
-    SubjectName,
-    TimeName,
-    missing_rule,
+    HowToRead,
+    reads_data,
 )
 from quiltwork.display import cell, err, out, print_json, table
 
 
+@reads_data
 def belief_fit(
     data: DataFile,
     column: ColumnName,
-    subject: SubjectName = None,
-    time_column: TimeName = None,
+    how: HowToRead,
     confidence: Annotated[
         float | None,
         typer.Option("--confidence", metavar="P", help="Bounds on each probability instead of one estimate."),
@@ -31,7 +28,6 @@ def belief_fit(
     smoothing: Annotated[
         float, typer.Option("--smoothing", metavar="X", help="Added to each transition count of an estimate.")
     ] = 1.0,
-    missing: Missing = MissingRule.REFUSE,
     out_file: Annotated[
         Path | None,
         typer.Option("--out", metavar="FILE.json", help="Write the belief here instead of printing it."),
@@ -39,11 +35,9 @@ def belief_fit(
     as_json: AsJson = False,
 ) -> None:
     """Estimate a chain from data that is public, or that is not the data to protect."""
-    from quiltwork import Belief, IntervalChain, MarkovChain, read_series, save_belief
+    from quiltwork import Belief, IntervalChain, MarkovChain, save_belief
 
-    series = read_series(
-        data, column=column, states=None, subject=subject, time=time_column, missing=missing_rule(missing)
-    )
+    series = how.read(data, column=column, states=None)
     fitted: Belief
     if confidence is None:
         fitted = MarkovChain.from_counts(series.transitions(), smoothing=smoothing, states=series.states)

@@ -1,8 +1,12 @@
 """Options that several commands share, and how their texts are read."""
 
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
@@ -10,6 +14,7 @@ from quiltwork.errors import ParameterError
 
 if TYPE_CHECKING:
     from quiltwork.beliefs import Belief
+    from quiltwork.data import Series
     from quiltwork.queries import Query
 
 
@@ -27,6 +32,35 @@ class GapsRule(StrEnum):
     INDEPENDENT = "independent"
 
 
+class UnsortedRule(StrEnum):
+    """What to do with rows that are not in the order of time."""
+
+    REFUSE = "refuse"
+    SORT = "sort"
+
+
+class DuplicatesRule(StrEnum):
+    """What to do with rows that repeat a time."""
+
+    REFUSE = "refuse"
+    DROP = "drop"
+
+
+class TakeRule(StrEnum):
+    """Which row of a step counts."""
+
+    FIRST = "first"
+    LAST = "last"
+    MEAN = "mean"
+
+
+class EngineName(StrEnum):
+    """Where rows are counted."""
+
+    POLARS = "polars"
+    SPARK = "spark"
+
+
 class MethodName(StrEnum):
     """How leakage is computed."""
 
@@ -42,15 +76,10 @@ class GuaranteeName(StrEnum):
 
 
 BeliefFile = Annotated[Path, typer.Argument(metavar="BELIEF", help="A belief file, JSON or TOML.")]
-DataFile = Annotated[Path, typer.Argument(metavar="DATA", help="A CSV, TSV or Parquet file.")]
+DataFile = Annotated[
+    str, typer.Argument(metavar="DATA", help="A CSV, TSV or Parquet file, or a pattern of several: 'logs/*.parquet'.")
+]
 ColumnName = Annotated[str, typer.Option("--column", metavar="C", help="The column with the states.")]
-SubjectName = Annotated[
-    str | None, typer.Option("--subject", metavar="S", help="The column that says whose row it is.")
-]
-TimeName = Annotated[
-    str | None,
-    typer.Option("--time", metavar="T", help="The column to sort by; else rows are in time order."),
-]
 QueryText = Annotated[
     str,
     typer.Option(
@@ -63,7 +92,6 @@ EpsilonValue = Annotated[
     float,
     typer.Option("--epsilon", metavar="E", help="How much may be told about one moment; smaller is safer."),
 ]
-Missing = Annotated[MissingRule, typer.Option("--missing", help="Refuse missing values, or split the series at them.")]
 Delta = Annotated[
     float, typer.Option("--delta", metavar="D", help="For wasserstein: the weaker promise (ε, δ) with this δ.")
 ]
@@ -84,6 +112,102 @@ Asked = Annotated[
     typer.Option("--values", metavar="N", help="What a mean or share was divided by; else one series, or one record."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+@dataclass(frozen=True)
+class HowToRead:
+    """The options that say how rows become series; the same for every command that reads data."""
+
+    subject: Annotated[
+        str | None, typer.Option("--subject", metavar="S", help="The column that says whose row it is.")
+    ] = None
+    time: Annotated[
+        str | None,
+        typer.Option("--time", metavar="T", help="The column of times; else rows are in the order of time."),
+    ] = None
+    missing: Annotated[
+        MissingRule, typer.Option("--missing", help="Refuse missing values, or split the series at them.")
+    ] = MissingRule.REFUSE
+    gap: Annotated[
+        str | None,
+        typer.Option("--gap", metavar="G", help="Split the series at pauses longer than this: 15min, 1h, or 3 steps."),
+    ] = None
+    every: Annotated[
+        str | None, typer.Option("--every", metavar="D", help="Keep one row a step: 5min, 1h, or a number.")
+    ] = None
+    take: Annotated[
+        TakeRule, typer.Option("--take", help="With --every: which row of a step; mean, with --bins, of numbers.")
+    ] = TakeRule.FIRST
+    bins: Annotated[
+        str | None,
+        typer.Option("--bins", metavar="B", help="Cut numbers into levels: edges 100,500 or LOW:HIGH:LEVELS."),
+    ] = None
+    unsorted: Annotated[
+        UnsortedRule, typer.Option("--unsorted", help="Refuse rows that are not in the order of time, or sort them.")
+    ] = UnsortedRule.REFUSE
+    duplicates: Annotated[
+        DuplicatesRule,
+        typer.Option("--duplicates", help="Refuse rows that repeat a time, or drop those with the same value."),
+    ] = DuplicatesRule.REFUSE
+    engine: Annotated[EngineName, typer.Option("--engine", help="Where rows are counted.")] = EngineName.POLARS
+    master: Annotated[
+        str | None, typer.Option("--master", metavar="URL", help="With --engine spark: the cluster, or local[4].")
+    ] = None
+
+    def given(self) -> list[str]:
+        """The options that differ from their defaults, by name."""
+        return [f"--{one.name}" for one in fields(self) if getattr(self, one.name) != one.default]
+
+    def read(self, data: str, *, column: str, states: Any, segment: tuple[int, int] | None = None) -> "Series":
+        """The series in a file, read in this way."""
+        from quiltwork import read_series
+        from quiltwork.display import progress
+
+        if self.master is not None and self.engine is not EngineName.SPARK:
+            raise ParameterError("a master is for Spark", got="--master", fix="--engine spark")
+        source: object = data
+        if self.engine is EngineName.SPARK:
+            from quiltwork.clusters import spark_table
+
+            source = spark_table(data, master=self.master, time=self.time)
+        with progress("Counting") as report:
+            return read_series(
+                source,
+                column=column,
+                states=states,
+                subject=self.subject,
+                time=self.time,
+                missing=self.missing.value,
+                segment=segment,
+                gap=self.gap,
+                every=self.every,
+                take=self.take.value,
+                bins=self.bins,
+                unsorted=self.unsorted.value,
+                duplicates=self.duplicates.value,
+                progress=report,
+            )
+
+
+def reads_data(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command the options of :class:`HowToRead`; it gets them as one argument, ``how``."""
+    hints = get_type_hints(HowToRead, include_extras=True)
+    options = [
+        inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name])
+        for one in fields(HowToRead)
+        if one.default is not MISSING
+    ]
+
+    @functools.wraps(command)
+    def with_options(**given: Any) -> None:
+        how = HowToRead(**{one.name: given.pop(one.name) for one in fields(HowToRead)})
+        command(**given, how=how)
+
+    signature = inspect.signature(command, eval_str=True)
+    own = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in signature.parameters.values() if p.name != "how"]
+    with_options.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+    with_options.__annotations__ = {p.name: p.annotation for p in [*own, *options]}
+    return with_options
 
 
 def known_values(facts: list[str]) -> dict[str, str]:
@@ -107,11 +231,6 @@ def promise_of(name: GuaranteeName) -> Literal["pufferfish", "bayesian"]:
 def method_of(name: MethodName) -> Literal["enumeration", "projective"]:
     """The method asked for."""
     return "enumeration" if name is MethodName.ENUMERATION else "projective"
-
-
-def missing_rule(rule: MissingRule) -> Literal["refuse", "split"]:
-    """What to do with missing values."""
-    return "split" if rule is MissingRule.SPLIT else "refuse"
 
 
 def length_of(text: str) -> int | None:

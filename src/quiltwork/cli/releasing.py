@@ -15,16 +15,13 @@ from quiltwork.cli.options import (
     EpsilonValue,
     GapsRule,
     GuaranteeName,
-    Missing,
-    MissingRule,
+    HowToRead,
     Promised,
     QueryText,
     QuiltSize,
-    SubjectName,
-    TimeName,
-    missing_rule,
     needed_length,
     promise_of,
+    reads_data,
     segment_of,
 )
 from quiltwork.display import out, print_json, print_plan, print_release
@@ -91,11 +88,13 @@ def plan(
         out.print(f"Report: {report}")
 
 
+@reads_data
 def release(
     data: DataFile,
     belief: Annotated[Path, typer.Option("--belief", metavar="B", help="A belief file, JSON or TOML.")],
     query: QueryText,
     epsilon: EpsilonValue,
+    how: HowToRead,
     column: Annotated[
         str | None,
         typer.Option("--column", metavar="C", help="The column with the states; of records, else a column a variable."),
@@ -107,13 +106,15 @@ def release(
     mechanism: Annotated[
         str | None, typer.Option("--mechanism", metavar="M", help="Another than the one with least noise.")
     ] = None,
-    subject: SubjectName = None,
-    time_column: TimeName = None,
     segment: Annotated[
         str | None,
         typer.Option("--segment", metavar="A:B", help="Only values A to B of each series, from 1."),
     ] = None,
-    missing: Missing = MissingRule.REFUSE,
+    window: Annotated[
+        str | None,
+        typer.Option("--window", metavar="W", help="One answer for each day, hour, or so many values of each series."),
+    ] = None,
+    by_subject: Annotated[bool, typer.Option("--by-subject", help="One answer for each subject, by name.")] = False,
     gaps: Annotated[
         GapsRule,
         typer.Option("--gaps", help="Whether values before and after a gap may depend on each other."),
@@ -147,10 +148,10 @@ def release(
     times = None if segment is None else segment_of(segment)
     rows: Records | Series
     if isinstance(held, RecordBelief):
-        _check_for_records(time_column, segment, missing, gaps)
-        rows = _read_records(data, held, column, variable, subject)
+        _check_for_records(how, segment, gaps)
+        rows = _read_records(data, held, column, variable, how.subject)
     else:
-        rows = _read_series(data, held, column, variable, subject, time_column, times, missing)
+        rows = how.read(data, column=_series_column(column, variable), states=held.states, segment=times)
     ready = prepare(
         rows,
         asked,
@@ -161,7 +162,8 @@ def release(
         delta=delta,
         guarantee=promise_of(guarantee),
         quilt_size=quilt_size,
-        segment=times,
+        window=window,
+        by_subject=by_subject,
     )
     result = ready.draw() if ledger is None else _through(ledger, held, ready, who)
     if not as_json:
@@ -186,7 +188,7 @@ def _write(path: Path, result: "Release", ready: "Prepared", quilt_size: int | N
         belief=result.belief,
         epsilon=made.epsilon,
         length=made.length,
-        values=ready.sizes[2],
+        values=result.divisor if result.divisor > 1 else result.values,
         guarantee="bayesian" if made.guarantee == "bayesian" else "pufferfish",
         quilt_size=quilt_size,
     )
@@ -208,54 +210,30 @@ def _through(url: str, belief: "Belief", ready: "Prepared", who: str | None) -> 
     return release_through(ready, ledger, written_down(who))
 
 
-def _read_series(
-    data: Path,
-    belief: "Belief",
-    column: str | None,
-    variable: str | None,
-    subject: str | None,
-    time_column: str | None,
-    segment: tuple[int, int] | None,
-    missing: MissingRule,
-) -> "Series":
-    from quiltwork import read_series
-
+def _series_column(column: str | None, variable: str | None) -> str:
     if column is None or variable is not None:
         raise ParameterError(
             "series are in one column" if column is None else "variables are for networks and joint tables",
             got="no column" if column is None else "--variable",
             fix="--column C, without --variable",
         )
-    return read_series(
-        data,
-        column=column,
-        states=belief.states,
-        subject=subject,
-        time=time_column,
-        missing=missing_rule(missing),
-        segment=segment,
-    )
+    return column
 
 
-def _check_for_records(time_column: str | None, segment: str | None, missing: MissingRule, gaps: GapsRule) -> None:
-    given = {
-        "--time": time_column is not None,
-        "--segment": segment is not None,
-        "--missing split": missing is not MissingRule.REFUSE,
-        "--gaps independent": gaps is not GapsRule.DEPENDENT,
-    }
-    for option, there in given.items():
-        if there:
-            raise ParameterError(
-                "records have no time, no segments, no gaps and no missing values",
-                got=option,
-                why="the belief is about named variables",
-                fix="Leave it out",
-            )
+def _check_for_records(how: HowToRead, segment: str | None, gaps: GapsRule) -> None:
+    given = [name for name in how.given() if name != "--subject"]
+    given += ["--segment"] * (segment is not None) + ["--gaps"] * (gaps is not GapsRule.DEPENDENT)
+    if given:
+        raise ParameterError(
+            "records have no time, no segments, no gaps and no missing values",
+            got=given[0],
+            why="the belief is about named variables",
+            fix="Leave it out",
+        )
 
 
 def _read_records(
-    data: Path, belief: RecordBelief, column: str | None, variable: str | None, subject: str | None
+    data: str, belief: RecordBelief, column: str | None, variable: str | None, subject: str | None
 ) -> "Records":
     from quiltwork import read_records
 
@@ -310,7 +288,7 @@ def demo(
         print_json(result.to_dict() | {"report": str(report)})
         return
     out.print(
-        f"A simulated activity diary: {len(series.subjects)} people, {series.size:,} quarter hours, "
+        f"A simulated activity diary: {series.subjects} people, {series.size:,} quarter hours, "
         f"{len(held.states)} activities.\n"
         "How much noise hides what anybody did in any one quarter hour, at ε = 1?\n"
     )

@@ -24,7 +24,7 @@ from quiltwork.errors import InputError, ParameterError
 from quiltwork.influence.curve import InfluenceCurve, Promise, curve_members
 from quiltwork.influence.profile import Profile, Segment, Stretch
 from quiltwork.influence.quilts import quilts_epsilon
-from quiltwork.influence.timeline import follow
+from quiltwork.influence.timeline import Losses, follow, largest_losses
 from quiltwork.influence.tree import tree_epsilon
 from quiltwork.rounding import round_up
 from quiltwork.spend import Floats, Spend
@@ -209,6 +209,16 @@ class Bounds:
         if kept.only is not None:
             found.append(Bound(kept.only, "single-release"))
         return min(found, key=lambda one: one.epsilon)
+
+    def losses(self, kept: Kept) -> Losses:
+        """What is told about each time, at most; no more than about all times together."""
+        if isinstance(self._belief, RecordBelief):
+            raise ParameterError("records have no times", got="a belief about named variables")
+        most = self.of(kept).epsilon
+        if kept.endless or not any(own.any() for own in kept.sums):
+            return Losses(np.array([1]), np.array([most]), max(1, kept.length), (0, 0), ())
+        along = largest_losses([follow(curve, Profile(_stretches(kept))) for curve in self._of_start(kept.started)])
+        return replace(along, epsilon_at=np.minimum(along.epsilon_at, most))
 
     def _together(self, kept: Kept) -> float:
         """Σ λ over all values that may depend on each other."""

@@ -12,6 +12,7 @@ from quiltwork.calibration import check_epsilon
 from quiltwork.composition.kept import Bounds, Kept, sum_of
 from quiltwork.errors import InputError, LedgerError
 from quiltwork.influence.curve import Promise
+from quiltwork.influence.timeline import Losses
 from quiltwork.ledger.checks import verify_export, verify_rows
 from quiltwork.ledger.refusals import Refusals
 from quiltwork.ledger.rows import Outcome, Row, spend_of
@@ -243,6 +244,10 @@ class Ledger:
     def spent(self) -> float:
         """ε of all releases so far together."""
         return self._bounds.of(self._store.read(lambda work: self._state(work, self._head(work)).kept)).epsilon
+
+    def losses(self) -> Losses:
+        """What all releases so far tell about each time of a series, at most."""
+        return self._bounds.losses(self._store.read(lambda work: self._state(work, self._head(work)).kept))
 
     def verify(self) -> list[str]:
         """What is wrong with the ledger, the first broken row first; nothing if it is whole."""

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quiltwork.beliefs import Belief, RecordBelief
-from quiltwork.data import Codes, Series
+from quiltwork.data import Codes, Countable
 from quiltwork.errors import QueryError
 from quiltwork.rounding import float_above, round_up
 
@@ -78,7 +78,7 @@ class Query(ABC):
         return None
 
     @abstractmethod
-    def evaluate(self, series: Series) -> Numbers:
+    def evaluate(self, series: Countable) -> Numbers:
         """The answer before noise, in units; one-dimensional."""
 
     def labels(self, states: States) -> tuple[str, ...]:  # noqa: ARG002 - histograms need the states

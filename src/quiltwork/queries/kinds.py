@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from quiltwork.data import Codes, Series
+from quiltwork.data import Codes, Countable
 from quiltwork.errors import QueryError
 from quiltwork.queries.base import ByVariable, Numbers, Query, States, Variables
 from quiltwork.rounding import float_above
@@ -50,7 +50,7 @@ class Count(Query):
         """1 for the counted state."""
         return np.eye(len(states), dtype=np.int64)[[self._code(states)]]
 
-    def evaluate(self, series: Series) -> Codes:
+    def evaluate(self, series: Countable) -> Codes:
         """The count."""
         return series.counts()[[self._code(series.states)]]
 
@@ -76,7 +76,7 @@ class Histogram(Query):
         """1 in each state's own count."""
         return np.eye(len(states), dtype=np.int64)
 
-    def evaluate(self, series: Series) -> Codes:
+    def evaluate(self, series: Countable) -> Codes:
         """The counts, in the order of the states."""
         return series.counts()
 
@@ -172,7 +172,7 @@ class Sum(Query):
         """The states' numbers, in units."""
         return np.array([self._multiples(states)], dtype=np.int64)
 
-    def evaluate(self, series: Series) -> Codes:
+    def evaluate(self, series: Countable) -> Codes:
         """The sum, in units."""
         unit = self.unit(series.states)
         multiples = self._multiples(series.states)
@@ -235,7 +235,7 @@ class Transitions(Query):
             "transitions need a series", got=f"a record of {len(variables)} variables", why="they have no order in time"
         )
 
-    def evaluate(self, series: Series) -> Codes:
+    def evaluate(self, series: Countable) -> Codes:
         """The counts, row by row."""
         return series.transitions().ravel()
 
@@ -259,6 +259,7 @@ class Custom(Query):
     result is made of integers and gets exact integer noise; else it gets OpenDP's noise on floats.
 
     >>> changes = Custom(lambda runs: sum(int((r[1:] != r[:-1]).sum()) for r in runs), constant=2, integer=True)
+    >>> from quiltwork import Series
     >>> changes.evaluate(Series.from_values("aab", states=["a", "b"])).tolist()
     [1]
     """
@@ -288,7 +289,7 @@ class Custom(Query):
         """The declared constant between different states."""
         return self.constant * ~np.eye(len(states), dtype=bool)
 
-    def evaluate(self, series: Series) -> Numbers:
+    def evaluate(self, series: Countable) -> Numbers:
         """The function's result as a vector."""
         result = np.atleast_1d(np.asarray(self.function([s.copy() for s in series.stretches])))
         if result.ndim != 1 or result.dtype.kind not in "iuf":

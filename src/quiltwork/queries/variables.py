@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from quiltwork.data import Codes, Series
+from quiltwork.data import Codes, Countable
 from quiltwork.errors import QueryError
 from quiltwork.queries.base import ByVariable, Query, States, Variables
 from quiltwork.queries.kinds import Transitions
@@ -31,7 +31,7 @@ class OfVariables(Query):
         """Not for series."""
         self._no_series()
 
-    def evaluate(self, series: Series) -> Codes:  # noqa: ARG002 - there are none to speak of
+    def evaluate(self, series: Countable) -> Codes:  # noqa: ARG002 - there are none to speak of
         """Not for series."""
         self._no_series()
 

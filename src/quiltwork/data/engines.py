@@ -1,0 +1,103 @@
+"""Where the rows are, and the little that is done differently there: all else is narwhals, the same on every engine.
+
+Rows are brought to columns of known names: ``who`` (the subject), ``when`` (a whole number), ``what`` (the value as it
+is), and ``wall`` (the reading of the wall clock, for windows). Tables of pandas and PyArrow are taken over by polars,
+which counts in the same process; DuckDB and Spark count where they are.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from quiltwork.errors import DataError
+from quiltwork.tables import Frame
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns that are read: values, whose they are, and when they were."""
+
+    value: str
+    subject: str | None = None
+    time: str | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """All of them."""
+        return [name for name in (self.value, self.subject, self.time) if name is not None]
+
+
+@dataclass(frozen=True)
+class Clock:
+    """What the times of a column are: how many ticks a microsecond has, None for plain numbers; and their offset."""
+
+    ticks: int | None
+    calendar: bool = False
+    """Whether they have a date, so that there are days."""
+
+
+class Engine(ABC):
+    """A table, and how its rows are read, put in order and collected where it is.
+
+    ``rows`` is a narwhals frame with the columns who, when, what and, where times have dates, wall.
+    """
+
+    in_order = False
+    """Whether rows have an order of their own."""
+
+    def __init__(self, columns: Columns, schema: dict[str, Any]):
+        self.columns, self.kind = columns, schema[columns.value]
+        self.clock = Clock(None)
+
+    @property
+    @abstractmethod
+    def rows(self) -> Frame:
+        """The rows, not yet in order."""
+
+    @abstractmethod
+    def collect(self, small: Frame) -> "pl.DataFrame":
+        """The result of a query."""
+
+    @abstractmethod
+    def numbers(self, rows: Frame) -> Frame:
+        """With values of text as numbers, null where they are none."""
+
+    def passes(self, *, streamed: bool, sort: bool, progress: Progress | None = None) -> Iterator[Frame]:  # noqa: ARG002
+        """The rows in pieces that have all rows of a subject each, in the order of time."""
+        yield self.rows
+
+    def followed(self, rows: Frame) -> Frame:
+        """With the value and time of the same subject's row before, as ``before`` and ``since``."""
+        import narwhals as nw
+
+        return rows.with_columns(
+            before=nw.col("what").shift(1).over("who", order_by="when"),
+            since=nw.col("when").shift(1).over("who", order_by="when"),
+        )
+
+    def placed(self, rows: Frame) -> Frame:
+        """With the position of each row within its subject, from 1, as ``place``."""
+        import narwhals as nw
+
+        counted = rows.with_columns(place=nw.lit(1))
+        return counted.with_columns(place=nw.col("place").cum_sum().over("who", order_by="when"))
+
+    def numbered(self, rows: Frame) -> Frame:
+        """With the number of the stretch that a row is in, as ``stretch``; where ``opens``, a new one begins."""
+        import narwhals as nw
+
+        opened = rows.with_columns(stretch=nw.col("opens").cast(nw.Int64))
+        return opened.with_columns(stretch=nw.col("stretch").cum_sum().over("who", order_by="when"))
+
+
+def not_times(column: str, kind: str, *, fix: str | None = None) -> DataError:
+    """A column of flags, say."""
+    return DataError(
+        f"column {column!r} must hold numbers, dates or times", got=f"type {kind}", why="rows are sorted by it", fix=fix
+    )

@@ -1,0 +1,216 @@
+"""Rows in files or in memory, read by polars as a stream."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from quiltwork.data.engines import Clock, Columns, Engine, Progress, not_times
+from quiltwork.data.times import WHOLE, Form, mixed_times, mixed_zones
+from quiltwork.errors import DataError
+from quiltwork.tables import Frame
+
+if TYPE_CHECKING:
+    import polars as pl
+
+PART = 4_000_000  # rows that are sorted in memory at a time
+
+
+class PolarsEngine(Engine):
+    """Rows in files or in memory, read by polars as a stream."""
+
+    in_order = True
+
+    def __init__(self, native: "pl.LazyFrame", columns: Columns, schema: dict[str, Any], where: str = "the data"):
+        super().__init__(columns, schema)
+        self._where = where
+        self._native = self._named(native)
+
+    def _named(self, native: "pl.LazyFrame") -> "pl.LazyFrame":
+        import polars as pl
+
+        value, subject, time = self.columns.value, self.columns.subject, self.columns.time
+        if subject is None:
+            who = pl.lit(0).alias("who")
+        else:
+            who = pl.col(subject).alias("who")
+            dtype = native.select(subject).collect_schema()[subject]
+            if isinstance(dtype, pl.Categorical | pl.Enum):
+                who = who.cast(pl.String)
+        what = pl.col(value).alias("what")
+        if isinstance(native.select(value).collect_schema()[value], pl.Categorical | pl.Enum):
+            what = what.cast(pl.String)
+        if time is None:
+            return native.select(who, what, when=pl.int_range(pl.len()))
+        when, wall = self._times(native, time)
+        return native.select(who, what, when.alias("when"), *([wall.alias("wall")] if self.clock.calendar else []))
+
+    def _times(self, native: "pl.LazyFrame", time: str) -> tuple["pl.Expr", "pl.Expr"]:
+        """Times as whole numbers, and as readings of the wall clock."""
+        import polars as pl
+
+        dtype = native.select(time).collect_schema()[time]
+        column = pl.col(time)
+        if dtype == pl.String:
+            return self._times_in_text(native, time)
+        if dtype.is_integer():
+            return column.cast(pl.Int64), column
+        if dtype.is_float() or dtype.is_decimal():
+            return column.cast(pl.Float64), column
+        if dtype == pl.Time:
+            self.clock = Clock(1000)
+            return column.cast(pl.Int64), column
+        if dtype == pl.Date:
+            column, dtype = column.cast(pl.Datetime("us")), pl.Datetime("us")
+        if not isinstance(dtype, pl.Datetime):
+            raise not_times(time, str(dtype.base_type()))
+        unit, ticks = ("ns", 1000) if dtype.time_unit == "ns" else ("us", 1)
+        self.clock = Clock(ticks, calendar=True)
+        return column.dt.timestamp(unit), column.dt.replace_time_zone(None).dt.timestamp("us")  # type: ignore[arg-type]
+
+    def _times_in_text(self, native: "pl.LazyFrame", time: str) -> tuple["pl.Expr", "pl.Expr"]:
+        import polars as pl
+
+        column = pl.col(time)
+        examples = self._run(native.select(column).drop_nulls().head(1))
+        if examples.height == 0:
+            return column.cast(pl.Int64, strict=False), column
+        form = Form.of(str(examples.item()), time)
+        fits = column.str.contains(form.pattern)
+        zone = column.str.extract(r"(Z|[-+]\d{2}:?\d{2})\s*$")
+        read = _reader(column.str.strip_chars(), form)
+        facts = self._run(
+            native.select(
+                others=(~fits).sum(),
+                unread=(fits & read.is_null()).sum(),
+                whole=column.str.contains(WHOLE).all(),
+                zones=zone.n_unique() if form.kind == "datetime" else pl.lit(1),
+            )
+        ).row(0, named=True)
+        if facts["zones"] > 1:
+            raise mixed_zones(time)
+        if facts["others"] or facts["unread"]:
+            raise mixed_times(time, facts["others"] + facts["unread"])
+        if form.kind == "number":
+            return column.str.strip_chars().cast(pl.Int64 if facts["whole"] else pl.Float64), column
+        if form.kind == "time":
+            self.clock = Clock(1000)
+            return read.cast(pl.Int64), column
+        self.clock = Clock(1, calendar=True)
+        ticks = read.cast(pl.Datetime("us")).dt.timestamp("us")
+        return ticks, ticks + form.offset
+
+    @property
+    def rows(self) -> Frame:
+        """The rows as they come."""
+        import narwhals as nw
+
+        return nw.from_native(self._native)
+
+    def numbers(self, rows: Frame) -> Frame:
+        """With values of text as numbers, null where they are none."""
+        import narwhals as nw
+        import polars as pl
+
+        read = pl.col("what").str.strip_chars().cast(pl.Float64, strict=False)
+        return nw.from_native(nw.to_native(rows).with_columns(number=read))
+
+    def collect(self, small: Frame) -> "pl.DataFrame":
+        """The result of a query, computed as a stream."""
+        import narwhals as nw
+
+        return self._run(nw.to_native(small))
+
+    def _run(self, query: "pl.LazyFrame") -> "pl.DataFrame":
+        import polars as pl
+
+        try:
+            return query.collect(engine="streaming")
+        except pl.exceptions.ColumnNotFoundError:
+            raise DataError(
+                f"all files of {self._where} must have the same columns", got="one that lacks some"
+            ) from None
+        except (pl.exceptions.SchemaError, pl.exceptions.SchemaFieldNotFoundError):
+            raise DataError(
+                f"a column must have one type in all files of {self._where}", got="different columns or types"
+            ) from None
+        except (OSError, pl.exceptions.PolarsError) as problem:
+            # a parser's message may quote the data: only the kind of failure is shown
+            reason = getattr(problem, "strerror", None) or "it is not well-formed"
+            raise DataError(f"{self._where} cannot be read", why=reason) from None
+
+    def passes(self, *, streamed: bool, sort: bool, progress: Progress | None = None) -> Iterator[Frame]:
+        """One stream where the rows are in order already; else some subjects at a time, sorted in memory."""
+        import narwhals as nw
+        import polars as pl
+
+        count, together, rising = self._order()
+        if count > PART and streamed and together and (rising or not sort):
+            yield nw.from_native(self._native)
+            return
+        pieces = 1 if self.columns.subject is None else -(-count // PART)
+        for n in range(pieces):
+            if progress is not None:
+                progress(n / pieces)
+            own = self._native if pieces == 1 else self._native.filter(pl.col("who").hash() % pieces == n)
+            rows = self._run(own)
+            if sort and not (together and rising):
+                rows = rows.sort("who", "when", maintain_order=True)
+            elif not together:
+                rows = rows.sort("who", maintain_order=True)
+            yield nw.from_native(rows.lazy())
+
+    def _order(self) -> tuple[int, bool, bool]:
+        """How many rows there are, whether subjects come one after the other, and whether their times rise."""
+        import polars as pl
+
+        who, when = pl.col("who"), pl.col("when")
+        same = who == who.shift()
+        facts = self._run(
+            self._native.select(
+                count=pl.len(), together=(who >= who.shift()).all(), rising=(~same | (when > when.shift())).all()
+            )
+        ).row(0)
+        return facts[0], facts[1], facts[2]
+
+    def followed(self, rows: Frame) -> Frame:
+        """By looking at the row above, for rows in order."""
+        import narwhals as nw
+        import polars as pl
+
+        same = pl.col("who") == pl.col("who").shift()
+        above = {"before": pl.col("what").shift(), "since": pl.col("when").shift()}
+        return nw.from_native(
+            nw.to_native(rows).with_columns(**{name: pl.when(same).then(it) for name, it in above.items()})
+        )
+
+    def placed(self, rows: Frame) -> Frame:
+        """By counting from where a subject begins, for rows in order."""
+        import narwhals as nw
+        import polars as pl
+
+        new = (pl.col("who") != pl.col("who").shift()).fill_null(value=True)
+        begun = pl.when(new).then(pl.col("place")).forward_fill()
+        counted = nw.to_native(rows).with_columns(place=pl.int_range(pl.len()))
+        return nw.from_native(counted.with_columns(place=pl.col("place") - begun + 1))
+
+    def numbered(self, rows: Frame) -> Frame:
+        """By counting the rows that open a stretch, for rows in order: the first of a subject always does."""
+        import narwhals as nw
+        import polars as pl
+
+        return nw.from_native(nw.to_native(rows).with_columns(stretch=pl.col("opens").cast(pl.Int64).cum_sum()))
+
+
+def _reader(column: "pl.Expr", form: Form) -> "pl.Expr":
+    """Text as times, null where it is none."""
+    import polars as pl
+
+    if form.kind == "number":
+        return column.cast(pl.Float64, strict=False)
+    if form.kind == "time":
+        return column.str.to_time(form.format, strict=False)
+    if form.kind == "date":
+        return column.str.to_date(form.format, strict=False)
+    if form.format.endswith("%z"):
+        column = column.str.replace("Z$", "+00:00")
+        return column.str.to_datetime(form.format, time_unit="us", strict=False).dt.replace_time_zone(None)
+    return column.str.to_datetime(form.format, time_unit="us", strict=False)

@@ -1,0 +1,119 @@
+"""Values of a column as states, as expressions that every engine understands."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from quiltwork.data.engines import Engine
+from quiltwork.data.values import Bins, flags_by_name, missing_words, not_values
+from quiltwork.errors import ParameterError
+from quiltwork.tables import Frame
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+ABSENT, UNKNOWN = -2, -1
+
+
+@dataclass(frozen=True)
+class Matching:
+    """How the values of a column are matched to states, as expressions."""
+
+    kind: Any
+    column: str
+    states: Sequence[str] | None
+    bins: Bins | None
+
+    def __post_init__(self) -> None:
+        import narwhals as nw
+
+        known = self.kind.is_numeric() or self.kind in (nw.Boolean, nw.String, nw.Categorical) or self.kind == nw.Enum
+        if not known:
+            raise not_values(self.column, str(self.kind))
+
+    @property
+    def _text(self) -> bool:
+        import narwhals as nw
+
+        return not self.kind.is_numeric() and self.kind != nw.Boolean
+
+    def absent(self, value: "nw.Expr") -> "nw.Expr":
+        """Whether it is missing."""
+        if self.bins is not None:
+            return value.is_null()
+        return self._absent(value)
+
+    def _absent(self, value: "nw.Expr") -> "nw.Expr":
+        gone = value.is_null()
+        if self._text:
+            words = sorted({"", *missing_words(self.states)} - set(self.states or ()))
+            return gone | value.str.strip_chars().is_in(words).fill_null(False)
+        return gone | value.is_nan().fill_null(False) if self.kind.is_float() else gone
+
+    def code(self, value: "nw.Expr", absent: "nw.Expr") -> "nw.Expr":
+        """The state's code; ABSENT for a missing value, UNKNOWN for one that is no state."""
+        import narwhals as nw
+
+        return nw.when(absent).then(nw.lit(ABSENT)).otherwise(self._known(value))
+
+    def _known(self, value: "nw.Expr") -> "nw.Expr":
+        import narwhals as nw
+
+        if self.bins is not None:
+            return value
+        states = tuple(self.states or ())
+        keys: list[Any]
+        if self._text or (self.kind == nw.Boolean and flags_by_name(states)):
+            names = value.str.strip_chars() if self._text else value.cast(nw.String)
+            keys, codes = list(states), list(range(len(states)))
+            return names.replace_strict(keys, codes, default=UNKNOWN, return_dtype=nw.Int64)
+        whole = self.kind == nw.Boolean or self.kind.is_integer()
+        numbers = _exact_numbers(states, whole=whole)
+        if not numbers:
+            return nw.lit(UNKNOWN)
+        return value.cast(nw.Int64 if whole else nw.Float64).replace_strict(
+            list(numbers), list(numbers.values()), default=UNKNOWN, return_dtype=nw.Int64
+        )
+
+    def numbers(self, rows: Frame, engine: Engine) -> tuple[Frame, "nw.Expr"]:
+        """With the column as ``number``, null where missing; and whether a value is neither number nor missing."""
+        import narwhals as nw
+
+        rows = engine.numbers(rows) if self._text else rows.with_columns(number=nw.col("what").cast(nw.Float64))
+        absent = self._absent(nw.col("what"))
+        wrong = ~absent & nw.col("number").is_null()
+        number = nw.col("number")
+        rows = rows.with_columns(number=nw.when(~absent & ~number.is_nan().fill_null(False)).then(number))
+        return rows, wrong
+
+    def level(self, number: "nw.Expr") -> "nw.Expr":
+        """The level of a number, null for none."""
+        import narwhals as nw
+
+        if self.bins is None:
+            raise ParameterError("levels need bins", got="none")
+        return nw.when(~number.is_null()).then(self.bins.level(number))
+
+    def levelled(self, rows: Frame, engine: Engine) -> Frame:
+        """With levels in place of numbers; UNKNOWN where a value is neither number nor missing."""
+        import narwhals as nw
+
+        found, wrong = self.numbers(rows, engine)
+        level = nw.when(wrong).then(nw.lit(UNKNOWN)).otherwise(self.level(nw.col("number")))
+        return found.with_columns(what=level).drop("number")
+
+
+def _exact_numbers(states: Sequence[str], *, whole: bool) -> dict[Any, int]:
+    """The code of each number that is a state's name; the first state of a number counts."""
+    found: dict[Any, int] = {}
+    for code, state in enumerate(states):
+        try:
+            exact = Fraction(state)
+        except (ValueError, ZeroDivisionError):
+            continue
+        if not whole:
+            found.setdefault(float(exact), code)
+        elif exact.denominator == 1 and abs(exact) < 2**63:
+            found.setdefault(int(exact), code)
+    return found

@@ -1,0 +1,121 @@
+"""Series from files and from tables of any kind, on the engine that holds them."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from quiltwork.data.engines import Columns, Engine, Progress
+from quiltwork.data.files import PolarsEngine
+from quiltwork.data.reading import Duplicates, Reading, Take, Unsorted
+from quiltwork.data.series import Missing, Segment
+from quiltwork.data.sql import DuckDBEngine, SparkEngine
+from quiltwork.data.stored import StoredSeries
+from quiltwork.errors import DataError
+from quiltwork.tables import Frame, as_frame, check_columns, joined
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def read_series(
+    source: object,
+    *,
+    column: str,
+    states: Sequence[str] | None,
+    subject: str | None = None,
+    time: str | None = None,
+    missing: Missing = "refuse",
+    segment: Segment | None = None,
+    gap: str | float | timedelta | None = None,
+    every: str | float | timedelta | None = None,
+    take: Take = "first",
+    bins: str | Sequence[float] | None = None,
+    unsorted: Unsorted = "refuse",
+    duplicates: Duplicates = "refuse",
+    progress: Progress | None = None,
+) -> StoredSeries:
+    """Read one column of a table as series, counted where the table is.
+
+    ``source`` is a CSV, TSV or Parquet file or a pattern of several (``logs/*.parquet``), or a table of polars (eager
+    or lazy), pandas, PyArrow, DuckDB or PySpark. Rows are in the order of ``time``; those of a database, which have no
+    order of their own, are sorted by it. Without ``states`` the states are the values that occur, sorted.
+
+    - ``missing="split"``, ``gap``: the series is split at missing values, and at pauses longer than ``gap``
+      (``"15min"``, a timedelta, or a number: steps of ``every``, or in the unit of times that are numbers)
+    - ``every``: one row a step (``"5min"``); ``take`` says which: the first, the last, or, of numbers, the mean. A step
+      without rows is a gap
+    - ``bins``: numbers become levels, which are the states in their order: edges (``"100,500"`` or a list), or
+      ``"0:1000:10"`` for ten levels of equal width
+    - ``segment``: only the values from its first to its last position (from 1) of each series
+    - ``unsorted="sort"``, ``duplicates="drop"``: rows that are not in order are sorted; of rows with the same time and
+      value one is kept
+
+    >>> from quiltwork.samples import diary_path
+    >>> read_series(diary_path(), column="activity", states=None, subject="person", time="time")
+    Series(12 subjects, 64512 values of 6 states)
+    """
+    columns = Columns(column, subject, time)
+    if len(set(columns.names)) < len(columns.names):
+        raise DataError(
+            "column, subject and time must be different columns",
+            got="one of them twice",
+            why="a series told apart or sorted by its own values would tell them",
+        )
+    reading = Reading.of(
+        missing=missing,
+        segment=segment,
+        gap=gap,
+        every=every,
+        take=take,
+        bins=bins,
+        unsorted=unsorted,
+        duplicates=duplicates,
+    )
+    sources: list[object] = []
+
+    def opened(more: object) -> Engine:
+        sources.append(more)
+        tables = [as_frame(one) for one in sources]
+        for table in tables:
+            check_columns(columns.names, table.collect_schema().names())
+        where = "the data" if not isinstance(source, str | Path) else f"data file {source}"
+        return _engine_of(joined([table.select(*columns.names) for table in tables]), columns, where)
+
+    return StoredSeries(opened(source), reading, states=states, progress=progress, again=opened)
+
+
+def _engine_of(table: Frame, columns: Columns, where: str) -> Engine:
+    """The engine that holds a narwhals table."""
+    import narwhals as nw
+
+    kind = table.implementation
+    if kind.is_polars() or kind.is_pandas_like() or kind.is_pyarrow():
+        native = _as_polars(table)
+        return PolarsEngine(native, columns, dict(nw.from_native(native).collect_schema()), where)
+    schema = dict(table.collect_schema())
+    if kind.is_duckdb():
+        return DuckDBEngine(table.to_native(), columns, schema)
+    if kind.is_pyspark() or kind.is_pyspark_connect():
+        return SparkEngine(table.to_native(), columns, schema)
+    raise DataError(
+        "the data must be a table of polars, pandas, PyArrow, DuckDB or PySpark", got=f"one of {kind.name.lower()}"
+    )
+
+
+def _as_polars(table: Frame) -> "pl.LazyFrame":
+    """A table in memory, or a lazy one of polars, taken over by polars."""
+    import narwhals as nw
+    import polars as pl
+
+    if isinstance(table, nw.LazyFrame):
+        return cast("pl.LazyFrame", table.to_native())
+    try:
+        return cast("pl.DataFrame", table.to_polars()).lazy()
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as problem:
+        arrow = type(problem).__module__.startswith("pyarrow") or isinstance(problem, pl.exceptions.PolarsError)
+        if not arrow and not isinstance(problem, TypeError):
+            raise
+        raise DataError(
+            "a column must have values of one type", got="several types in one of them", fix="Convert the column first"
+        ) from None

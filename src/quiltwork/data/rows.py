@@ -1,0 +1,192 @@
+"""Rows followed in time: one row a step, within the segment, each with what came before it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from quiltwork.data.engines import Engine, Progress
+from quiltwork.data.matching import Matching
+from quiltwork.data.reading import Reading
+from quiltwork.data.times import Duration, Window
+from quiltwork.errors import DataError
+from quiltwork.tables import Frame
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of an engine, read in some way.
+
+    A row that was followed has ``before`` and ``since`` (value and time of the subject's row before) and ``opens``:
+    whether a stretch begins with it, because it is the first, because the value before is missing, or because more
+    time than the gap has passed.
+    """
+
+    engine: Engine
+    reading: Reading
+    matching: Matching
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        reading, clock, timed = self.reading, self.engine.clock, self.engine.columns.time is not None
+        for name in ("gap", "every"):
+            span: Duration | None = getattr(reading, name)
+            if span is None:
+                continue
+            if not timed:
+                raise DataError(f"{name} needs times", got="no time column", fix="Name it: --time T, time='T'")
+            in_steps = span.steps and not (name == "gap" and reading.every is not None)
+            if in_steps and clock.ticks is not None:
+                raise DataError(
+                    f"{name} must be a duration where times are dates or clock times",
+                    got=f"{span.length:g} steps",
+                    fix="15min or 1h, say; steps are known with --every, or where times are numbers",
+                )
+            if not span.steps and clock.ticks is None:
+                raise DataError(
+                    f"{name} must be a number where times are numbers",
+                    got="a duration",
+                    fix="3, say: the unit is theirs",
+                )
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the order of rows matters to lengths and counts."""
+        r = self.reading
+        return self.engine.columns.time is not None or r.missing == "split" or r.segment is not None
+
+    def gather(self, query: Callable[[Frame], Frame], *, ordered: bool = True, streamed: bool = True) -> "pl.DataFrame":
+        """The results of a query on rows that were followed in time; some subjects at a time, if there are many."""
+        import polars as pl
+
+        engine, reading = self.engine, self.reading
+        if not ordered:
+            return engine.collect(query(self._valued(engine.rows)))
+        if not engine.in_order and engine.columns.time is None:
+            raise DataError(
+                "the rows of a database's table have no order",
+                got="no time column",
+                why="the values of a series follow one another",
+                fix="Name the column to sort by: time=...",
+            )
+        plain = reading.segment is None and reading.every is None and reading.duplicates == "refuse"
+        passes = engine.passes(streamed=streamed and plain, sort=reading.unsorted == "sort", progress=self.progress)
+        found = [engine.collect(query(self._followed(rows))) for rows in passes]
+        if self.progress is not None:
+            self.progress(1.0)
+        return pl.concat(found, how="vertical_relaxed")
+
+    def _valued(self, rows: Frame) -> Frame:
+        """With levels in place of numbers, if there are bins."""
+        if self.reading.bins is None or self.reading.take == "mean":
+            return rows
+        return self.matching.levelled(rows, self.engine)
+
+    def _followed(self, rows: Frame) -> Frame:
+        """With what came before, and whether a stretch opens; within the segment, one row a step."""
+        import narwhals as nw
+
+        engine, reading = self.engine, self.reading
+        rows = self._valued(rows)
+        if reading.duplicates == "drop":
+            rows = self._deduplicated(rows)
+        if reading.every is not None:
+            rows = self._thinned(rows)
+        if reading.segment is not None:
+            first, last = reading.segment
+            rows = engine.placed(rows).filter(nw.col("place") >= first, nw.col("place") <= last)
+        followed = engine.followed(rows)
+        opens = nw.col("before").is_null() | self.matching.absent(nw.col("before"))
+        if self._pause is not None:
+            opens = opens | (nw.col("when") - nw.col("since") > self._pause)
+        return followed.with_columns(opens=opens.fill_null(True))
+
+    @property
+    def _pause(self) -> float | None:
+        """The longest pause within a stretch, in the units of ``when``."""
+        reading, clock = self.reading, self.engine.clock
+        if reading.gap is None:
+            return None if reading.every is None else 1
+        if reading.every is not None:
+            if reading.gap.steps:
+                return reading.gap.length
+            return max(1, reading.gap.length // reading.every.length)
+        return reading.gap.length * (1 if reading.gap.steps else clock.ticks or 1)
+
+    def _deduplicated(self, rows: Frame) -> Frame:
+        """One row a time; where several differ, ``clash`` says so."""
+        import narwhals as nw
+
+        wall = [nw.col("wall").min()] if self.engine.clock.calendar else []
+        kept = rows.group_by("who", "when").agg(nw.col("what").min(), nw.col("what").max().alias("other"), *wall)
+        kept = kept.with_columns(clash=(nw.col("what") != nw.col("other")).fill_null(False).cast(nw.Int64)).drop(
+            "other"
+        )
+        return self._resorted(kept)
+
+    def _resorted(self, rows: Frame) -> Frame:
+        return rows.sort("who", "when") if self.engine.in_order else rows
+
+    def _thinned(self, rows: Frame) -> Frame:
+        """One row a step; ``when`` then counts steps, and ``again`` rows that repeated a time."""
+        import narwhals as nw
+
+        reading, clock = self.reading, self.engine.clock
+        assert reading.every is not None  # noqa: S101 - the caller asked
+        width = reading.every.length * (1 if reading.every.steps else clock.ticks or 1)
+        followed = self.engine.followed(rows)
+        again = (nw.col("when") == nw.col("since")).fill_null(False).cast(nw.Int64)
+        back = (nw.col("when") < nw.col("since")).fill_null(False).cast(nw.Int64)
+        steps = followed.with_columns(again=again, back=back, step=_floor(nw.col("when"), width))
+        if reading.take == "mean":
+            return self._averaged(steps)
+        times = nw.col("when")
+        chosen = times.min() if reading.take == "first" else times.max()
+        marked = steps.with_columns(
+            chosen=chosen.over("who", "step"),
+            again=nw.col("again").sum().over("who", "step"),
+            back=nw.col("back").sum().over("who", "step"),
+        )
+        one = marked.filter(nw.col("when") == nw.col("chosen")).with_columns(when=nw.col("step"))
+        return one.drop("before", "since", "chosen", "step")
+
+    def _averaged(self, steps: Frame) -> Frame:
+        """The level of the mean of each step."""
+        import narwhals as nw
+
+        numbers, wrong = self.matching.numbers(steps, self.engine)
+        wall = [nw.col("wall").min()] if self.engine.clock.calendar else []
+        means = (
+            numbers.with_columns(wrong=wrong.cast(nw.Int64))
+            .group_by("who", "step")
+            .agg(
+                nw.col("number").mean().alias("mean"),
+                nw.col("wrong").sum(),
+                nw.col("again").sum(),
+                nw.col("back").sum(),
+                *wall,
+            )
+        )
+        return self._resorted(
+            means.with_columns(
+                what=nw.when(nw.col("wrong") > 0).then(nw.lit(-1)).otherwise(self.matching.level(nw.col("mean"))),
+                when=nw.col("step"),
+            ).drop("step", "mean", "wrong")
+        )
+
+    def windowed(self, rows: Frame, window: Window) -> Frame:
+        """With the number of the window that a row is in."""
+        import narwhals as nw
+
+        if window.on_the_clock:
+            return rows.with_columns(window=_floor(nw.col("wall"), window.span))
+        rows = rows if self.reading.segment is not None else self.engine.placed(rows)
+        return rows.with_columns(window=_floor(nw.col("place") - 1, window.span))
+
+
+def _floor(number: "nw.Expr", width: float) -> "nw.Expr":
+    """How many times the width goes into a number, rounded down: the same on every engine."""
+    return number // width

@@ -1,0 +1,362 @@
+"""Data as series of states, of which queries are asked.
+
+A *subject* is one chain; subjects are independent of one another and each is protected. A gap (a missing value, or a
+pause that is too long) splits a subject's series into *stretches*: nothing is counted across a gap. How many subjects
+there are, how long their series, and where the gaps are, is public.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quiltwork.data.times import Window
+from quiltwork.data.values import Codes, codes_of, is_missing, name_of
+from quiltwork.errors import DataError, ParameterError
+
+Missing = Literal["refuse", "split"]
+Segment = tuple[int, int]
+
+
+class Countable(ABC):
+    """What a query is evaluated on: how often each state occurs, and how often each follows each."""
+
+    states: tuple[str, ...]
+
+    @abstractmethod
+    def counts(self) -> Codes:
+        """How often each state occurs."""
+
+    @abstractmethod
+    def transitions(self) -> Codes:
+        """How often each state is followed by each, gaps not bridged; shape (states, states)."""
+
+    @property
+    @abstractmethod
+    def stretches(self) -> tuple[Codes, ...]:
+        """The values themselves, stretch by stretch."""
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return int(self.counts().sum())
+
+
+@dataclass(frozen=True)
+class Part(Countable):
+    """The values of one window, or of one subject."""
+
+    states: tuple[str, ...]
+    counted: Codes
+    followed: Codes
+
+    def counts(self) -> Codes:
+        """How often each state occurs in it."""
+        return self.counted
+
+    def transitions(self) -> Codes:
+        """How often each state is followed by each, in it."""
+        return self.followed
+
+    @property
+    def stretches(self) -> tuple[Codes, ...]:
+        """Not known."""
+        raise DataError("a function of your own cannot be asked window by window", got="window or by_subject")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is public about series: how many there are, how long, and whether they have gaps.
+
+    ``chains`` are the different lengths of subjects, each with its number of stretches. ``late`` says that some
+    subject's values begin later than the series does, after missing ones.
+    """
+
+    subjects: int
+    size: int
+    chains: frozenset[tuple[int, int]]
+    gaps: int
+    late: bool = False
+
+
+class Series(Countable):
+    """Values of each subject, in order, as states; what queries are asked of.
+
+    ``Series.from_values`` takes values in memory; :func:`read_series` reads files and tables of any size.
+
+    >>> series = Series.from_values(["sit", "walk", None, "sit"], states=["sit", "walk"], missing="split")
+    >>> [stretch.tolist() for stretch in series.stretches], series.longest
+    ([[0, 1], [0]], 3)
+    """
+
+    segment: Segment | None = None
+    """Which times of the whole series these are, if not all."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> Shape:
+        """What is public about them."""
+
+    @property
+    @abstractmethod
+    def stretch_lengths(self) -> frozenset[int]:
+        """The different lengths of stretches."""
+
+    @abstractmethod
+    def between(self, first: int, last: int) -> "Series":
+        """Only the values at these times of each series, both included."""
+
+    @abstractmethod
+    def parts(self, *, window: Window | None, by_subject: bool, transitions: bool) -> Mapping[str, Part]:
+        """The values of each window, or of each subject, or of each window of each subject, by name."""
+
+    @abstractmethod
+    def extended(self, more: object, *, subject: Iterable[object] | None = None) -> "Series":
+        """With further values at the end."""
+
+    @property
+    def subjects(self) -> int:
+        """How many subjects there are."""
+        return self.shape.subjects
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return self.shape.size
+
+    @property
+    def longest(self) -> int:
+        """The most values of one subject, over all its stretches."""
+        return max(values for values, _ in self.shape.chains)
+
+    @property
+    def longest_stretch(self) -> int:
+        """The most values without a gap."""
+        return max(self.stretch_lengths)
+
+    @property
+    def gaps(self) -> int:
+        """How many times a subject's series is interrupted."""
+        return self.shape.gaps
+
+    def __repr__(self) -> str:
+        return f"Series({self.subjects} subjects, {self.size} values of {len(self.states)} states)"
+
+    def _check_segments(self) -> None:
+        if self.gaps or self.shape.late or self.segment is not None:
+            raise DataError(
+                "a segment of a series with gaps is not known",
+                got=f"{self.gaps} gaps" if self.segment is None else "a segment already",
+                why="values are not at the times that they seem to be",
+                fix="Cut the segment when the data are read",
+            )
+
+    @staticmethod
+    def from_values(
+        values: Iterable[object],
+        *,
+        states: Sequence[str],
+        subject: Iterable[object] | None = None,
+        missing: Missing = "refuse",
+    ) -> "HeldSeries":
+        """Match values to states by name; ``None`` and NaN are missing.
+
+        Values are in time order; with ``subject``, in time order for each subject.
+        """
+        own = _by_subject(values, states, subject)
+        return Series.from_codes(own.values(), states=states, missing=missing, names=tuple(own))
+
+    @staticmethod
+    def from_codes(
+        subjects: Iterable[NDArray[np.integer]],
+        *,
+        states: Sequence[str],
+        missing: Missing = "refuse",
+        segment: Segment | None = None,
+        names: tuple[str, ...] | None = None,
+    ) -> "HeldSeries":
+        """One array of state codes per subject, -1 for a missing value; of each, only the segment if there is one."""
+        check_missing_rule(missing)
+        arrays = [np.asarray(s, dtype=np.int64) for s in subjects]
+        longest = max(map(len, arrays), default=0)
+        if not longest:
+            raise no_values()
+        labels = names or tuple(str(n) for n in range(1, len(arrays) + 1))
+        if segment is not None:
+            first, last = check_segment(segment, longest)
+            arrays = [s[first - 1 : last] for s in arrays]
+        absent = sum(int((s < 0).sum()) for s in arrays)
+        if absent and missing == "refuse":
+            raise missing_values(absent)
+        kept = [(name, s) for name, s in zip(labels, arrays, strict=True) if (s >= 0).any()]
+        if not kept:
+            raise no_values("missing ones only")
+        return HeldSeries(tuple(states), tuple(s for _, s in kept), tuple(name for name, _ in kept), segment, missing)
+
+
+@dataclass(frozen=True, repr=False)
+class HeldSeries(Series):
+    """Series in memory: for each subject an array of codes, -1 where a value is missing."""
+
+    states: tuple[str, ...]
+    codes: tuple[Codes, ...]
+    names: tuple[str, ...]
+    segment: Segment | None = None
+    missing: Missing = "refuse"
+
+    @cached_property
+    def by_subject(self) -> tuple[tuple[Codes, ...], ...]:
+        """The stretches of each subject."""
+        return tuple(_stretches(s) for s in self.codes)
+
+    @property
+    def stretches(self) -> tuple[Codes, ...]:
+        """All stretches of all subjects."""
+        return tuple(stretch for subject in self.by_subject for stretch in subject)
+
+    @cached_property
+    def shape(self) -> Shape:
+        """What is public about them."""
+        chains = [(sum(map(len, subject)), len(subject)) for subject in self.by_subject]
+        return Shape(
+            subjects=len(chains),
+            size=sum(values for values, _ in chains),
+            chains=frozenset(chains),
+            gaps=sum(stretches - 1 for _, stretches in chains),
+            late=any(s[0] < 0 for s in self.codes),
+        )
+
+    @property
+    def stretch_lengths(self) -> frozenset[int]:
+        """The different lengths of stretches."""
+        return frozenset(map(len, self.stretches))
+
+    def counts(self) -> Codes:
+        """How often each state occurs."""
+        return self._counts.copy()
+
+    @cached_property
+    def _counts(self) -> Codes:
+        return _counts(self.codes, len(self.states))
+
+    def transitions(self) -> Codes:
+        """How often each state is followed by each, gaps not bridged; shape (states, states)."""
+        return _transitions(self.codes, len(self.states))
+
+    def between(self, first: int, last: int) -> "HeldSeries":
+        """Only the values at these times of each series, both included; there must be no gaps."""
+        self._check_segments()
+        return Series.from_codes(self.codes, states=self.states, segment=(first, last), names=self.names)
+
+    def parts(self, *, window: Window | None, by_subject: bool, transitions: bool) -> dict[str, Part]:  # noqa: ARG002
+        """By position and by subject; values in memory have no times."""
+        if window is not None and window.on_the_clock:
+            raise DataError(
+                f"windows of a {window.kind} need times",
+                got="values without",
+                fix="Read them with a time column, or ask for windows of so many values",
+            )
+        own: dict[str, list[Codes]] = {}
+        reached: dict[str, list[Codes]] = {}
+        for name, codes in zip(self.names, self.codes, strict=True):
+            for begun, last, title in self._spans(window, len(codes)):
+                label = " ".join([name] * by_subject + title)
+                own.setdefault(label, []).append(codes[begun:last])
+                # a transition belongs to the window of its second value
+                reached.setdefault(label, []).append(codes[max(0, begun - 1) : last])
+        k = len(self.states)
+        made = {label: Part(self.states, _counts(own[label], k), _transitions(reached[label], k)) for label in own}
+        return {label: part for label, part in made.items() if part.size}
+
+    def _spans(self, window: Window | None, length: int) -> Iterator[tuple[int, int, list[str]]]:
+        """Where windows begin and end among so many values, and what they are called."""
+        if window is None:
+            yield 0, length, []
+            return
+        earlier = 0 if self.segment is None else self.segment[0] - 1
+        for n in range(earlier // window.span, (earlier + length - 1) // window.span + 1):
+            begun = n * window.span - earlier
+            yield max(0, begun), begun + window.span, [window.label(n)]
+
+    def extended(self, more: object, *, subject: Iterable[object] | None = None) -> "HeldSeries":
+        """With further values at the end, of the one subject or of each of those named."""
+        if isinstance(more, str) or not isinstance(more, Iterable):
+            raise DataError("further values must be a sequence", got=type(more).__name__)
+        if self.segment is not None:
+            raise DataError("a segment cannot grow", got="one", fix="Append to the whole series")
+        own = dict(zip(self.names, self.codes, strict=True))
+        further = _by_subject(more, self.states, subject)
+        if subject is None:
+            if len(own) != 1:
+                raise DataError("it must be said whose values they are", got="none named", fix="subject=[...]")
+            further = {next(iter(own)): next(iter(further.values()))}
+        joined = own | {name: np.concatenate([own.get(name, codes[:0]), codes]) for name, codes in further.items()}
+        return Series.from_codes(joined.values(), states=self.states, missing=self.missing, names=tuple(joined))
+
+
+def _by_subject(values: Iterable[object], states: Sequence[str], subject: Iterable[object] | None) -> dict[str, Codes]:
+    """The codes of each subject's values, in the order in which they come."""
+    codes = codes_of(["" if is_missing(v) else name_of(v) for v in values], states)
+    if subject is None:
+        return {"1": codes}
+    labels = list(subject)
+    if len(labels) != len(codes):
+        raise DataError("subject must have one entry a value", got=f"{len(labels)} for {len(codes)} values")
+    order: dict[object, list[int]] = {}
+    for position, label in enumerate(labels):
+        order.setdefault(label, []).append(position)
+    return {str(label): codes[positions] for label, positions in order.items()}
+
+
+def _counts(codes: Iterable[Codes], k: int) -> Codes:
+    return sum((np.bincount(s[s >= 0], minlength=k) for s in codes), np.zeros(k, dtype=np.int64))
+
+
+def _transitions(codes: Iterable[Codes], k: int) -> Codes:
+    total = np.zeros(k * k, dtype=np.int64)
+    for s in codes:
+        both = (s[:-1] >= 0) & (s[1:] >= 0)
+        total += np.bincount((s[:-1] * k + s[1:])[both], minlength=k * k)
+    return total.reshape(k, k)
+
+
+def _stretches(codes: Codes) -> tuple[Codes, ...]:
+    pieces = np.split(codes, np.flatnonzero(codes < 0))
+    return tuple(kept for piece in pieces if len(kept := piece[piece >= 0]))
+
+
+def check_missing_rule(missing: str) -> None:
+    """refuse or split."""
+    if missing not in ("refuse", "split"):
+        raise ParameterError("missing must be refuse or split", got=repr(missing))
+
+
+def check_segment(segment: Segment, longest: int) -> Segment:
+    """It must lie within the longest series."""
+    first, last = segment
+    if not 1 <= first <= last <= longest:
+        raise DataError(
+            "a segment must lie within the longest series, first before last",
+            got=f"{first}:{last}",
+            why="it selects the values from the first position to the last, counted from 1",
+        )
+    return segment
+
+
+def no_values(got: str = "none") -> DataError:
+    """Nothing to count."""
+    return DataError("the data must have at least one value", got=got, why="there is nothing to count")
+
+
+def missing_values(absent: int) -> DataError:
+    """Some values are missing, and it was not said that they may be."""
+    return DataError(
+        "the column must have a value in every row",
+        got=f"{absent} missing",
+        why="a missing value breaks the series in two",
+        fix="Fill them in, or split the series there: --missing split, missing='split'",
+    )

@@ -1,0 +1,331 @@
+"""Series that stay where they are: counted on the engine that holds them, so that only small tables come back.
+
+The rows of each subject are followed in time. A row *opens* a stretch if it is the first, if the value before it is
+missing, or if more time than ``gap`` has passed. Grouped by subject, value before and value, rows become a small table
+of numbers, from which all else is summed up: lengths, stretches, counts, transitions, and what is wrong with the data.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from quiltwork.data.engines import Engine, Progress
+from quiltwork.data.matching import ABSENT, UNKNOWN, Matching
+from quiltwork.data.reading import Reading
+from quiltwork.data.rows import Rows
+from quiltwork.data.series import Part, Series, Shape, check_segment, missing_values, no_values
+from quiltwork.data.times import Window
+from quiltwork.data.values import Codes, names_in, natural, unknown_states
+from quiltwork.errors import DataError
+from quiltwork.tables import Frame
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    import polars as pl
+
+
+class StoredSeries(Series):
+    """Series in files or tables, counted where they are; counts are computed once, when first asked for."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        reading: Reading,
+        *,
+        states: Sequence[str] | None,
+        progress: Progress | None = None,
+        again: Callable[[object], Engine] | None = None,
+    ):
+        self._engine, self._reading, self._progress, self._again = engine, reading, progress, again
+        self.segment = reading.segment
+        if reading.bins is not None and states is not None:
+            reading.bins.check(states)
+        matching = Matching(engine.kind, engine.columns.value, states, reading.bins)
+        self.states = tuple(states) if states is not None else self._found_states()
+        self._values = replace(matching, states=self.states)
+        self._rows = Rows(engine, reading, self._values, progress)
+        self._facts  # noqa: B018 - what is wrong with the data is said at once
+
+    def _found_states(self) -> tuple[str, ...]:
+        """The values that occur, sorted; levels are named by their edges."""
+        import narwhals as nw
+
+        if self._reading.bins is not None:
+            return self._reading.bins.names
+        raw = self._engine.collect(self._engine.rows.group_by("what").agg(nw.len().alias("n")))
+        return tuple(sorted(set(names_in(raw["what"], None)) - {""}, key=natural))
+
+    @cached_property
+    def _facts(self) -> "pl.DataFrame":
+        """A row for each different (values, stretches) that subjects have, with sums over those subjects; checked."""
+        found = self._rows.gather(self._by_subject, ordered=self._rows.ordered)
+        self._check(found)
+        return found
+
+    def _by_subject(self, rows: Frame) -> Frame:
+        import narwhals as nw
+
+        timed = self._engine.columns.time is not None
+        names = set(rows.collect_schema().names())
+        n = nw.len().cast(nw.Int64).alias("n")
+        if "opens" in names:
+            after = nw.when(~nw.col("opens")).then(nw.col("before"))
+            late = nw.col("since").is_null() & self._values.absent(nw.col("what"))
+            extra = {
+                "late": late,
+                "repeated": nw.col("when") == nw.col("since"),
+                "unsorted": nw.col("when") < nw.col("since"),
+                "untimed": ~nw.col("when").is_finite() if timed and self._is_float(rows) else nw.col("when").is_null(),
+            }
+            extra |= {"repeated": nw.col("again") > 0, "unsorted": nw.col("back") > 0} if "again" in names else {}
+            if "clash" in names:
+                extra["clash"] = nw.col("clash") > 0
+            if self._reading.segment is not None:
+                extra["reached"] = nw.col("place") >= self._reading.segment[1]
+            marked = rows.with_columns(
+                after=after, **{name: flag.fill_null(name == "untimed").cast(nw.Int64) for name, flag in extra.items()}
+            )
+            grouped = marked.group_by("who", "after", "what").agg(n, *(nw.col(name).sum() for name in extra))
+            opening = nw.col("after").is_null()
+        else:
+            extra = {}
+            grouped = rows.group_by("who", "what").agg(n)
+            opening = None
+        return self._summed(grouped, list(extra), opening)
+
+    @staticmethod
+    def _is_float(rows: Frame) -> bool:
+        return bool(rows.collect_schema()["when"].is_float())
+
+    def _summed(self, grouped: Frame, extra: list[str], opening: "nw.Expr | None") -> Frame:
+        """Sums over each subject, then over subjects of the same length."""
+        import narwhals as nw
+
+        n, absent = nw.col("n"), self._values.absent(nw.col("what"))
+        coded = grouped.with_columns(code=self._values.code(nw.col("what"), absent), n=n)
+        code = nw.col("code")
+        own = {
+            "values": _times(code != ABSENT, n),
+            "missing": _times(code == ABSENT, n),
+            "unknown": _times(code == UNKNOWN, n),
+            **{f"c{i}": _times(code == i, n) for i in range(len(self.states))},
+        }
+        if opening is not None:
+            own["stretches"] = _times((code != ABSENT) & opening, n)
+        marked = coded.with_columns(**own)
+        sums = [nw.col(name).sum() for name in (*own, *extra)]
+        per = marked.group_by("who").agg(*sums)
+        per = per.with_columns(
+            nobody=nw.when(nw.col("who").is_null()).then(nw.col("values") + nw.col("missing")).otherwise(nw.lit(0))
+        )
+        if opening is None:
+            per = per.with_columns(stretches=(nw.col("values") > 0).cast(nw.Int64))
+        rest = [name for name in (*own, *extra, "nobody") if name not in ("values", "stretches")]
+        return (
+            per.group_by("values", "stretches")
+            .agg(nw.len().alias("people"), *(nw.col(name).sum() for name in rest))
+            .with_columns(nw.all().cast(nw.Int64))
+        )
+
+    def _check(self, facts: "pl.DataFrame") -> None:
+        columns, reading = self._engine.columns, self._reading
+        totals = {name: int(facts[name].sum() or 0) for name in facts.columns}
+        rows = int((facts["values"] * facts["people"]).sum()) + totals["missing"]
+        if rows == 0 and reading.segment is None:
+            raise no_values()
+        for name, holes in ((columns.subject, totals["nobody"]), (columns.time, totals.get("untimed", 0))):
+            if holes:
+                raise DataError(
+                    f"column {name!r} must have a value in every row",
+                    got=f"{holes} missing" + (" or not finite" if name == columns.time else ""),
+                    why="a row without it cannot be placed",
+                )
+        if totals.get("unsorted") and reading.unsorted == "refuse":
+            raise DataError(
+                f"rows must be in the order of column {columns.time!r}",
+                got=f"{totals['unsorted']} earlier than the row before",
+                why="a file in another order than expected is often another file than expected",
+                fix="Sort them: --unsorted sort, unsorted='sort'",
+            )
+        if totals.get("repeated"):
+            raise DataError(
+                f"column {columns.time!r} must not repeat a time within a subject",
+                got=f"{totals['repeated']} repeated",
+                why="the order of such rows is not known",
+                fix="Name the subject column with --subject, or keep one row a time: --duplicates drop",
+            )
+        if totals.get("clash"):
+            raise DataError(
+                f"column {columns.time!r} must not repeat a time with another value",
+                got=f"{totals['clash']} times with different values",
+                why="only rows that say the same can be dropped",
+            )
+        if totals["unknown"]:
+            raise self._unknown(totals["unknown"], rows)
+        if totals["missing"] and reading.missing == "refuse":
+            raise missing_values(totals["missing"])
+        if reading.segment is not None and not totals["reached"]:
+            check_segment(reading.segment, 0)  # no series is as long
+        if not (facts["values"] > 0).any():
+            raise no_values("missing ones only")
+
+    def _unknown(self, unknown: int, rows: int) -> DataError:
+        """Says how many, and where the first is if rows have an order."""
+        import narwhals as nw
+
+        if self._reading.bins is not None:
+            return DataError(
+                f"column {self._engine.columns.value!r} must hold numbers to be cut into levels",
+                got=f"{unknown} of {rows} that are none",
+            )
+        first = None
+        if self._engine.in_order:
+            raw = nw.to_native(self._engine.rows).with_row_index("row")
+            bad = nw.from_native(raw).filter(
+                self._values.code(nw.col("what"), self._values.absent(nw.col("what"))) == UNKNOWN
+            )
+            first = int(self._engine.collect(bad.select(nw.col("row").min()))["row"][0]) + 1
+        return unknown_states(unknown, rows, self.states, first_row=first)
+
+    @cached_property
+    def shape(self) -> Shape:
+        """What is public about them."""
+        import polars as pl
+
+        facts = self._facts.filter(pl.col("values") > 0)
+        gaps = int(((facts["stretches"] - 1) * facts["people"]).sum())
+        return Shape(
+            subjects=int(facts["people"].sum()),
+            size=int((facts["values"] * facts["people"]).sum()),
+            chains=frozenset(zip(facts["values"].to_list(), facts["stretches"].to_list(), strict=True)),
+            gaps=gaps,
+            late="late" in facts.columns and bool(facts["late"].sum()),
+        )
+
+    @cached_property
+    def stretch_lengths(self) -> frozenset[int]:
+        """The different lengths of stretches."""
+        import narwhals as nw
+
+        if not self._rows.ordered or not self.gaps:
+            return frozenset(values for values, _ in self.shape.chains)
+
+        def lengths(rows: Frame) -> Frame:
+            present = self._engine.numbered(rows).filter(~self._values.absent(nw.col("what")))
+            runs = present.group_by("who", "stretch").agg(nw.len().cast(nw.Int64).alias("n"))
+            return runs.group_by("n").agg(nw.len().cast(nw.Int64).alias("times"))
+
+        return frozenset(self._rows.gather(lengths, streamed=False)["n"].to_list())
+
+    def counts(self) -> Codes:
+        """How often each state occurs."""
+        return np.array([int(self._facts[f"c{i}"].sum()) for i in range(len(self.states))], dtype=np.int64)
+
+    def transitions(self) -> Codes:
+        """How often each state is followed by each, gaps not bridged; shape (states, states)."""
+        return self._transitions.copy()
+
+    @cached_property
+    def _transitions(self) -> Codes:
+        return self._table([], transitions=True).get((), np.zeros((len(self.states),) * 2, dtype=np.int64))
+
+    def _table(
+        self, keys: list[str], *, transitions: bool, window: Window | None = None
+    ) -> dict[tuple[Any, ...], Codes]:
+        """Counts of states, or of transitions, for each value of the keys."""
+        import narwhals as nw
+
+        values, k = self._values, len(self.states)
+        followed = ["after"] if transitions else []
+
+        def count(rows: Frame) -> Frame:
+            if window is not None:
+                rows = self._rows.windowed(rows, window)
+            if transitions:
+                rows = rows.filter(~nw.col("opens")).with_columns(after=nw.col("before"))
+            grouped = rows.group_by(*keys, *followed, "what").agg(nw.len().cast(nw.Int64).alias("n"))
+            coded = grouped.with_columns(
+                **{name: values.code(nw.col(name), values.absent(nw.col(name))) for name in (*followed, "what")}
+            )
+            return coded.filter(nw.col("what") >= 0).group_by(*keys, *followed, "what").agg(nw.col("n").sum())
+
+        ordered = self._rows.ordered or transitions or window is not None
+        shape = (k, k) if transitions else (k,)
+        found: dict[tuple[Any, ...], Codes] = {}
+        for row in self._rows.gather(count, ordered=ordered, streamed=window is None or window.on_the_clock).iter_rows(
+            named=True
+        ):
+            own = found.setdefault(tuple(row[key] for key in keys), np.zeros(shape, dtype=np.int64))
+            own[tuple(int(row[name]) for name in (*followed, "what"))] += int(row["n"])
+        return found
+
+    def parts(self, *, window: Window | None, by_subject: bool, transitions: bool) -> dict[str, Part]:
+        """The values of each window, or of each subject, or of each window of each subject."""
+        if window is not None and window.on_the_clock and not self._engine.clock.calendar:
+            raise DataError(
+                f"windows of a {window.kind} need dates",
+                got="no time column" if self._engine.columns.time is None else "times without dates",
+                fix="Name a column of dates, or ask for windows of so many values",
+            )
+        keys = [*(["who"] if by_subject else []), *(["window"] if window is not None else [])]
+        counted = self._table(keys, transitions=False, window=window)
+        followed = self._table(keys, transitions=True, window=window) if transitions else {}
+        k = len(self.states)
+        made = {}
+        for key in sorted(counted, key=lambda key: tuple(natural(str(one)) for one in key)):
+            label = " ".join([str(key[0])] * by_subject + ([] if window is None else [window.label(int(key[-1]))]))
+            made[label] = Part(self.states, counted[key], followed.get(key, np.zeros((k, k), dtype=np.int64)))
+        return made
+
+    @property
+    def stretches(self) -> tuple[Codes, ...]:
+        """All stretches of all subjects, brought into memory."""
+        return tuple(stretch for subject in self.by_subject for stretch in subject)
+
+    @cached_property
+    def by_subject(self) -> tuple[tuple[Codes, ...], ...]:
+        """The stretches of each subject, brought into memory; subjects in the order of their names."""
+        import narwhals as nw
+
+        def values(rows: Frame) -> Frame:
+            coded = self._engine.numbered(rows).with_columns(
+                code=self._values.code(nw.col("what"), self._values.absent(nw.col("what")))
+            )
+            return coded.select("who", "when", "stretch", "code")
+
+        table = self._rows.gather(values, streamed=False)
+        table = table.filter(table["code"] >= 0).sort("who", "when")
+        return tuple(
+            tuple(run["code"].to_numpy().astype(np.int64) for run in own.partition_by("stretch", maintain_order=True))
+            for own in table.partition_by("who", maintain_order=True)
+        )
+
+    def between(self, first: int, last: int) -> "StoredSeries":
+        """Only the values at these times of each series, both included; there must be no gaps."""
+        self._check_segments()
+        check_segment((first, last), last)
+        return StoredSeries(
+            self._engine,
+            replace(self._reading, segment=(first, last)),
+            states=self.states,
+            progress=self._progress,
+        )
+
+    def extended(self, more: object, *, subject: Iterable[object] | None = None) -> "StoredSeries":
+        """With the rows of a further table of the same kind."""
+        if subject is not None:
+            raise DataError("further rows name their subject in a column", got="subject=")
+        if self._again is None:
+            raise DataError("this series cannot grow", got="a segment of it")
+        return StoredSeries(
+            self._again(more), self._reading, states=self.states, progress=self._progress, again=self._again
+        )
+
+
+def _times(flag: "nw.Expr", n: "nw.Expr") -> "nw.Expr":
+    import narwhals as nw
+
+    return nw.when(flag).then(n).otherwise(nw.lit(0))

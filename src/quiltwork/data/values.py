@@ -1,0 +1,174 @@
+"""Values as states: by name, by number, or by the level that a number falls into."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quiltwork.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    import polars as pl
+
+Codes = NDArray[np.int64]
+MISSING_WORDS = frozenset({"NA", "N/A", "NaN", "nan", "null", "NULL", "None"})
+"""Text that means a missing value, unless it is the name of a state; so does an empty cell."""
+MOST_LEVELS = 1000
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Edges that cut numbers into levels: below the first, from each to below the next, and from the last on.
+
+    The edges are public: they must not be taken from the data that is to be protected.
+
+    >>> Bins((100.0, 500.0)).names
+    ('<100', '100..500', '>=500')
+    >>> Bins.parse("0:300:3").edges
+    (100.0, 200.0)
+    """
+
+    edges: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        rising = all(a < b for a, b in zip(self.edges, self.edges[1:], strict=False))
+        if not self.edges or not rising or not all(map(math.isfinite, self.edges)) or len(self.edges) >= MOST_LEVELS:
+            raise ParameterError(
+                "bins must be rising numbers",
+                got=f"{len(self.edges)} edges" + ("" if rising else " that do not rise"),
+                why="they are the edges between levels",
+                fix="100,500 makes three levels; 0:1000:10 makes ten of equal width",
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> "Bins":
+        """Edges A,B,...; or LOW:HIGH:N for N levels of equal width, of which the outer two take what is beyond."""
+        try:
+            if ":" not in text:
+                return cls(tuple(float(edge) for edge in text.split(",")))
+            low, high, levels = text.split(":")
+            count = int(levels)
+            if not 2 <= count <= MOST_LEVELS:
+                raise ParameterError("bins must be 2 to 1000 levels", got=levels.strip())
+            width = (float(high) - float(low)) / count
+            return cls(tuple(float(low) + n * width for n in range(1, count)))
+        except ValueError:
+            raise ParameterError(
+                "bins must be edges A,B,... or LOW:HIGH:LEVELS", got=repr(text), fix="100,500 or 0:1000:10, say"
+            ) from None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the levels are called where no belief names them."""
+        inner = (f"{a:g}..{b:g}" for a, b in zip(self.edges, self.edges[1:], strict=False))
+        return (f"<{self.edges[0]:g}", *inner, f">={self.edges[-1]:g}")
+
+    def check(self, states: Sequence[str]) -> None:
+        """There must be as many levels as states."""
+        if len(states) != len(self.edges) + 1:
+            raise ParameterError(
+                "there must be as many levels as the belief has states",
+                got=f"{len(self.edges) + 1} levels, {len(states)} states",
+                why="the first level is the first state, and so on",
+            )
+
+    def level(self, number: "nw.Expr") -> "nw.Expr":
+        """The level of a number, from 0, as an expression: how many edges are not above it."""
+        import narwhals as nw
+
+        return nw.sum_horizontal(*((number >= edge).cast(nw.Int64) for edge in self.edges))
+
+
+def names_in(values: "pl.Series", states: Sequence[str] | None) -> list[str]:
+    """State names of the values, "" for a missing one; numbers are matched to states by value."""
+    import polars as pl
+
+    if values.dtype.is_numeric() or values.dtype == pl.Boolean:
+        if values.dtype == pl.Boolean and not flags_by_name(states):
+            values = values.cast(pl.Int8)
+        by_value = numbers_of(states or ())
+        return ["" if is_missing(v) else by_value.get(v) or name_of(v) for v in values.to_list()]
+    try:
+        names = [name.strip() for name in values.cast(pl.String).fill_null("").to_list()]
+    except pl.exceptions.PolarsError:
+        raise not_values(values.name, str(values.dtype.base_type())) from None
+    absent = missing_words(states)
+    return ["" if name in absent else name for name in names]
+
+
+def not_values(column: str, kind: str) -> DataError:
+    """A column of lists, say."""
+    return DataError(f"column {column!r} must hold text or numbers", got=f"type {kind}")
+
+
+def flags_by_name(states: Sequence[str] | None) -> bool:
+    """Whether true and false are states by these names; else they are 1 and 0."""
+    return bool({"true", "false"} & set(states or ("true",)))
+
+
+def missing_words(states: Sequence[str] | None) -> frozenset[str]:
+    """Words that mean a missing value, where no state has this name."""
+    return MISSING_WORDS - set(states or ())
+
+
+def numbers_of(states: Sequence[str]) -> dict[float, str]:
+    """The first state of each number that is a state's name."""
+    found: dict[float, str] = {}
+    for state in reversed(states):
+        try:
+            found[float(state)] = state
+        except ValueError:
+            continue
+    return found
+
+
+def codes_of(names: Sequence[str], states: Sequence[str], *, of: str | None = None, in_rows: bool = True) -> Codes:
+    """Codes of state names (of a variable), -1 for ""; refuses names that are not states without showing them."""
+    code = {name: n for n, name in enumerate(states)} | {"": -1}
+    codes = np.fromiter((code.get(name, -2) for name in names), dtype=np.int64, count=len(names))
+    unknown = np.flatnonzero(codes == -2)
+    if unknown.size:
+        raise unknown_states(
+            unknown.size, len(codes), states, of=of, first_row=int(unknown[0]) + 1 if in_rows else None
+        )
+    return codes
+
+
+def unknown_states(
+    unknown: int, values: int, states: Sequence[str], *, of: str | None = None, first_row: int | None = None
+) -> DataError:
+    """Values that are not states: how many, and where the first is."""
+    return DataError(
+        "every value must be one of the belief's states" + ("" if of is None else f" for {of!r}"),
+        got=f"{unknown} unknown of {values}"
+        + ("" if first_row is None else f", the first in row {first_row} (not counting a header)"),
+        why="the guarantee only speaks of the states that the belief knows",
+        fix=f"Clean the column, or add the state to the belief. Its states: {', '.join(states[:20])}"
+        + (", ..." if len(states) > 20 else ""),
+    )
+
+
+def is_missing(value: object) -> bool:
+    """None, "" and NaN."""
+    return value is None or value == "" or value != value  # NaN alone differs from itself
+
+
+def name_of(value: object) -> str:
+    """A value as the name of a state: 1.0 is 1."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value).strip()
+
+
+def natural(name: str) -> tuple[int, float, str]:
+    """Sorts numbers by value, before text."""
+    try:
+        return (0, float(name), name)
+    except ValueError:
+        return (1, 0.0, name)
