@@ -68,7 +68,7 @@ CASES: list[dict[str, Any]] = [
 
 
 def expected_of(rows: list[Row], options: dict[str, Any]) -> Plain:
-    spans = {"90s": timedelta(seconds=90), "30min": timedelta(minutes=30), "1h": timedelta(hours=1)}
+    spans: dict[Any, Any] = {"90s": timedelta(seconds=90), "30min": timedelta(minutes=30), "1h": timedelta(hours=1)}
     steps = {"2min": 2, "10min": 10, "1min": 1}
     gap, every = options.get("gap"), options.get("every")
     return plain_series(
@@ -83,7 +83,13 @@ def expected_of(rows: list[Row], options: dict[str, Any]) -> Plain:
     )
 
 
-WINDOWS = [("day", False), ("hour", False), (3, False), (None, True), ("day", True)]
+WINDOWS: list[tuple[str | int | None, bool]] = [
+    ("day", False),
+    ("hour", False),
+    (3, False),
+    (None, True),
+    ("day", True),
+]
 
 
 def check(
@@ -161,8 +167,9 @@ def test_spark_counts_what_plain_loops_count(tmp_path: Path) -> None:
 def test_many_subjects_are_counted_some_at_a_time(
     seed: int, case: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows in order are followed as one stream; others are sorted, some subjects at a time."""
+    """Of rows in order, neighbouring subjects; of others, subjects by a hash of their names."""
     monkeypatch.setattr(polars_files, "PART", 7)
+    monkeypatch.setattr(polars_files, "MANY", 20)
     rows = rows_of(seed, numbers=False)
     expected = expected_of(rows, case)
     if not expected.subjects:

@@ -68,8 +68,13 @@ class Engine(ABC):
     def numbers(self, rows: Frame) -> Frame:
         """With values of text as numbers, null where they are none."""
 
-    def passes(self, *, streamed: bool, sort: bool, progress: Progress | None = None) -> Iterator[Frame]:  # noqa: ARG002
-        """The rows in pieces that have all rows of a subject each, in the order of time."""
+    @property
+    def rising(self) -> bool:
+        """Whether rows are known to be in order: subject by subject, times rising, none missing."""
+        return False
+
+    def passes(self, *, ordered: bool, sort: bool = False, progress: Progress | None = None) -> Iterator[Frame]:  # noqa: ARG002
+        """The rows in pieces that have all rows of a subject each; in the order of time, if that matters."""
         yield self.rows
 
     def followed(self, rows: Frame) -> Frame:

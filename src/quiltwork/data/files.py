@@ -1,6 +1,8 @@
 """Rows in files or in memory, read by polars as a stream."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from quiltwork.data.engines import Clock, Columns, Engine, Progress, not_times
@@ -11,7 +13,17 @@ from quiltwork.tables import Frame
 if TYPE_CHECKING:
     import polars as pl
 
-PART = 4_000_000  # rows that are sorted in memory at a time
+PART = 10_000_000  # rows that are followed in memory at a time
+MANY = 40_000_000  # rows that are counted at a time, where rows of a subject are not together
+
+
+@dataclass(frozen=True)
+class Order:
+    """How many rows there are, whether subject follows subject, and whether each subject's times rise, none twice."""
+
+    count: int
+    by_subject: bool
+    rising: bool
 
 
 class PolarsEngine(Engine):
@@ -137,50 +149,81 @@ class PolarsEngine(Engine):
             reason = getattr(problem, "strerror", None) or "it is not well-formed"
             raise DataError(f"{self._where} cannot be read", why=reason) from None
 
-    def passes(self, *, streamed: bool, sort: bool, progress: Progress | None = None) -> Iterator[Frame]:
-        """One stream where the rows are in order already; else some subjects at a time, sorted in memory."""
+    def passes(self, *, ordered: bool, sort: bool = False, progress: Progress | None = None) -> Iterator[Frame]:
+        """Some subjects at a time, so that memory stays bounded; in order, if that matters, by sorting each piece."""
         import narwhals as nw
-        import polars as pl
 
-        count, together, rising = self._order()
-        if count > PART and streamed and together and (rising or not sort):
-            yield nw.from_native(self._native)
+        if not ordered and self.columns.subject is None:
+            yield self.rows
             return
-        pieces = 1 if self.columns.subject is None else -(-count // PART)
-        for n in range(pieces):
+        order = self._order
+        pieces = self._pieces(order, PART if ordered else MANY)
+        for n, own in enumerate(pieces):
             if progress is not None:
-                progress(n / pieces)
-            own = self._native if pieces == 1 else self._native.filter(pl.col("who").hash() % pieces == n)
-            rows = self._run(own)
-            if sort and not (together and rising):
-                rows = rows.sort("who", "when", maintain_order=True)
-            elif not together:
-                rows = rows.sort("who", maintain_order=True)
-            yield nw.from_native(rows.lazy())
+                progress(n / len(pieces))
+            yield nw.from_native(self._sorted(own, order, sort) if ordered else own)
 
-    def _order(self) -> tuple[int, bool, bool]:
-        """How many rows there are, whether subjects come one after the other, and whether their times rise."""
+    def _pieces(self, order: "Order", size: int) -> list["pl.LazyFrame"]:
+        """The rows of some subjects each, about so many; counted without order, subject by subject, all at once."""
         import polars as pl
 
-        who, when = pl.col("who"), pl.col("when")
-        same = who == who.shift()
+        who, count = pl.col("who"), -(-order.count // size)
+        if count <= 1 or self.columns.subject is None or (size == MANY and order.by_subject):
+            return [self._native]
+        if not order.by_subject:
+            return [self._native.filter(who.hash() % count == n) for n in range(count)]
+        cuts = self._run(self._native.select("who").gather_every(size))["who"].unique(maintain_order=True).to_list()
+        ends = [*cuts[1:], None]
+        return [
+            self._native.filter(who >= first if last is None else (who >= first) & (who < last))
+            for first, last in zip(cuts, ends, strict=True)
+        ]
+
+    def _sorted(self, own: "pl.LazyFrame", order: "Order", sort: bool) -> "pl.LazyFrame":
+        rows = self._run(own)
+        if sort and not order.rising:
+            rows = rows.sort("who", "when", maintain_order=True)
+        elif not order.by_subject:
+            rows = rows.sort("who", maintain_order=True)
+        return rows.lazy()
+
+    @property
+    def rising(self) -> bool:
+        """Whether times rise within each subject, none is missing, and none comes twice."""
+        return self._order.rising
+
+    @cached_property
+    def _order(self) -> "Order":
+        """How the rows are sorted, in one look at each row and the one above."""
+        import polars as pl
+
+        who, when, above, since = (pl.col(name) for name in ("who", "when", "above", "since"))
+        untimed = when.is_null()
+        if self._native.collect_schema()["when"].is_float():
+            untimed = untimed | ~when.is_finite()
         facts = self._run(
-            self._native.select(
-                count=pl.len(), together=(who >= who.shift()).all(), rising=(~same | (when > when.shift())).all()
+            self._native.with_columns(above=who.shift(), since=when.shift()).select(
+                count=pl.len(),
+                apart=(who < above).sum(),
+                early=((who == above) & (when <= since)).sum(),
+                back=((when < since) | ((when == since) & (who <= above))).sum(),
+                holes=(who.is_null() | untimed).sum(),
             )
-        ).row(0)
-        return facts[0], facts[1], facts[2]
+        ).row(0, named=True)
+        by_subject = facts["apart"] == 0
+        # sorted by subject, then time; or by time, then subject: in both no subject has a time twice
+        rising = facts["holes"] == 0 and ((by_subject and facts["early"] == 0) or facts["back"] == 0)
+        return Order(facts["count"], by_subject, rising)
 
     def followed(self, rows: Frame) -> Frame:
         """By looking at the row above, for rows in order."""
         import narwhals as nw
         import polars as pl
 
-        same = pl.col("who") == pl.col("who").shift()
-        above = {"before": pl.col("what").shift(), "since": pl.col("when").shift()}
-        return nw.from_native(
-            nw.to_native(rows).with_columns(**{name: pl.when(same).then(it) for name, it in above.items()})
-        )
+        above = {"above": pl.col("who").shift(), "before": pl.col("what").shift(), "since": pl.col("when").shift()}
+        same = pl.col("who") == pl.col("above")
+        own = {name: pl.when(same).then(pl.col(name)) for name in ("before", "since")}
+        return nw.from_native(nw.to_native(rows).with_columns(**above).with_columns(**own).drop("above"))
 
     def placed(self, rows: Frame) -> Frame:
         """By counting from where a subject begins, for rows in order."""

@@ -51,6 +51,15 @@ class Matching:
             return gone | value.str.strip_chars().is_in(words).fill_null(False)
         return gone | value.is_nan().fill_null(False) if self.kind.is_float() else gone
 
+    def cleaned(self, rows: Frame) -> Frame:
+        """With null in place of all that means a missing value."""
+        import narwhals as nw
+
+        if not self._text and not self.kind.is_float():
+            return rows
+        value = nw.col("what")
+        return rows.with_columns(what=nw.when(~self._absent(value)).then(value))
+
     def code(self, value: "nw.Expr", absent: "nw.Expr") -> "nw.Expr":
         """The state's code; ABSENT for a missing value, UNKNOWN for one that is no state."""
         import narwhals as nw

@@ -58,32 +58,39 @@ class Rows:
         r = self.reading
         return self.engine.columns.time is not None or r.missing == "split" or r.segment is not None
 
-    def gather(self, query: Callable[[Frame], Frame], *, ordered: bool = True, streamed: bool = True) -> "pl.DataFrame":
+    @property
+    def plain(self) -> bool:
+        """Whether all rows are taken as they are."""
+        r = self.reading
+        return r.segment is None and r.every is None and r.duplicates == "refuse"
+
+    def gather(self, query: Callable[[Frame], Frame], *, ordered: bool = True) -> "pl.DataFrame":
         """The results of a query on rows that were followed in time; some subjects at a time, if there are many."""
         import polars as pl
 
-        engine, reading = self.engine, self.reading
-        if not ordered:
-            return engine.collect(query(self._valued(engine.rows)))
-        if not engine.in_order and engine.columns.time is None:
+        engine = self.engine
+        if ordered and not engine.in_order and engine.columns.time is None:
             raise DataError(
                 "the rows of a database's table have no order",
                 got="no time column",
                 why="the values of a series follow one another",
                 fix="Name the column to sort by: time=...",
             )
-        plain = reading.segment is None and reading.every is None and reading.duplicates == "refuse"
-        passes = engine.passes(streamed=streamed and plain, sort=reading.unsorted == "sort", progress=self.progress)
-        found = [engine.collect(query(self._followed(rows))) for rows in passes]
+        passes = engine.passes(ordered=ordered, sort=self.reading.unsorted == "sort", progress=self.progress)
+        found = [engine.collect(query(self._followed(rows) if ordered else self._counted(rows))) for rows in passes]
         if self.progress is not None:
             self.progress(1.0)
         return pl.concat(found, how="vertical_relaxed")
 
+    def _counted(self, rows: Frame) -> Frame:
+        """Rows in no order; missing values are found among the few different ones, afterwards."""
+        return rows if self.reading.bins is None else self._valued(rows)
+
     def _valued(self, rows: Frame) -> Frame:
-        """With levels in place of numbers, if there are bins."""
-        if self.reading.bins is None or self.reading.take == "mean":
-            return rows
-        return self.matching.levelled(rows, self.engine)
+        """With levels in place of numbers, if there are bins, and null in place of missing values."""
+        if self.reading.bins is None:
+            return self.matching.cleaned(rows)
+        return rows if self.reading.take == "mean" else self.matching.levelled(rows, self.engine)
 
     def _followed(self, rows: Frame) -> Frame:
         """With what came before, and whether a stretch opens; within the segment, one row a step."""
@@ -99,7 +106,7 @@ class Rows:
             first, last = reading.segment
             rows = engine.placed(rows).filter(nw.col("place") >= first, nw.col("place") <= last)
         followed = engine.followed(rows)
-        opens = nw.col("before").is_null() | self.matching.absent(nw.col("before"))
+        opens = nw.col("before").is_null()
         if self._pause is not None:
             opens = opens | (nw.col("when") - nw.col("since") > self._pause)
         return followed.with_columns(opens=opens.fill_null(True))

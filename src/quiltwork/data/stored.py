@@ -61,46 +61,54 @@ class StoredSeries(Series):
     @cached_property
     def _facts(self) -> "pl.DataFrame":
         """A row for each different (values, stretches) that subjects have, with sums over those subjects; checked."""
-        found = self._rows.gather(self._by_subject, ordered=self._rows.ordered)
+        rows, reading = self._rows, self._reading
+        if not rows.ordered or (rows.plain and reading.gap is None and self._engine.rising):
+            found = rows.gather(self._by_value, ordered=False)
+            if not found["missing"].sum() or not rows.ordered:
+                self._check(found)
+                return found
+        found = rows.gather(self._by_step)
         self._check(found)
         return found
 
-    def _by_subject(self, rows: Frame) -> Frame:
+    def _by_value(self, rows: Frame) -> Frame:
+        """Lengths and counts where the order of rows does not matter."""
         import narwhals as nw
 
-        timed = self._engine.columns.time is not None
-        names = set(rows.collect_schema().names())
+        return self._summed(rows.group_by("who", "what").agg(nw.len().cast(nw.Int64).alias("n")), {})
+
+    def _by_step(self, rows: Frame) -> Frame:
+        """Lengths, counts and stretches of rows that were followed, and how many rows are wrong."""
+        import narwhals as nw
+
+        flags = self._flags(rows)
+        after = nw.when(~nw.col("opens")).then(nw.col("before"))
+        marked = rows.with_columns(
+            after=after, **{name: flag.fill_null(name == "untimed").cast(nw.Int64) for name, flag in flags.items()}
+        )
         n = nw.len().cast(nw.Int64).alias("n")
-        if "opens" in names:
-            after = nw.when(~nw.col("opens")).then(nw.col("before"))
-            late = nw.col("since").is_null() & self._values.absent(nw.col("what"))
-            extra = {
-                "late": late,
-                "repeated": nw.col("when") == nw.col("since"),
-                "unsorted": nw.col("when") < nw.col("since"),
-                "untimed": ~nw.col("when").is_finite() if timed and self._is_float(rows) else nw.col("when").is_null(),
+        grouped = marked.group_by("who", "after", "what").agg(n, *(nw.col(name).sum() for name in flags))
+        return self._summed(grouped, flags)
+
+    def _flags(self, rows: Frame) -> dict[str, "nw.Expr"]:
+        """What may be wrong with a row, or with where it is."""
+        import narwhals as nw
+
+        schema, when, since = rows.collect_schema(), nw.col("when"), nw.col("since")
+        flags = {"late": since.is_null() & nw.col("what").is_null()}
+        if not self._engine.rising:
+            flags |= {
+                "repeated": nw.col("again") > 0 if "again" in schema else when == since,
+                "unsorted": nw.col("back") > 0 if "back" in schema else when < since,
+                "untimed": ~when.is_finite() if schema["when"].is_float() else when.is_null(),
             }
-            extra |= {"repeated": nw.col("again") > 0, "unsorted": nw.col("back") > 0} if "again" in names else {}
-            if "clash" in names:
-                extra["clash"] = nw.col("clash") > 0
-            if self._reading.segment is not None:
-                extra["reached"] = nw.col("place") >= self._reading.segment[1]
-            marked = rows.with_columns(
-                after=after, **{name: flag.fill_null(name == "untimed").cast(nw.Int64) for name, flag in extra.items()}
-            )
-            grouped = marked.group_by("who", "after", "what").agg(n, *(nw.col(name).sum() for name in extra))
-            opening = nw.col("after").is_null()
-        else:
-            extra = {}
-            grouped = rows.group_by("who", "what").agg(n)
-            opening = None
-        return self._summed(grouped, list(extra), opening)
+        if "clash" in schema:
+            flags["clash"] = nw.col("clash") > 0
+        if self._reading.segment is not None:
+            flags["reached"] = nw.col("place") >= self._reading.segment[1]
+        return flags
 
-    @staticmethod
-    def _is_float(rows: Frame) -> bool:
-        return bool(rows.collect_schema()["when"].is_float())
-
-    def _summed(self, grouped: Frame, extra: list[str], opening: "nw.Expr | None") -> Frame:
+    def _summed(self, grouped: Frame, flags: Iterable[str]) -> Frame:
         """Sums over each subject, then over subjects of the same length."""
         import narwhals as nw
 
@@ -113,17 +121,18 @@ class StoredSeries(Series):
             "unknown": _times(code == UNKNOWN, n),
             **{f"c{i}": _times(code == i, n) for i in range(len(self.states))},
         }
-        if opening is not None:
-            own["stretches"] = _times((code != ABSENT) & opening, n)
+        followed = "after" in grouped.collect_schema()
+        if followed:
+            own["stretches"] = _times((code != ABSENT) & nw.col("after").is_null(), n)
         marked = coded.with_columns(**own)
-        sums = [nw.col(name).sum() for name in (*own, *extra)]
+        sums = [nw.col(name).sum() for name in (*own, *flags)]
         per = marked.group_by("who").agg(*sums)
         per = per.with_columns(
             nobody=nw.when(nw.col("who").is_null()).then(nw.col("values") + nw.col("missing")).otherwise(nw.lit(0))
         )
-        if opening is None:
+        if not followed:
             per = per.with_columns(stretches=(nw.col("values") > 0).cast(nw.Int64))
-        rest = [name for name in (*own, *extra, "nobody") if name not in ("values", "stretches")]
+        rest = [name for name in (*own, *flags, "nobody") if name not in ("values", "stretches")]
         return (
             per.group_by("values", "stretches")
             .agg(nw.len().alias("people"), *(nw.col(name).sum() for name in rest))
@@ -218,7 +227,7 @@ class StoredSeries(Series):
             runs = present.group_by("who", "stretch").agg(nw.len().cast(nw.Int64).alias("n"))
             return runs.group_by("n").agg(nw.len().cast(nw.Int64).alias("times"))
 
-        return frozenset(self._rows.gather(lengths, streamed=False)["n"].to_list())
+        return frozenset(self._rows.gather(lengths)["n"].to_list())
 
     def counts(self) -> Codes:
         """How often each state occurs."""
@@ -252,12 +261,11 @@ class StoredSeries(Series):
             )
             return coded.filter(nw.col("what") >= 0).group_by(*keys, *followed, "what").agg(nw.col("n").sum())
 
-        ordered = self._rows.ordered or transitions or window is not None
+        by_place = window is not None and not window.on_the_clock
+        ordered = transitions or by_place or not self._rows.plain
         shape = (k, k) if transitions else (k,)
         found: dict[tuple[Any, ...], Codes] = {}
-        for row in self._rows.gather(count, ordered=ordered, streamed=window is None or window.on_the_clock).iter_rows(
-            named=True
-        ):
+        for row in self._rows.gather(count, ordered=ordered).iter_rows(named=True):
             own = found.setdefault(tuple(row[key] for key in keys), np.zeros(shape, dtype=np.int64))
             own[tuple(int(row[name]) for name in (*followed, "what"))] += int(row["n"])
         return found
@@ -296,7 +304,7 @@ class StoredSeries(Series):
             )
             return coded.select("who", "when", "stretch", "code")
 
-        table = self._rows.gather(values, streamed=False)
+        table = self._rows.gather(values)
         table = table.filter(table["code"] >= 0).sort("who", "when")
         return tuple(
             tuple(run["code"].to_numpy().astype(np.int64) for run in own.partition_by("stretch", maintain_order=True))
