@@ -21,6 +21,10 @@ from quiltwork.rounding import round_up
 from quiltwork.spend import Floats, Spend
 
 Gaps = Literal["dependent", "independent"]
+UNEVEN = (
+    "The times are not evenly spaced: the noise also covers values in between that were not recorded. With a gap, "
+    "pauses up to it count as one step, and series are split at longer ones."
+)
 MOST_STEPS = 2**55  # noise of a larger scale would not fit into 64-bit integers
 
 
@@ -97,6 +101,7 @@ class Prepared:
     """The numbers of subjects and of values."""
     length: int | None
     segment: tuple[int, int] | None = None
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def spend(self) -> Spend:
@@ -147,6 +152,7 @@ class Prepared:
             segment=self.segment,
             asked=self._told_by_its_text(),
             parts=() if whole else tuple(parts),
+            notes=self.notes,
         )
 
     def _labels(self, part: str | None, count: int) -> list[str]:
@@ -229,7 +235,7 @@ def prepare(
 def _of_series(
     series: Series, query: Query, held: Belief, calibration: Calibration, window: Window | None, by_subject: bool
 ) -> Prepared:
-    certain = not (series.gaps or series.shape.late)  # else values are not at the times that they seem to be
+    certain = series.shape.certain
     first = 1 if series.segment is None else series.segment[0]
 
     def answers() -> list[Answer]:
@@ -249,6 +255,7 @@ def _of_series(
         sizes=(series.subjects, series.size),
         length=first + series.longest - 1 if certain else None,
         segment=series.segment if certain else None,
+        notes=(UNEVEN,) if series.shape.uneven else (),
     )
 
 
@@ -339,7 +346,7 @@ def _calibrated(
             guarantee=guarantee,
         )
 
-    with_gaps = series.gaps > 0 and gaps == "dependent"
+    with_gaps = (series.gaps > 0 and gaps == "dependent") or series.shape.uneven
     name = mechanism or ("wasserstein" if delta > 0 else default_mechanism(held))
     if with_gaps and guarantee == "bayesian":
         found = of_length(None)  # for every length: what is not recorded has the profile 0
@@ -379,11 +386,11 @@ def _chains(series: Series, belief: Belief, gaps: Gaps) -> tuple[Belief, int, li
     a later segment's first node. Any start covers them all.
     """
     shape = series.shape
-    if shape.gaps or shape.late or (series.segment is not None and series.segment[0] > 1):
+    if not shape.certain or (series.segment is not None and series.segment[0] > 1):
         belief = _forget_start(belief)
     if gaps == "dependent":
         # one more for a value that was not recorded: it too is to be hidden, wherever in a gap it was
-        lengths = {values + (stretches > 1) for values, stretches in shape.chains}
+        lengths = {values + (stretches > 1 or shape.uneven) for values, stretches in shape.chains}
     else:
         lengths = set(series.stretch_lengths)
     return belief, max(lengths), sorted(lengths - {max(lengths)})

@@ -52,6 +52,8 @@ class Release:
     """Of a record, the query's text, if that says all that it asks."""
     parts: tuple[Part, ...] = ()
     """The answers about windows or subjects, if those were asked for."""
+    notes: tuple[str, ...] = ()
+    """What else to know about the data."""
 
     def error(self, confidence: float = 0.95, *, simultaneous: bool = False) -> float:
         """How far the noise may have moved a number, up or down, with this probability.
@@ -83,7 +85,7 @@ class Release:
                 f"The numbers are counts or sums with noise, divided by {by}; so is their noise, to a scale of "
                 f"{'at most ' if self.parts else ''}{self.noise_scale:.6g}."
             )
-        return "\n".join([*lines, self.calibration.explain()])
+        return "\n".join([*lines, self.calibration.explain(), *self.notes])
 
     def record(self) -> dict[str, Any]:
         """What to write down about it for ``quiltwork compose``: no data in it."""
@@ -120,6 +122,7 @@ class Release:
             "belief": self.belief.fingerprint,
             "detail": self.calibration.detail(),
             "ledger": self.ledger,
+            "notes": list(self.notes),
         } | ({"parts": [self._part(part) for part in self.parts]} if self.parts else {})
 
     def _part(self, part: Part) -> dict[str, Any]:

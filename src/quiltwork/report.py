@@ -266,7 +266,7 @@ def write_report(path: str | Path, *, release: Release, plan: Plan | None = None
         f"<p>{together} These limits are about the noise that was added, not about how well the data stands for a "
         "larger population. A noisy count or share may be negative; setting it to 0 costs no privacy.</p>",
         "<h2>Why this much noise</h2>",
-        "".join(f"<p>{html.escape(line)}</p>" for line in calibration.explain().splitlines()),
+        "".join(f"<p>{html.escape(line)}</p>" for line in [*calibration.explain().splitlines(), *release.notes]),
         *_network(release.belief, calibration),
     ]
     sections += [

@@ -20,8 +20,7 @@ def as_table(source: object, wanted: Sequence[str], *, ordered: bool = False) ->
     """The wanted columns of a file or of any kind of table, in memory; ``ordered`` if the order of rows matters."""
     import polars as pl
 
-    table = as_frame(source)
-    check_columns(wanted, table.collect_schema().names())
+    table = as_frame(source, wanted)
     kind = table.implementation
     if ordered and not (kind.is_polars() or kind.is_pandas_like() or kind.is_pyarrow()):
         raise DataError(
@@ -30,52 +29,67 @@ def as_table(source: object, wanted: Sequence[str], *, ordered: bool = False) ->
             why="rows are matched by their order",
             fix="Name it: variable=...",
         )
-    picked = table.select(*wanted)
     try:
-        return cast("pl.DataFrame", (picked.collect() if hasattr(picked, "collect") else picked).to_polars())
+        return cast("pl.DataFrame", (table.collect() if hasattr(table, "collect") else table).to_polars())
     except (OSError, pl.exceptions.PolarsError) as problem:
-        raise unreadable(source if isinstance(source, str | Path) else "the data", problem) from None
+        raise unreadable(str(source) if isinstance(source, str | Path) else "the data", problem) from None
 
 
-def as_frame(source: object) -> Frame:
-    """A file, a pattern of files, or a table, as a narwhals frame."""
+def as_frame(source: object, wanted: Sequence[str]) -> Frame:
+    """The wanted columns of a file, of all files of a pattern, or of a table, as a narwhals frame."""
     import narwhals as nw
 
     if isinstance(source, str | Path):
-        return nw.from_native(scan(source))
+        return nw.from_native(scan(source, wanted))
     try:
-        return nw.from_native(cast("Any", source))
+        table: Frame = nw.from_native(cast("Any", source))
     except TypeError:
         raise DataError(
             "the data must be a file, or a table of polars, pandas, PyArrow, DuckDB or PySpark",
             got=type(source).__name__,
         ) from None
+    check_columns(wanted, table.collect_schema().names())
+    picked = table.select(*wanted)
+    if picked.implementation.is_pandas_like():
+        _check_objects(picked.to_native())
+    return picked
+
+
+def _check_objects(frame: Any) -> None:
+    """Columns of Python objects must have one type, and times one time zone: pandas allows both."""
+    for name in frame.columns:
+        if frame[name].dtype != object:
+            continue
+        present = frame[name].dropna()
+        if len({type(value) for value in present}) > 1:
+            raise mixed_types(name)
+        if len({str(getattr(value, "tzinfo", None)) for value in present}) > 1:
+            raise mixed_zones(name)
 
 
 def joined(tables: Sequence[Frame]) -> Frame:
     """Tables of the same kind, one after the other."""
     import narwhals as nw
+    import polars as pl
 
     if len(tables) == 1:
         return tables[0]
-    if len({table.implementation for table in tables}) > 1 or len({type(table) for table in tables}) > 1:
-        tables = [table.lazy() if table.implementation.is_polars() else table for table in tables]
-    try:
-        return nw.concat(tables, how="vertical")
-    except (TypeError, nw.exceptions.NarwhalsError):
-        raise DataError(
-            "further rows must be in a table of the same kind", got="another kind, or other types"
-        ) from None
+    kinds = {table.implementation for table in tables}
+    if len(kinds) > 1:
+        raise DataError("further rows must be in a table of the same kind", got="another kind")
+    if kinds.pop().is_polars():
+        return nw.from_native(pl.concat([table.lazy().to_native() for table in tables], how="vertical_relaxed"))
+    return nw.concat(tables, how="vertical")
 
 
-def check_columns(wanted: Sequence[str], columns: Sequence[str]) -> None:
+def check_columns(wanted: Sequence[str], columns: Sequence[str], *, where: str = "the table") -> None:
     """The wanted ones must be there."""
     for name in wanted:
         if name not in columns:
-            raise no_column(name, columns)
+            raise no_column(name, columns, where)
 
 
-def scan(source: str | Path) -> "pl.LazyFrame":
+def scan(source: str | Path, wanted: Sequence[str]) -> "pl.LazyFrame":
     """CSV, TSV or Parquet files by name or pattern, to be read as a stream; text in CSV and TSV stays text."""
     import polars as pl
 
@@ -88,26 +102,44 @@ def scan(source: str | Path) -> "pl.LazyFrame":
             why="the ending says how to read it",
         )
     (ending,) = endings
-    try:
-        for file in files:
+
+    def opened(file: str | list[str]) -> pl.LazyFrame:
+        if ending == ".parquet":
+            return pl.scan_parquet(file, glob=False)
+        # text stays text: "01" and "1" are different state names
+        return pl.scan_csv(file, separator="," if ending == ".csv" else "\t", infer_schema=False, glob=False)
+
+    schemas: dict[str, pl.Schema] = {}
+    for file in files:
+        try:
             if "://" not in file:
                 Path(file).open("rb").close()  # the system's own reason, if there is one
-        if ending == ".parquet":
-            found = pl.scan_parquet(files, glob=False)
-        else:
-            # text stays text: "01" and "1" are different state names
-            separator = "," if ending == ".csv" else "\t"
-            found = pl.scan_csv(files, separator=separator, infer_schema=False, glob=False)
-        columns = found.collect_schema().names()
-    except pl.exceptions.NoDataError as problem:
-        raise DataError(f"data file {source} must have a header and rows", got="an empty file") from problem
-    except (OSError, pl.exceptions.PolarsError) as problem:
-        raise unreadable(source, problem) from None
-    repeated = [name for name in columns if re.fullmatch(r".*_duplicated_\d+", name)]
+            schemas[file] = opened(file).collect_schema()
+        except pl.exceptions.NoDataError:
+            continue  # an empty part of many
+        except (OSError, pl.exceptions.PolarsError) as problem:
+            raise unreadable(file, problem) from None
+        _check_schema(file, schemas[file], wanted, next(iter(schemas.values())))
+    if not schemas:
+        raise DataError(f"data file {source} must have a header and rows", got="an empty file")
+    if len(set(map(str, schemas.values()))) == 1:
+        return opened(list(schemas)).select(*wanted)
+    return pl.concat([opened(file).select(*wanted) for file in schemas])
+
+
+def _check_schema(file: str, own: "pl.Schema", wanted: Sequence[str], first: "pl.Schema") -> None:
+    """The wanted columns must be in every file, and be of one type."""
+    repeated = [name for name in own if re.fullmatch(r".*_duplicated_\d+", name)]
     if repeated:
         name = re.sub(r"_duplicated_\d+$", "", repeated[0])
         raise DataError("columns must have different names", got=f"{name!r} more than once")
-    return found
+    check_columns(wanted, own.names(), where="the file" if own is first else f"file {file}")
+    for name in wanted:
+        if own[name] != first[name]:
+            raise DataError(
+                f"column {name!r} must have one type in all files",
+                got=f"{own[name].base_type()} in {file}, {first[name].base_type()} in the first",
+            )
 
 
 def files_of(source: str | Path) -> list[str]:
@@ -125,16 +157,16 @@ def files_of(source: str | Path) -> list[str]:
     return found
 
 
-def unreadable(source: object, problem: Exception) -> DataError:
+def unreadable(source: str, problem: Exception) -> DataError:
     """A parser's message may quote the data: only the kind of failure is shown."""
-    ending = Path(str(source)).suffix.lower()
+    ending = Path(source).suffix.lower()
     reason = getattr(problem, "strerror", None) or (
         f"it is not a well-formed {ending[1:]} file in UTF-8" if ending in ENDINGS else "it is not well-formed"
     )
     return DataError(f"data file {source} cannot be read", why=reason)
 
 
-def no_column(name: str, columns: Sequence[str]) -> DataError:
+def no_column(name: str, columns: Sequence[str], where: str) -> DataError:
     """Lists the columns, unless the first line looks like data."""
     if any(re.fullmatch(r"[-+.\d][-+.:\dTeEZ ]*", c) for c in columns):
         listed, fix = "a first line that looks like values, not names", "Put a line with the columns' names first"
@@ -145,4 +177,19 @@ def no_column(name: str, columns: Sequence[str]) -> DataError:
         fix = "Name one of them"
         if len(columns) == 1 and re.search(r"[;\t|]", columns[0]):
             fix = "The file seems to use another separator: .csv files have commas, .tsv files tabs"
-    return DataError(f"column {name!r} must be in the file", got=listed, fix=fix)
+    return DataError(f"column {name!r} must be in {where}", got=listed, fix=fix)
+
+
+def mixed_types(column: str) -> DataError:
+    """Numbers and text in one column, say."""
+    return DataError(f"column {column!r} must have values of one type", got="several", fix="Convert the column first")
+
+
+def mixed_zones(column: str) -> DataError:
+    """Some times are in another time zone than others, or in none."""
+    return DataError(
+        f"column {column!r} must hold times of one time zone",
+        got="several, or some without one",
+        why="the same clock reading is another moment in another zone",
+        fix="Convert the column to UTC first",
+    )

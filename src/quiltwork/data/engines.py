@@ -42,6 +42,21 @@ class Clock:
     """Whether they have a date, so that there are days."""
 
 
+@dataclass(frozen=True)
+class Order:
+    """How rows come: whether subject follows subject, and whether each subject's times rise, none missing, none twice.
+
+    ``least`` and ``most`` are the shortest and longest time from a row to the next of the same subject; where subjects
+    do not follow one another, ``least`` is the shortest time from any row to the next, and ``most`` is not known.
+    """
+
+    count: int = 0
+    by_subject: bool = False
+    rising: bool = False
+    least: float | None = None
+    most: float | None = None
+
+
 class Engine(ABC):
     """A table, and how its rows are read, put in order and collected where it is.
 
@@ -69,9 +84,9 @@ class Engine(ABC):
         """With values of text as numbers, null where they are none."""
 
     @property
-    def rising(self) -> bool:
-        """Whether rows are known to be in order: subject by subject, times rising, none missing."""
-        return False
+    def order(self) -> "Order":
+        """What is known about the order of rows."""
+        return Order()
 
     def passes(self, *, ordered: bool, sort: bool = False, progress: Progress | None = None) -> Iterator[Frame]:  # noqa: ARG002
         """The rows in pieces that have all rows of a subject each; in the order of time, if that matters."""

@@ -1,29 +1,19 @@
 """Rows in files or in memory, read by polars as a stream."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from quiltwork.data.engines import Clock, Columns, Engine, Progress, not_times
-from quiltwork.data.times import WHOLE, Form, mixed_times, mixed_zones
+from quiltwork.data.engines import Clock, Columns, Engine, Order, Progress, not_times
+from quiltwork.data.times import WHOLE, Form, mixed_times
 from quiltwork.errors import DataError
-from quiltwork.tables import Frame
+from quiltwork.tables import Frame, mixed_zones
 
 if TYPE_CHECKING:
     import polars as pl
 
 PART = 10_000_000  # rows that are followed in memory at a time
 MANY = 40_000_000  # rows that are counted at a time, where rows of a subject are not together
-
-
-@dataclass(frozen=True)
-class Order:
-    """How many rows there are, whether subject follows subject, and whether each subject's times rise, none twice."""
-
-    count: int
-    by_subject: bool
-    rising: bool
 
 
 class PolarsEngine(Engine):
@@ -47,6 +37,8 @@ class PolarsEngine(Engine):
             dtype = native.select(subject).collect_schema()[subject]
             if isinstance(dtype, pl.Categorical | pl.Enum):
                 who = who.cast(pl.String)
+            elif dtype.is_float():
+                who = who.fill_nan(None)
         what = pl.col(value).alias("what")
         if isinstance(native.select(value).collect_schema()[value], pl.Categorical | pl.Enum):
             what = what.cast(pl.String)
@@ -156,14 +148,14 @@ class PolarsEngine(Engine):
         if not ordered and self.columns.subject is None:
             yield self.rows
             return
-        order = self._order
+        order = self.order
         pieces = self._pieces(order, PART if ordered else MANY)
         for n, own in enumerate(pieces):
             if progress is not None:
                 progress(n / len(pieces))
             yield nw.from_native(self._sorted(own, order, sort) if ordered else own)
 
-    def _pieces(self, order: "Order", size: int) -> list["pl.LazyFrame"]:
+    def _pieces(self, order: Order, size: int) -> list["pl.LazyFrame"]:
         """The rows of some subjects each, about so many; counted without order, subject by subject, all at once."""
         import polars as pl
 
@@ -179,7 +171,7 @@ class PolarsEngine(Engine):
             for first, last in zip(cuts, ends, strict=True)
         ]
 
-    def _sorted(self, own: "pl.LazyFrame", order: "Order", sort: bool) -> "pl.LazyFrame":
+    def _sorted(self, own: "pl.LazyFrame", order: Order, sort: bool) -> "pl.LazyFrame":
         rows = self._run(own)
         if sort and not order.rising:
             rows = rows.sort("who", "when", maintain_order=True)
@@ -187,20 +179,20 @@ class PolarsEngine(Engine):
             rows = rows.sort("who", maintain_order=True)
         return rows.lazy()
 
-    @property
-    def rising(self) -> bool:
-        """Whether times rise within each subject, none is missing, and none comes twice."""
-        return self._order.rising
-
     @cached_property
-    def _order(self) -> "Order":
-        """How the rows are sorted, in one look at each row and the one above."""
+    def order(self) -> Order:
+        """In one look at each row and the one above."""
         import polars as pl
 
         who, when, above, since = (pl.col(name) for name in ("who", "when", "above", "since"))
+        if self.columns.time is None:
+            rows = self._native.select("who").with_columns(above=who.shift())
+            facts = self._run(rows.select(count=pl.len(), apart=(who < above).sum())).row(0, named=True)
+            return Order(facts["count"], by_subject=facts["apart"] == 0, rising=True)
         untimed = when.is_null()
         if self._native.collect_schema()["when"].is_float():
             untimed = untimed | ~when.is_finite()
+        step = pl.when(who == above).then(when - since)
         facts = self._run(
             self._native.with_columns(above=who.shift(), since=when.shift()).select(
                 count=pl.len(),
@@ -208,12 +200,17 @@ class PolarsEngine(Engine):
                 early=((who == above) & (when <= since)).sum(),
                 back=((when < since) | ((when == since) & (who <= above))).sum(),
                 holes=(who.is_null() | untimed).sum(),
+                least=step.min(),
+                most=step.max(),
+                nearest=pl.when(when > since).then(when - since).min(),
             )
         ).row(0, named=True)
-        by_subject = facts["apart"] == 0
+        by_subject, by_time = facts["apart"] == 0, facts["back"] == 0
         # sorted by subject, then time; or by time, then subject: in both no subject has a time twice
-        rising = facts["holes"] == 0 and ((by_subject and facts["early"] == 0) or facts["back"] == 0)
-        return Order(facts["count"], by_subject, rising)
+        rising = facts["holes"] == 0 and ((by_subject and facts["early"] == 0) or by_time)
+        if by_subject:
+            return Order(facts["count"], by_subject, rising, facts["least"], facts["most"])
+        return Order(facts["count"], by_subject, rising, facts["nearest"])
 
     def followed(self, rows: Frame) -> Frame:
         """By looking at the row above, for rows in order."""

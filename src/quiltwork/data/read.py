@@ -12,7 +12,7 @@ from quiltwork.data.series import Missing, Segment
 from quiltwork.data.sql import DuckDBEngine, SparkEngine
 from quiltwork.data.stored import StoredSeries
 from quiltwork.errors import DataError
-from quiltwork.tables import Frame, as_frame, check_columns, joined
+from quiltwork.tables import Frame, as_frame, joined, mixed_types
 
 if TYPE_CHECKING:
     import polars as pl
@@ -72,17 +72,12 @@ def read_series(
         unsorted=unsorted,
         duplicates=duplicates,
     )
-    sources: list[object] = []
 
-    def opened(more: object) -> Engine:
-        sources.append(more)
-        tables = [as_frame(one) for one in sources]
-        for table in tables:
-            check_columns(columns.names, table.collect_schema().names())
+    def opened(sources: Sequence[object]) -> Engine:
         where = "the data" if not isinstance(source, str | Path) else f"data file {source}"
-        return _engine_of(joined([table.select(*columns.names) for table in tables]), columns, where)
+        return _engine_of(joined([as_frame(one, columns.names) for one in sources]), columns, where)
 
-    return StoredSeries(opened(source), reading, states=states, progress=progress, again=opened)
+    return StoredSeries([source], opened, reading, states=states, progress=progress)
 
 
 def _engine_of(table: Frame, columns: Columns, where: str) -> Engine:
@@ -110,12 +105,13 @@ def _as_polars(table: Frame) -> "pl.LazyFrame":
 
     if isinstance(table, nw.LazyFrame):
         return cast("pl.LazyFrame", table.to_native())
-    try:
-        return cast("pl.DataFrame", table.to_polars()).lazy()
-    except (TypeError, ValueError, pl.exceptions.PolarsError) as problem:
-        arrow = type(problem).__module__.startswith("pyarrow") or isinstance(problem, pl.exceptions.PolarsError)
-        if not arrow and not isinstance(problem, TypeError):
-            raise
-        raise DataError(
-            "a column must have values of one type", got="several types in one of them", fix="Convert the column first"
-        ) from None
+    frames = []
+    for name in table.columns:
+        try:
+            frames.append(cast("pl.DataFrame", table.select(name).to_polars()))
+        except Exception as problem:
+            library = type(problem).__module__.partition(".")[0]
+            if library not in ("pyarrow", "polars") and not isinstance(problem, TypeError):
+                raise
+            raise mixed_types(name) from None
+    return pl.concat(frames, how="horizontal").lazy()

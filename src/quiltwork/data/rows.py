@@ -147,7 +147,7 @@ class Rows:
         followed = self.engine.followed(rows)
         again = (nw.col("when") == nw.col("since")).fill_null(False).cast(nw.Int64)
         back = (nw.col("when") < nw.col("since")).fill_null(False).cast(nw.Int64)
-        steps = followed.with_columns(again=again, back=back, step=_floor(nw.col("when"), width))
+        steps = followed.with_columns(again=again, twice=again, back=back, step=_floor(nw.col("when"), width))
         if reading.take == "mean":
             return self._averaged(steps)
         times = nw.col("when")
@@ -157,8 +157,8 @@ class Rows:
             again=nw.col("again").sum().over("who", "step"),
             back=nw.col("back").sum().over("who", "step"),
         )
-        one = marked.filter(nw.col("when") == nw.col("chosen")).with_columns(when=nw.col("step"))
-        return one.drop("before", "since", "chosen", "step")
+        one = marked.filter(nw.col("when") == nw.col("chosen"), nw.col("twice") == 0).with_columns(when=nw.col("step"))
+        return one.drop("before", "since", "chosen", "step", "twice")
 
     def _averaged(self, steps: Frame) -> Frame:
         """The level of the mean of each step."""

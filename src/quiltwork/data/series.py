@@ -73,7 +73,8 @@ class Shape:
     """What is public about series: how many there are, how long, and whether they have gaps.
 
     ``chains`` are the different lengths of subjects, each with its number of stretches. ``late`` says that some
-    subject's values begin later than the series does, after missing ones.
+    subject's values begin later than the series does, after missing ones; ``uneven`` that times are not evenly spaced,
+    so that there may be values in between that were not recorded.
     """
 
     subjects: int
@@ -81,6 +82,12 @@ class Shape:
     chains: frozenset[tuple[int, int]]
     gaps: int
     late: bool = False
+    uneven: bool = False
+
+    @property
+    def certain(self) -> bool:
+        """Whether values are at the times that they seem to be: the first at time 1, each directly after the last."""
+        return not (self.gaps or self.late or self.uneven)
 
 
 class Series(Countable):
@@ -147,10 +154,10 @@ class Series(Countable):
         return f"Series({self.subjects} subjects, {self.size} values of {len(self.states)} states)"
 
     def _check_segments(self) -> None:
-        if self.gaps or self.shape.late or self.segment is not None:
+        if not self.shape.certain or self.segment is not None:
             raise DataError(
                 "a segment of a series with gaps is not known",
-                got=f"{self.gaps} gaps" if self.segment is None else "a segment already",
+                got=f"{self.gaps} gaps, or times that are not evenly spaced" if self.segment is None else "a segment",
                 why="values are not at the times that they seem to be",
                 fix="Cut the segment when the data are read",
             )

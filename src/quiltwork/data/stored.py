@@ -5,7 +5,7 @@ missing, or if more time than ``gap`` has passed. Grouped by subject, value befo
 of numbers, from which all else is summed up: lengths, stretches, counts, transitions, and what is wrong with the data.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -27,19 +27,24 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+UNEVEN = 1.5  # how many times the shortest step the longest may be where times are evenly spaced
+
+
 class StoredSeries(Series):
     """Series in files or tables, counted where they are; counts are computed once, when first asked for."""
 
     def __init__(
         self,
-        engine: Engine,
+        sources: Sequence[object],
+        opened: Callable[[Sequence[object]], Engine],
         reading: Reading,
         *,
         states: Sequence[str] | None,
         progress: Progress | None = None,
-        again: Callable[[object], Engine] | None = None,
     ):
-        self._engine, self._reading, self._progress, self._again = engine, reading, progress, again
+        engine = opened(sources)
+        self._sources, self._opened, self._engine = tuple(sources), opened, engine
+        self._reading, self._progress = reading, progress
         self.segment = reading.segment
         if reading.bins is not None and states is not None:
             reading.bins.check(states)
@@ -62,7 +67,7 @@ class StoredSeries(Series):
     def _facts(self) -> "pl.DataFrame":
         """A row for each different (values, stretches) that subjects have, with sums over those subjects; checked."""
         rows, reading = self._rows, self._reading
-        if not rows.ordered or (rows.plain and reading.gap is None and self._engine.rising):
+        if not rows.ordered or (rows.plain and reading.gap is None and self._engine.order.rising):
             found = rows.gather(self._by_value, ordered=False)
             if not found["missing"].sum() or not rows.ordered:
                 self._check(found)
@@ -75,7 +80,12 @@ class StoredSeries(Series):
         """Lengths and counts where the order of rows does not matter."""
         import narwhals as nw
 
-        return self._summed(rows.group_by("who", "what").agg(nw.len().cast(nw.Int64).alias("n")), {})
+        grouped = rows.group_by("who", "what")
+        n, when = nw.len().cast(nw.Int64).alias("n"), nw.col("when")
+        if self._engine.columns.time is None or self._engine.order.most is not None:
+            return self._summed(grouped.agg(n), {})
+        ends = {"begun": "min", "ended": "max"}
+        return self._summed(grouped.agg(n, when.min().alias("begun"), when.max().alias("ended")), ends)
 
     def _by_step(self, rows: Frame) -> Frame:
         """Lengths, counts and stretches of rows that were followed, and how many rows are wrong."""
@@ -84,11 +94,14 @@ class StoredSeries(Series):
         flags = self._flags(rows)
         after = nw.when(~nw.col("opens")).then(nw.col("before"))
         marked = rows.with_columns(
-            after=after, **{name: flag.fill_null(name == "untimed").cast(nw.Int64) for name, flag in flags.items()}
+            after=after,
+            least=nw.col("when") - nw.col("since"),
+            most=nw.col("when") - nw.col("since"),
+            **{name: flag.cast(nw.Int64).fill_null(int(name == "untimed")) for name, flag in flags.items()},
         )
         n = nw.len().cast(nw.Int64).alias("n")
-        grouped = marked.group_by("who", "after", "what").agg(n, *(nw.col(name).sum() for name in flags))
-        return self._summed(grouped, flags)
+        how = {"least": "min", "most": "max"} | dict.fromkeys(flags, "sum")
+        return self._summed(marked.group_by("who", "after", "what").agg(n, *_each(how)), how)
 
     def _flags(self, rows: Frame) -> dict[str, "nw.Expr"]:
         """What may be wrong with a row, or with where it is."""
@@ -96,20 +109,20 @@ class StoredSeries(Series):
 
         schema, when, since = rows.collect_schema(), nw.col("when"), nw.col("since")
         flags = {"late": since.is_null() & nw.col("what").is_null()}
-        if not self._engine.rising:
+        if not self._engine.order.rising:
             flags |= {
-                "repeated": nw.col("again") > 0 if "again" in schema else when == since,
-                "unsorted": nw.col("back") > 0 if "back" in schema else when < since,
+                "repeated": nw.col("again") if "again" in schema else when == since,
+                "unsorted": nw.col("back") if "back" in schema else when < since,
                 "untimed": ~when.is_finite() if schema["when"].is_float() else when.is_null(),
             }
         if "clash" in schema:
-            flags["clash"] = nw.col("clash") > 0
+            flags["clash"] = nw.col("clash")
         if self._reading.segment is not None:
             flags["reached"] = nw.col("place") >= self._reading.segment[1]
         return flags
 
-    def _summed(self, grouped: Frame, flags: Iterable[str]) -> Frame:
-        """Sums over each subject, then over subjects of the same length."""
+    def _summed(self, grouped: Frame, how: Mapping[str, str]) -> Frame:
+        """Sums over each subject, then over subjects of the same length; of further columns, least or most."""
         import narwhals as nw
 
         n, absent = nw.col("n"), self._values.absent(nw.col("what"))
@@ -124,24 +137,24 @@ class StoredSeries(Series):
         followed = "after" in grouped.collect_schema()
         if followed:
             own["stretches"] = _times((code != ABSENT) & nw.col("after").is_null(), n)
-        marked = coded.with_columns(**own)
-        sums = [nw.col(name).sum() for name in (*own, *flags)]
-        per = marked.group_by("who").agg(*sums)
-        per = per.with_columns(
-            nobody=nw.when(nw.col("who").is_null()).then(nw.col("values") + nw.col("missing")).otherwise(nw.lit(0))
-        )
+        how = dict.fromkeys(own, "sum") | dict(how)
+        per = coded.with_columns(**own).group_by("who").agg(*_each(how))
+        rows = nw.col("values") + nw.col("missing")
+        per = per.with_columns(nobody=_times(nw.col("who").is_null(), rows))
+        how["nobody"] = "sum"
         if not followed:
             per = per.with_columns(stretches=(nw.col("values") > 0).cast(nw.Int64))
-        rest = [name for name in (*own, *flags, "nobody") if name not in ("values", "stretches")]
-        return (
-            per.group_by("values", "stretches")
-            .agg(nw.len().alias("people"), *(nw.col(name).sum() for name in rest))
-            .with_columns(nw.all().cast(nw.Int64))
-        )
+        if "begun" in how:
+            # times that are as near as any two rows come, from first to last, are evenly spaced
+            even = nw.col("ended") - nw.col("begun") == (rows - 1) * (self._engine.order.least or 0)
+            per = per.with_columns(uneven=(~even).cast(nw.Int64)).drop("begun", "ended")
+            how = {name: one for name, one in how.items() if name not in ("begun", "ended")} | {"uneven": "sum"}
+        how = {name: one for name, one in how.items() if name not in ("values", "stretches")}
+        return per.group_by("values", "stretches").agg(nw.len().alias("people"), *_each(how))
 
     def _check(self, facts: "pl.DataFrame") -> None:
         columns, reading = self._engine.columns, self._reading
-        totals = {name: int(facts[name].sum() or 0) for name in facts.columns}
+        totals = {name: int(facts[name].sum() or 0) for name in facts.columns if name not in ("least", "most")}
         rows = int((facts["values"] * facts["people"]).sum()) + totals["missing"]
         if rows == 0 and reading.segment is None:
             raise no_values()
@@ -212,7 +225,20 @@ class StoredSeries(Series):
             chains=frozenset(zip(facts["values"].to_list(), facts["stretches"].to_list(), strict=True)),
             gaps=gaps,
             late="late" in facts.columns and bool(facts["late"].sum()),
+            uneven=self._uneven,
         )
+
+    @property
+    def _uneven(self) -> bool:
+        """Whether times are not evenly spaced, so that values between them may not be recorded."""
+        if self._engine.columns.time is None or self._reading.gap is not None or self._reading.every is not None:
+            return False
+        if "uneven" in self._facts:
+            return bool(self._facts["uneven"].sum())
+        spans: Mapping[str, Any] = {"least": self._engine.order.least, "most": self._engine.order.most}
+        if "most" in self._facts:
+            spans = {"least": self._facts["least"].min(), "most": self._facts["most"].max()}
+        return spans["most"] is not None and float(spans["most"]) > UNEVEN * float(spans["least"])
 
     @cached_property
     def stretch_lengths(self) -> frozenset[int]:
@@ -315,22 +341,25 @@ class StoredSeries(Series):
         """Only the values at these times of each series, both included; there must be no gaps."""
         self._check_segments()
         check_segment((first, last), last)
-        return StoredSeries(
-            self._engine,
-            replace(self._reading, segment=(first, last)),
-            states=self.states,
-            progress=self._progress,
-        )
+        return self._again(self._sources, replace(self._reading, segment=(first, last)))
 
     def extended(self, more: object, *, subject: Iterable[object] | None = None) -> "StoredSeries":
         """With the rows of a further table of the same kind."""
         if subject is not None:
             raise DataError("further rows name their subject in a column", got="subject=")
-        if self._again is None:
-            raise DataError("this series cannot grow", got="a segment of it")
-        return StoredSeries(
-            self._again(more), self._reading, states=self.states, progress=self._progress, again=self._again
-        )
+        if self.segment is not None:
+            raise DataError("a segment cannot grow", got="one", fix="Append to the whole series")
+        return self._again((*self._sources, more), self._reading)
+
+    def _again(self, sources: Sequence[object], reading: Reading) -> "StoredSeries":
+        return StoredSeries(sources, self._opened, reading, states=self.states, progress=self._progress)
+
+
+def _each(how: Mapping[str, str]) -> list["nw.Expr"]:
+    """Sums, or least or most values, of columns."""
+    import narwhals as nw
+
+    return [getattr(nw.col(name), one)() for name, one in how.items()]
 
 
 def _times(flag: "nw.Expr", n: "nw.Expr") -> "nw.Expr":

@@ -89,7 +89,7 @@ class Window:
         if given in ("day", "hour"):
             return cls("day" if given == "day" else "hour", MICROSECONDS[str(given)])
         try:
-            number = int(given) if not isinstance(given, bool) else 0
+            number = 0 if isinstance(given, bool | float) else int(given)
         except (ValueError, TypeError):
             number = 0
         if number < 1:
@@ -177,14 +177,4 @@ def mixed_times(column: str, others: int) -> DataError:
         f"column {column!r} must hold times of one form",
         got=f"{others} rows in another form than the first, or times that do not exist",
         why="rows are sorted by them",
-    )
-
-
-def mixed_zones(column: str) -> DataError:
-    """Some times are in another time zone than others, or in none."""
-    return DataError(
-        f"column {column!r} must hold times of one time zone",
-        got="several, or some without one",
-        why="the same clock reading is another moment in another zone",
-        fix="Convert the column to UTC first",
     )
