@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 from chains import band_chain
+from fleet import memory_of_many_rows, private_histogram, private_histogram_on_spark
 from ledgers import check_after_many, durable_releases, killed_processes, many_processes
 from networks import random_network
 from plain import plain_network_score, plain_quilt_score
@@ -250,6 +251,9 @@ BENCHMARKS = (
     killed_processes,
     durable_releases,
     check_after_many,
+    private_histogram,
+    private_histogram_on_spark,
+    memory_of_many_rows,
 )
 
 

@@ -40,7 +40,10 @@ def spark_session(master: str | None = None) -> "SparkSession":
     if master is not None:
         builder = builder.master(master)
     if master is None or master.startswith("local"):
+        # on one machine the default of 200 pieces only costs time
+        pieces = str(2 * (os.cpu_count() or 1))
         builder = builder.config("spark.ui.enabled", "false").config("spark.log.level", "ERROR")
+        builder = builder.config("spark.sql.shuffle.partitions", pieces)
     try:
         return builder.getOrCreate()
     except (PySparkException, OSError, RuntimeError, ValueError) as problem:

@@ -1,7 +1,7 @@
 """What the command prints: tables, bars, one JSON object, progress."""
 
 import json
-import time
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -161,15 +161,27 @@ def cell(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
+SHOW_AFTER = 2.0
+"""Seconds after which work shows that it is going on."""
+
+
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[float], None] | None]:
-    """A bar for work of more than two seconds, on a terminal only."""
-    if not err.is_terminal:
+    """A bar for work that takes long, on a terminal only; it moves where the work says how far it is."""
+    if not (out.is_terminal and err.is_terminal):
         yield None
         return
-    from rich.progress import Progress
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    begun = time.monotonic()
-    with Progress(console=err, transient=True, disable=False) as bar:
-        task = bar.add_task(what, total=1.0, visible=False)
-        yield lambda done: bar.update(task, completed=done, visible=time.monotonic() - begun > 2)
+    columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
+    bar = Progress(*columns, console=err, transient=True)
+    task = bar.add_task(what, total=None)
+    shown = threading.Timer(SHOW_AFTER, bar.start)
+    shown.daemon = True
+    shown.start()
+    try:
+        yield lambda done: bar.update(task, total=1.0, completed=done)
+    finally:
+        shown.cancel()
+        shown.join()
+        bar.stop()

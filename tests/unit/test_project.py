@@ -18,7 +18,7 @@ SOURCE = ROOT / "src" / "quiltwork"
 LAYERS = [
     {"_version", "errors", "rounding", "bracket", "spend"},
     {"beliefs"},
-    {"tables"},
+    {"tables", "clusters"},
     {"data"},
     {"queries", "records"},
     {"influence"},
@@ -140,7 +140,14 @@ def test_the_shipped_diary_is_the_simulated_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "file", ["README.md", "docs/quickstart.md", "docs/how-to/networks.md", "docs/how-to/budget.md"]
+    "file",
+    [
+        "README.md",
+        "docs/quickstart.md",
+        "docs/how-to/networks.md",
+        "docs/how-to/budget.md",
+        "docs/how-to/large-data.md",
+    ],
 )
 def test_commands_in_the_documents_run(file: str, tmp_path: Path) -> None:
     """Every `quiltwork ...` and `printf ...` line of a console block runs, in order, in one folder."""
@@ -166,6 +173,7 @@ def test_commands_in_the_documents_run(file: str, tmp_path: Path) -> None:
         "docs/promise.md",
         "docs/theory/audit.md",
         "docs/how-to/budget.md",
+        "docs/how-to/large-data.md",
         "docs/how-to/networks.md",
         "docs/how-to/opendp.md",
     ],

@@ -24,7 +24,7 @@ from quiltwork.cli.options import (
     reads_data,
     segment_of,
 )
-from quiltwork.display import out, print_json, print_plan, print_release
+from quiltwork.display import out, print_json, print_plan, print_release, progress
 from quiltwork.errors import NotCoveredError, ParameterError
 
 if TYPE_CHECKING:
@@ -62,18 +62,19 @@ def plan(
     from quiltwork import plan as make_plan
 
     held = load_belief(belief)
-    made = make_plan(
-        parse_query(query),
-        belief=held,
-        epsilon=epsilon,
-        length=needed_length(length, held),
-        values=values,
-        delta=delta,
-        mechanisms=mechanism,
-        releases=releases,
-        guarantee=promise_of(guarantee),
-        quilt_size=quilt_size,
-    )
+    with progress("Calibrating"):
+        made = make_plan(
+            parse_query(query),
+            belief=held,
+            epsilon=epsilon,
+            length=needed_length(length, held),
+            values=values,
+            delta=delta,
+            mechanisms=mechanism,
+            releases=releases,
+            guarantee=promise_of(guarantee),
+            quilt_size=quilt_size,
+        )
     if all(offer.refused for offer in made.offers):
         raise NotCoveredError(" ".join(offer.refused or "" for offer in made.offers).rstrip("."))
     if report is not None:
@@ -152,20 +153,22 @@ def release(
         rows = _read_records(data, held, column, variable, how.subject)
     else:
         rows = how.read(data, column=_series_column(column, variable), states=held.states, segment=times)
-    ready = prepare(
-        rows,
-        asked,
-        belief=held,
-        epsilon=epsilon,
-        mechanism=mechanism,
-        gaps="dependent" if gaps is GapsRule.DEPENDENT else "independent",
-        delta=delta,
-        guarantee=promise_of(guarantee),
-        quilt_size=quilt_size,
-        window=window,
-        by_subject=by_subject,
-    )
-    result = ready.draw() if ledger is None else _through(ledger, held, ready, who)
+    with progress("Calibrating"):
+        ready = prepare(
+            rows,
+            asked,
+            belief=held,
+            epsilon=epsilon,
+            mechanism=mechanism,
+            gaps="dependent" if gaps is GapsRule.DEPENDENT else "independent",
+            delta=delta,
+            guarantee=promise_of(guarantee),
+            quilt_size=quilt_size,
+            window=window,
+            by_subject=by_subject,
+        )
+    with progress("Counting"):
+        result = ready.draw() if ledger is None else _through(ledger, held, ready, who)
     if not as_json:
         print_release(result)  # what was spent is shown, whatever becomes of the report
     if report is not None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 PART = 10_000_000  # rows that are followed in memory at a time
 MANY = 40_000_000  # rows that are counted at a time, where rows of a subject are not together
+LOOK = 1_000_000  # rows that show whether they are
 
 
 class PolarsEngine(Engine):
@@ -145,31 +146,48 @@ class PolarsEngine(Engine):
         """Some subjects at a time, so that memory stays bounded; in order, if that matters, by sorting each piece."""
         import narwhals as nw
 
-        if not ordered and self.columns.subject is None:
-            yield self.rows
-            return
-        order = self.order
-        pieces = self._pieces(order, PART if ordered else MANY)
+        order = self.order if ordered else self._look()
+        pieces = self._pieces(order) if ordered else self._heaps(order)
         for n, own in enumerate(pieces):
             if progress is not None:
                 progress(n / len(pieces))
             yield nw.from_native(self._sorted(own, order, sort) if ordered else own)
 
-    def _pieces(self, order: Order, size: int) -> list["pl.LazyFrame"]:
-        """The rows of some subjects each, about so many; counted without order, subject by subject, all at once."""
+    def _pieces(self, order: Order) -> list["pl.LazyFrame"]:
+        """All rows of some subjects each, few enough to be followed in memory."""
         import polars as pl
 
-        who, count = pl.col("who"), -(-order.count // size)
-        if count <= 1 or self.columns.subject is None or (size == MANY and order.by_subject):
-            return [self._native]
-        if not order.by_subject:
-            return [self._native.filter(who.hash() % count == n) for n in range(count)]
-        cuts = self._run(self._native.select("who").gather_every(size))["who"].unique(maintain_order=True).to_list()
+        if order.count <= PART or self.columns.subject is None or not order.by_subject:
+            return self._by_hash(-(-order.count // PART))
+        who = pl.col("who")
+        cuts = self._run(self._native.select("who").gather_every(PART))["who"].unique(maintain_order=True).to_list()
         ends = [*cuts[1:], None]
         return [
             self._native.filter(who >= first if last is None else (who >= first) & (who < last))
             for first, last in zip(cuts, ends, strict=True)
         ]
+
+    def _heaps(self, order: Order) -> list["pl.LazyFrame"]:
+        """All rows of some subjects each; of rows that come subject by subject all at once, for they add up soon."""
+        return self._by_hash(1 if order.by_subject else -(-order.count // MANY))
+
+    def _by_hash(self, count: int) -> list["pl.LazyFrame"]:
+        import polars as pl
+
+        if count <= 1 or self.columns.subject is None:
+            return [self._native]
+        return [self._native.filter(pl.col("who").hash() % count == n) for n in range(count)]
+
+    def _look(self) -> Order:
+        """How the first rows come; enough to know how to count them in little memory."""
+        import polars as pl
+
+        if "order" in self.__dict__ or self.columns.subject is None:
+            return self.order if "order" in self.__dict__ else Order(by_subject=True)
+        count = int(self._run(self._native.select(pl.len())).item())
+        first = self._native.select("who").head(LOOK).with_columns(above=pl.col("who").shift())
+        apart = self._run(first.select((pl.col("who") < pl.col("above")).sum())).item()
+        return Order(count, by_subject=apart == 0)
 
     def _sorted(self, own: "pl.LazyFrame", order: Order, sort: bool) -> "pl.LazyFrame":
         rows = self._run(own)
@@ -181,36 +199,34 @@ class PolarsEngine(Engine):
 
     @cached_property
     def order(self) -> Order:
-        """In one look at each row and the one above."""
+        """By a look at each row and the one above: are they sorted by subject, then time; or by time, then subject?"""
         import polars as pl
 
-        who, when, above, since = (pl.col(name) for name in ("who", "when", "above", "since"))
+        who, when, above, since, step = (pl.col(name) for name in ("who", "when", "above", "since", "step"))
         if self.columns.time is None:
             rows = self._native.select("who").with_columns(above=who.shift())
             facts = self._run(rows.select(count=pl.len(), apart=(who < above).sum())).row(0, named=True)
             return Order(facts["count"], by_subject=facts["apart"] == 0, rising=True)
-        untimed = when.is_null()
+        holes = who.is_null() | when.is_null()
         if self._native.collect_schema()["when"].is_float():
-            untimed = untimed | ~when.is_finite()
-        step = pl.when(who == above).then(when - since)
-        facts = self._run(
-            self._native.with_columns(above=who.shift(), since=when.shift()).select(
-                count=pl.len(),
-                apart=(who < above).sum(),
-                early=((who == above) & (when <= since)).sum(),
-                back=((when < since) | ((when == since) & (who <= above))).sum(),
-                holes=(who.is_null() | untimed).sum(),
-                least=step.min(),
-                most=step.max(),
-                nearest=pl.when(when > since).then(when - since).min(),
-            )
-        ).row(0, named=True)
-        by_subject, by_time = facts["apart"] == 0, facts["back"] == 0
-        # sorted by subject, then time; or by time, then subject: in both no subject has a time twice
-        rising = facts["holes"] == 0 and ((by_subject and facts["early"] == 0) or by_time)
-        if by_subject:
-            return Order(facts["count"], by_subject, rising, facts["least"], facts["most"])
-        return Order(facts["count"], by_subject, rising, facts["nearest"])
+            holes = holes | ~when.is_finite()
+        rows = self._native.with_columns(above=who.shift(), since=when.shift())
+        common = {"count": pl.len(), "holes": holes.sum()}
+        if self._look().by_subject:
+            own = rows.with_columns(step=pl.when(who == above).then(when - since))
+            asked = {"apart": (who < above).sum(), "least": step.min(), "most": step.max()}
+            facts = self._run(own.select(**common, **asked)).row(0, named=True)
+            if facts["apart"] == 0:
+                rising = not facts["holes"] and (facts["least"] is None or facts["least"] > 0)
+                return Order(facts["count"], by_subject=True, rising=rising, least=facts["least"], most=facts["most"])
+        asked = {
+            "back": ((when < since) | ((when == since) & (who <= above))).sum(),
+            "nearest": pl.when(when > since).then(when - since).min(),
+        }
+        facts = self._run(rows.select(**common, **asked)).row(0, named=True)
+        # sorted by time, then subject: no subject has a time twice
+        rising = not facts["holes"] and not facts["back"]
+        return Order(facts["count"], by_subject=False, rising=rising, least=facts["nearest"])
 
     def followed(self, rows: Frame) -> Frame:
         """By looking at the row above, for rows in order."""

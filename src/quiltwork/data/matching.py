@@ -71,19 +71,34 @@ class Matching:
 
         if self.bins is not None:
             return value
+        read, codes = self._keys(value)
+        if not codes:
+            return nw.lit(UNKNOWN)
+        return read.replace_strict(list(codes), list(codes.values()), default=UNKNOWN, return_dtype=nw.Int64)
+
+    def hits(self, value: "nw.Expr") -> list["nw.Expr"]:
+        """Whether it is each of the states."""
+        import narwhals as nw
+
+        if self.bins is not None:
+            return [value == level for level in range(len(self.states or ()))]
+        read, codes = self._keys(value)
+        by_code = {code: key for key, code in codes.items()}
+        return [
+            read == nw.lit(by_code[n]) if n in by_code else nw.lit(0) == 1  # a name that no number has
+            for n in range(len(self.states or ()))
+        ]
+
+    def _keys(self, value: "nw.Expr") -> tuple["nw.Expr", dict[Any, int]]:
+        """The value as it is compared, and the code of each such value that is a state."""
+        import narwhals as nw
+
         states = tuple(self.states or ())
-        keys: list[Any]
         if self._text or (self.kind == nw.Boolean and flags_by_name(states)):
             names = value.str.strip_chars() if self._text else value.cast(nw.String)
-            keys, codes = list(states), list(range(len(states)))
-            return names.replace_strict(keys, codes, default=UNKNOWN, return_dtype=nw.Int64)
+            return names, {state: n for n, state in enumerate(states)}
         whole = self.kind == nw.Boolean or self.kind.is_integer()
-        numbers = _exact_numbers(states, whole=whole)
-        if not numbers:
-            return nw.lit(UNKNOWN)
-        return value.cast(nw.Int64 if whole else nw.Float64).replace_strict(
-            list(numbers), list(numbers.values()), default=UNKNOWN, return_dtype=nw.Int64
-        )
+        return value.cast(nw.Int64 if whole else nw.Float64), _exact_numbers(states, whole=whole)
 
     def numbers(self, rows: Frame, engine: Engine) -> tuple[Frame, "nw.Expr"]:
         """With the column as ``number``, null where missing; and whether a value is neither number nor missing."""

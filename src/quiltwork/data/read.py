@@ -53,7 +53,7 @@ def read_series(
 
     >>> from quiltwork.samples import diary_path
     >>> read_series(diary_path(), column="activity", states=None, subject="person", time="time")
-    Series(12 subjects, 64512 values of 6 states)
+    Series(24 subjects, 64512 values of 6 states)
     """
     columns = Columns(column, subject, time)
     if len(set(columns.names)) < len(columns.names):

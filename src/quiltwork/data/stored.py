@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quiltwork.data.engines import Engine, Progress
-from quiltwork.data.matching import ABSENT, UNKNOWN, Matching
+from quiltwork.data.matching import UNKNOWN, Matching
 from quiltwork.data.reading import Reading
 from quiltwork.data.rows import Rows
 from quiltwork.data.series import Part, Series, Shape, check_segment, missing_values, no_values
@@ -126,19 +126,13 @@ class StoredSeries(Series):
         import narwhals as nw
 
         n, absent = nw.col("n"), self._values.absent(nw.col("what"))
-        coded = grouped.with_columns(code=self._values.code(nw.col("what"), absent), n=n)
-        code = nw.col("code")
-        own = {
-            "values": _times(code != ABSENT, n),
-            "missing": _times(code == ABSENT, n),
-            "unknown": _times(code == UNKNOWN, n),
-            **{f"c{i}": _times(code == i, n) for i in range(len(self.states))},
-        }
+        own = {"values": _times(~absent, n), "missing": _times(absent, n)}
+        own |= {f"c{i}": _times(hit, n) for i, hit in enumerate(self._values.hits(nw.col("what")))}
         followed = "after" in grouped.collect_schema()
         if followed:
-            own["stretches"] = _times((code != ABSENT) & nw.col("after").is_null(), n)
+            own["stretches"] = _times(~absent & nw.col("after").is_null(), n)
         how = dict.fromkeys(own, "sum") | dict(how)
-        per = coded.with_columns(**own).group_by("who").agg(*_each(how))
+        per = grouped.with_columns(**own).group_by("who").agg(*_each(how))
         rows = nw.col("values") + nw.col("missing")
         per = per.with_columns(nobody=_times(nw.col("who").is_null(), rows))
         how["nobody"] = "sum"
@@ -185,8 +179,9 @@ class StoredSeries(Series):
                 got=f"{totals['clash']} times with different values",
                 why="only rows that say the same can be dropped",
             )
-        if totals["unknown"]:
-            raise self._unknown(totals["unknown"], rows)
+        unknown = rows - totals["missing"] - sum(totals[f"c{i}"] for i in range(len(self.states)))
+        if unknown:
+            raise self._unknown(unknown, rows)
         if totals["missing"] and reading.missing == "refuse":
             raise missing_values(totals["missing"])
         if reading.segment is not None and not totals["reached"]:
