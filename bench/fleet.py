@@ -19,7 +19,7 @@ from quiltwork import MarkovChain, read_series, release, save_belief
 Row = dict[str, Any]
 STATES = ("sleep", "sit", "walk", "work", "sport")
 VALUES = 2000  # of each person
-ROUNDS = 5
+ROUNDS = 7
 
 
 def fleet_belief() -> MarkovChain:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 PART = 10_000_000  # rows that are followed in memory at a time
 MANY = 40_000_000  # rows that are counted at a time, where rows of a subject are not together
-LOOK = 1_000_000  # rows that show whether they are
+LOOK = 100_000  # rows that show whether they are
 
 
 class PolarsEngine(Engine):
