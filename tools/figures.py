@@ -17,8 +17,8 @@ from quiltwork import (
     release,
 )
 from quiltwork.charts import to_svg
-from quiltwork.pictures import network_chart
-from quiltwork.report import noise_chart, timeline_chart, values_chart
+from quiltwork.pictures import network_chart, values_chart
+from quiltwork.report import noise_chart, timeline_chart
 from quiltwork.samples import diary_belief, diary_path
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from quiltwork.ledger import Statement
 
 out = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
+MOST_ROWS, MOST_COLUMNS = 100, 12
+SHOW_AFTER = 2.0
+"""Seconds after which work shows that it is going on."""
 err = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
@@ -117,9 +120,25 @@ def print_statement(now: "Statement") -> None:
 
 def print_release(result: Release) -> None:
     """Print a release with bars, its accuracy and the reason for its noise."""
+    kind = "records" if isinstance(result.belief, RecordBelief) else "series"
+    out.print(f"{result.subjects:,} {kind}, {result.values:,} values in all.")
+    wide = result.parts and len(result.numbers) <= MOST_COLUMNS * len(result.parts)
+    rows = result.table() if wide else _bars(result)
+    out.print(table(rows[:MOST_ROWS]))
+    if len(rows) > MOST_ROWS:
+        out.print(f"... and {len(rows) - MOST_ROWS:,} more; --json prints all.")
+    out.print(result.explain())
+    if result.ledger is not None:
+        out.print(
+            f"Recorded as row {result.ledger['row']} of {result.ledger['address']}: spent "
+            f"{result.ledger['spent']:.6g} of {result.ledger['budget']:g}, {result.ledger['remaining']:.6g} remain."
+        )
+
+
+def _bars(result: Release) -> list[dict[str, Any]]:
     error = result.error()
     widest = max(abs(n) for n in result.numbers) or 1
-    rows = [
+    return [
         {
             result.calibration.query: name,
             "released": number,
@@ -128,15 +147,6 @@ def print_release(result: Release) -> None:
         }
         for name, number in zip(result.labels, result.numbers, strict=True)
     ]
-    kind = "records" if isinstance(result.belief, RecordBelief) else "series"
-    out.print(f"{result.subjects:,} {kind}, {result.values:,} values in all.")
-    out.print(table(rows))
-    out.print(result.explain())
-    if result.ledger is not None:
-        out.print(
-            f"Recorded as row {result.ledger['row']} of {result.ledger['address']}: spent "
-            f"{result.ledger['spent']:.6g} of {result.ledger['budget']:g}, {result.ledger['remaining']:.6g} remain."
-        )
 
 
 def table(rows: list[dict[str, Any]], *, title: str | None = None) -> Table:
@@ -159,10 +169,6 @@ def cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:,.6g}"
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-SHOW_AFTER = 2.0
-"""Seconds after which work shows that it is going on."""
 
 
 @contextmanager

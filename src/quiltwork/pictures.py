@@ -1,4 +1,4 @@
-"""A network as a picture: which variable is hardest to hide, its quilt, and what is on either side of it."""
+"""Pictures of what was released, and of a network: which variable is hardest to hide, and its quilt."""
 
 import itertools
 import math
@@ -9,7 +9,8 @@ import altair as alt
 
 from quiltwork.beliefs import BayesianNetwork
 from quiltwork.calibration import Calibration
-from quiltwork.charts import ACCENT, INK, QUIET, WARNING, Chart, styled
+from quiltwork.charts import ACCENT, INK, QUIET, WARNING, Chart, sized, styled
+from quiltwork.release import Release
 
 PARTS = {
     "hardest to hide": WARNING,
@@ -18,7 +19,47 @@ PARTS = {
     "remote (independent given the quilt)": "#e3e8f0",
 }
 SWEEPS = 12
+MOST_POINTS = 30
 GAP, ROW = 74, 84  # pixels between variables of a layer, and between layers
+
+
+def values_chart(release: Release) -> Chart:
+    """The released numbers as bars, with how far the noise may have moved all of them at once."""
+    error = release.error(simultaneous=True)
+    rows = [
+        {"name": name, "value": value, "low": value - error, "high": value + error}
+        for name, value in zip(release.labels, release.numbers, strict=True)
+    ]
+    base = alt.Chart(alt.InlineData(rows)).encode(
+        y=alt.Y("name:N", sort=list(release.labels), title=None, axis=alt.Axis(labelLimit=260))
+    )
+    bars = base.mark_bar(color=ACCENT, height={"band": 0.62}).encode(
+        x=alt.X("value:Q", title=f"{release.calibration.query}, with noise", axis=alt.Axis(format=",~f"))
+    )
+    whiskers = base.mark_rule(color=INK, strokeWidth=2).encode(x="low:Q", x2="high:Q")
+    return sized(alt.layer(bars, whiskers), len(rows))
+
+
+def parts_chart(release: Release) -> Chart:
+    """The released numbers from window to window, or from subject to subject, a line each."""
+    names = [part.name for part in release.parts]
+    rows = [
+        {"part": row[""], "what": what, "value": value}
+        for row in release.table()
+        for what, value in row.items()
+        if what not in ("", "values")
+    ]
+    kinds = list(dict.fromkeys(row["what"] for row in rows))
+    lines = (
+        alt.Chart(alt.InlineData(rows))
+        .mark_line(point=len(names) <= MOST_POINTS)
+        .encode(
+            x=alt.X("part:O", sort=names, title=None, axis=alt.Axis(labelOverlap=True, labelAngle=-40)),
+            y=alt.Y("value:Q", title=f"{release.calibration.query}, with noise", axis=alt.Axis(format=",~f")),
+            color=alt.Color("what:N", title=None, sort=kinds, legend=alt.Legend(orient="bottom", columns=6)),
+        )
+    )
+    return styled(lines.properties(width=600, height=300))
 
 
 def network_chart(network: BayesianNetwork, calibration: Calibration | None = None) -> Chart:

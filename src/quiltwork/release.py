@@ -87,6 +87,17 @@ class Release:
             )
         return "\n".join([*lines, self.calibration.explain(), *self.notes])
 
+    def table(self) -> list[dict[str, Any]]:
+        """The answers about windows or subjects, a row each with a column for each number."""
+        count = len(self.numbers) // max(1, len(self.parts))
+        rows = []
+        for n, part in enumerate(self.parts):
+            own = self.numbers[n * count : (n + 1) * count]
+            names = [label.removeprefix(f"{part.name} ") for label in self.labels[n * count : (n + 1) * count]]
+            names = [self.calibration.query] if count == 1 else names
+            rows.append({"": part.name} | dict(zip(names, own, strict=True)) | {"values": part.values})
+        return rows
+
     def record(self) -> dict[str, Any]:
         """What to write down about it for ``quiltwork compose``: no data in it."""
         return {

@@ -20,27 +20,32 @@ from quiltwork.charts import ACCENT, FONT, INK, QUIET, WARNING, Chart, sized, st
 from quiltwork.composition import Composed, ReleaseRecord
 from quiltwork.errors import InputError
 from quiltwork.influence.timeline import Losses
+from quiltwork.pictures import network_chart, parts_chart, values_chart
 from quiltwork.plan import Offer, Plan
 from quiltwork.release import Release
 
 MOST_BARS = 30
 
 
-def values_chart(release: Release) -> Chart:
-    """The released numbers as bars, with how far the noise may have moved all of them at once."""
-    error = release.error(simultaneous=True)
-    rows = [
-        {"name": name, "value": value, "low": value - error, "high": value + error}
-        for name, value in zip(release.labels, release.numbers, strict=True)
-    ]
-    base = alt.Chart(alt.InlineData(rows)).encode(
-        y=alt.Y("name:N", sort=list(release.labels), title=None, axis=alt.Axis(labelLimit=260))
+def _values(release: Release) -> tuple[Chart, str]:
+    """The picture and the table of the released numbers."""
+    if not release.parts:
+        error = release.error()
+        rows = "".join(
+            f"<tr><td>{html.escape(name)}</td><td class=n>{value:,.6g}</td><td class=n>± {error:,.6g}</td></tr>"
+            for name, value in zip(release.labels, release.numbers, strict=True)
+        )
+        head = "<tr><th></th><th class=n>released</th><th class=n>95 %, each</th></tr>"
+        return values_chart(release), f"<table>{head}{rows}</table>"
+    table = release.table()
+    head = "".join(f"<th class=n>{html.escape(name)}</th>" for name in table[0])
+    rows = "".join(
+        f"<tr><td>{html.escape(row[''])}</td>"
+        + "".join(f"<td class=n>{value:,.6g}</td>" for name, value in row.items() if name)
+        + "</tr>"
+        for row in table
     )
-    bars = base.mark_bar(color=ACCENT, height={"band": 0.62}).encode(
-        x=alt.X("value:Q", title=f"{release.calibration.query}, with noise", axis=alt.Axis(format=",~f"))
-    )
-    whiskers = base.mark_rule(color=INK, strokeWidth=2).encode(x="low:Q", x2="high:Q")
-    return sized(alt.layer(bars, whiskers), len(rows))
+    return parts_chart(release), f"<table><tr>{head}</tr>{rows}</table><p>± {release.error():,.6g} each, 95 %.</p>"
 
 
 def noise_chart(plan: Plan) -> Chart:
@@ -245,24 +250,23 @@ def promises_chart(rows: Sequence[dict[str, Any]]) -> Chart:
 def write_report(path: str | Path, *, release: Release, plan: Plan | None = None) -> Path:
     """Write one self-contained HTML file about a release, and beside it what other mechanisms would have needed."""
     calibration = release.calibration
-    error, everyone = release.error(), release.error(simultaneous=True)
+    everyone = release.error(simultaneous=True)
     several = len(release.numbers) > 1
     together = f"All {len(release.numbers)} numbers at once: ± {everyone:,.6g}." if several else ""
-    values = "".join(
-        f"<tr><td>{html.escape(name)}</td><td class=n>{value:,.6g}</td><td class=n>± {error:,.6g}</td></tr>"
-        for name, value in zip(release.labels, release.numbers, strict=True)
-    )
+    chart, values = _values(release)
     sections = [
         f"<h1>{html.escape(_title(calibration.query))}, private</h1>",
         f"<p class=lead>ε = {calibration.epsilon:g} · {html.escape(calibration.mechanism)} · noise scale "
         f"{release.noise_scale:,.6g} on each number · {release.subjects:,} {_kind(release)}, "
         f"{release.values:,} values</p>",
         _figure(
-            to_svg(values_chart(release)),
-            "Bars: released numbers. Lines: where all true ones are at once with "
+            to_svg(chart),
+            "Released numbers, of each part."
+            if release.parts
+            else "Bars: released numbers. Lines: where all true ones are at once with "
             "probability 95 %, as far as the noise is concerned.",
         ),
-        f"<table><tr><th></th><th class=n>released</th><th class=n>95 %, each</th></tr>{values}</table>",
+        values,
         f"<p>{together} These limits are about the noise that was added, not about how well the data stands for a "
         "larger population. A noisy count or share may be negative; setting it to 0 costs no privacy.</p>",
         "<h2>Why this much noise</h2>",
@@ -314,8 +318,6 @@ def _network(belief: Belief, calibration: Calibration) -> list[str]:
     member = belief.members[(detail.get("member") or 1) - 1]
     if not isinstance(member, BayesianNetwork) or detail.get("node") not in member.variables or "distance" in detail:
         return []
-    from quiltwork.pictures import network_chart
-
     caption = "Parents above children. The variable that is hardest to hide, its quilt, and both sides of it."
     if "quilt" not in detail:
         caption = "Parents above children, and the variable that is hardest to hide."
