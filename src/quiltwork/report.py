@@ -355,10 +355,15 @@ def check_report(path: str | Path) -> Path:
 def _write_page(path: str | Path, title: str, sections: Sequence[str]) -> Path:
     path = check_report(path)
     try:
-        path.write_text(_PAGE.format(title=html.escape(title), body="\n".join(sections)), encoding="utf-8")
+        path.write_text(page(title, sections), encoding="utf-8")
     except OSError as problem:
         raise InputError(f"report {path} cannot be written", why=problem.strerror or "the system refused") from problem
     return path
+
+
+def page(title: str, sections: Sequence[str]) -> str:
+    """A page that needs nothing but itself."""
+    return _PAGE.format(title=html.escape(title), body="\n".join(sections))
 
 
 def _figure(svg: str, caption: str) -> str:

@@ -11,6 +11,7 @@ from quiltwork.cli.options import (
     Asked,
     BeliefFile,
     GuaranteeName,
+    HowToRead,
     MethodName,
     NoiseScale,
     Promised,
@@ -21,10 +22,11 @@ from quiltwork.cli.options import (
     method_of,
     needed_length,
     promise_of,
+    reads_data,
     segment_of,
     whole_of,
 )
-from quiltwork.display import out, print_composed, print_json, progress, table
+from quiltwork.display import MOST_ROWS, out, print_composed, print_json, progress, table
 from quiltwork.errors import NotCoveredError, ParameterError
 
 
@@ -170,21 +172,51 @@ def leakage(
         out.print(line)
 
 
+@reads_data
 def reproduce(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="bayesian-counterexamples or contagion.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A result, or all; an unknown name lists them.")],
+    how: HowToRead,
     folder: Annotated[
         Path, typer.Option("--out", metavar="FOLDER", help="Where tables and figures are written.")
     ] = Path("reproduced"),
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer points, in less than a minute.")] = False,
+    data: Annotated[
+        str | None, typer.Option("--data", metavar="DATA", help="For activity: your own file in place of the diary.")
+    ] = None,
+    column: Annotated[str | None, typer.Option("--column", metavar="C", help="Its column with the states.")] = None,
+    belief: Annotated[Path | None, typer.Option("--belief", metavar="B", help="What may be believed about it.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Recompute a result of the papers: a table, a CSV file and figures."""
+    """Recompute a result of the papers, or all: a table, a CSV file and figures."""
+    from quiltwork import load_belief
     from quiltwork.reproduce import reproduce as recompute
+    from quiltwork.reproduce import reproduce_all
 
-    made = recompute(name, folder)
+    if (data is None) != (column is None) or (data is None) != (belief is None):
+        raise ParameterError("your own data needs --data, --column and --belief", got="not all of them")
+    held = None if belief is None else load_belief(belief)
+    series = None
+    if data is not None and column is not None and held is not None:
+        series = how.read(data, column=column, states=held.states)
+    elif how.given():
+        raise ParameterError("options of data need --data", got=how.given()[0])
+    with progress(f"Computing {name}") as report:
+        if name == "all":
+            made = reproduce_all(folder, quick=quick, progress=report)
+        else:
+            made = [recompute(name, folder, quick=quick, progress=report, series=series, belief=held)]
     if as_json:
-        print_json(made.to_dict())
+        one = made[0].to_dict()
+        print_json(
+            one if name != "all" else {"index": str(folder / "index.html"), "results": [m.to_dict() for m in made]}
+        )
         return
-    out.print(table(made.rows, title=made.title))
-    for line in made.remarks:
-        out.print(line)
-    out.print("Wrote " + ", ".join(str(file) for file in made.files))
+    for result in made:
+        out.print(table(result.rows[:MOST_ROWS], title=result.title))
+        if len(result.rows) > MOST_ROWS:
+            out.print(f"... and {len(result.rows) - MOST_ROWS:,} more rows in the CSV file.")
+        for line in result.remarks:
+            out.print(line)
+        out.print("Wrote " + ", ".join(str(file) for file in result.files) + "\n")
+    if name == "all":
+        out.print(f"All of them: {folder / 'index.html'} (open it in a browser)")

@@ -8,16 +8,16 @@ import numpy as np
 
 from quiltwork.audit import Noisy, audit_mechanism, leakage
 from quiltwork.beliefs import JointTable, MarkovChain
-from quiltwork.charts import Chart
 from quiltwork.influence.profile import Profile
 from quiltwork.influence.timeline import loss_along_time
 from quiltwork.queries import Count
 from quiltwork.report import promises_chart
+from quiltwork.reproduce.base import Effort, Found
 
 APART = 1 - np.eye(2)
 
 
-def bayesian_counterexamples() -> tuple[str, list[dict[str, Any]], list[str], Chart]:
+def bayesian_counterexamples(effort: Effort) -> Found:  # noqa: ARG001 - it takes no time
     """What the printed theorems promise, what truly leaks, and what the projective curve says."""
     rows = [_sequential(), _parallel()]
     remarks = [
@@ -26,7 +26,7 @@ def bayesian_counterexamples() -> tuple[str, list[dict[str, Any]], list[str], Ch
         "quiltwork adds profiles instead, and bounds what they leak to every adversary by the projective curve.",
     ]
     title = "Bayesian differential privacy: the printed composition theorems and the truth"
-    return title, rows, remarks, promises_chart(rows)
+    return Found(title, rows, remarks, promises_chart(rows))
 
 
 def _sequential() -> dict[str, Any]:

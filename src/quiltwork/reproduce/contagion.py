@@ -1,17 +1,15 @@
 """Flu in households (A section 2 and 3): how much noise hides one person's status."""
 
-from typing import Any
-
-from quiltwork.charts import Chart
 from quiltwork.plan import plan
 from quiltwork.queries import Count
 from quiltwork.report import noise_chart
+from quiltwork.reproduce.base import Effort, Found
 from quiltwork.samples import contagion_belief, household_network
 
 MECHANISMS = ("wasserstein", "quilt-exact", "group", "audited", "entry")
 
 
-def contagion() -> tuple[str, list[dict[str, Any]], list[str], Chart]:
+def contagion(effort: Effort) -> Found:  # noqa: ARG001 - it takes no time
     """One household of four, and a street of smaller and larger ones."""
     street = household_network(
         {
@@ -41,4 +39,4 @@ def contagion() -> tuple[str, list[dict[str, Any]], list[str], Chart]:
         "Households are independent of each other, so a street needs no more noise than its most demanding household. "
         "In a clique nobody is cut off by a quilt; still two of the others may serve as one, if they tell little.",
     ]
-    return "Number of people with flu, ε = 1", rows, remarks, noise_chart(plans["one household of four"])
+    return Found("Number of people with flu, ε = 1", rows, remarks, noise_chart(plans["one household of four"]))
