@@ -1,9 +1,11 @@
 """Tables on a Spark cluster. Rows are counted there; noise and ledger stay with the program that asks."""
 
 import os
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from quiltwork.errors import DataError, InputError
+from quiltwork.tables import files_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -11,6 +13,8 @@ if TYPE_CHECKING:
 
 def spark_table(data: str, *, master: str | None = None, time: str | None = None) -> "DataFrame":
     """CSV, TSV or Parquet files as Spark reads them; of text only the column of times is taken for what it seems."""
+    if "://" not in data and (master is None or master.startswith("local")) and not os.path.isdir(data):
+        files_of(data)  # a wrong name is said before Spark has started
     session = spark_session(master)
     ending = os.path.splitext(data.rstrip("/*"))[1].lower()
     try:
@@ -45,7 +49,9 @@ def spark_session(master: str | None = None) -> "SparkSession":
         builder = builder.config("spark.ui.enabled", "false").config("spark.log.level", "ERROR")
         builder = builder.config("spark.sql.shuffle.partitions", pieces)
     try:
-        return builder.getOrCreate()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # about a newer pandas, which is not used here
+            return builder.getOrCreate()
     except (PySparkException, OSError, RuntimeError, ValueError) as problem:
         raise InputError(
             "Spark cannot be started",

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from os import PathLike
 from typing import Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from quiltwork.data import Series, Window
 from quiltwork.errors import DataError, NotCoveredError, ParameterError, QuiltworkError
 from quiltwork.mechanisms import Promise, as_belief, as_query, calibrate, default_mechanism
 from quiltwork.noise import add_noise
-from quiltwork.queries import Numbers, Query, Transitions, parse_query
+from quiltwork.queries import Custom, Numbers, Query, Transitions, parse_query
 from quiltwork.records import Records
 from quiltwork.release import Part, Release
 from quiltwork.rounding import round_up
@@ -208,6 +209,7 @@ def prepare(
         found = _of_records(records, query, belief, _with_a_promise(made))
     else:
         series = as_series(data, belief)
+        _check_asked(series, query, windows, by_subject)
         if quilt_size is not None:
             raise ParameterError(
                 "quilt_size is for networks", got=str(quilt_size), why="on a chain two nodes are enough"
@@ -230,6 +232,13 @@ def prepare(
             fix="Use a larger epsilon",
         )
     return found
+
+
+def _check_asked(series: Series, query: Query, window: Window | None, by_subject: bool) -> None:
+    """What cannot be answered is refused before anything is spent."""
+    if isinstance(query, Custom) and (window is not None or by_subject):
+        raise ParameterError("a function of your own cannot be asked by window or subject", got=query.text)
+    series.check_asked(window=window, ordered=isinstance(query, Transitions | Custom))
 
 
 def _of_series(
@@ -309,6 +318,12 @@ def as_series(data: Series | Records | Iterable[object], belief: Belief) -> Seri
     """The data as series over the belief's states."""
     if isinstance(data, Records):
         raise DataError("the data must be a series", got="records", why="the belief is about values in time")
+    if isinstance(data, str | PathLike | Mapping) or hasattr(type(data), "columns"):
+        raise DataError(
+            "the data must be values, or a Series",
+            got="a table or a file",
+            fix="Read it first: read_series(..., column=...)",
+        )
     series = data if isinstance(data, Series) else Series.from_values(data, states=belief.states)
     if series.states != belief.states:
         raise DataError(

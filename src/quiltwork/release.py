@@ -6,6 +6,7 @@ from typing import Any
 from quiltwork.beliefs import Belief, RecordBelief
 from quiltwork.calibration import Calibration
 from quiltwork.noise import noise_error
+from quiltwork.rounding import round_up
 
 
 @dataclass(frozen=True)
@@ -100,11 +101,14 @@ class Release:
 
     def record(self) -> dict[str, Any]:
         """What to write down about it for ``quiltwork compose``: no data in it."""
+        scale, lipschitz = self.calibration.noise_scale, self.calibration.lipschitz
+        if self.divisor > 1:  # rounded so that no less is told than was
+            scale, lipschitz = scale / self.divisor * (1 - 2.0**-50), round_up(lipschitz / self.divisor)
         return {
             "mechanism": self.calibration.mechanism,
             "epsilon": self.calibration.epsilon,
-            "noise_scale": self.noise_scale,
-            "lipschitz": self.calibration.lipschitz / self.divisor,
+            "noise_scale": scale,
+            "lipschitz": lipschitz,
             "guarantee": "bayesian" if self.calibration.guarantee == "bayesian" else "pufferfish",
         } | self._about()
 

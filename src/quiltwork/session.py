@@ -132,8 +132,11 @@ class Session:
         """How often each state is directly followed by each."""
         return self.release(Transitions(), epsilon=epsilon, **options)
 
-    def append(self, more: object, *, subject: Iterable[object] | None = None) -> Segment:
+    def append(self, more: object, *, subject: Iterable[object] | None = None) -> Segment | None:
         """Further values, at the end of the series; the times that are new, as a segment.
+
+        The segment is None where the new values of subjects are at different times: where their series have different
+        lengths, or where a subject is new.
 
         ``more`` is a sequence (with ``subject``, whose value each is), or a table or file of the same columns for data
         that :func:`read_series` read. Releases made before stay what they were: what they tell about each past time is
@@ -150,10 +153,14 @@ class Session:
         """
         if isinstance(self.data, Records):
             raise DataError("records do not grow", got="a belief about records", fix="Open a session on all records")
-        before = min(values for values, _ in self.data.shape.chains)
-        self.data = self.data.extended(more, subject=subject)
+        before, grown = self.data.shape, self.data.extended(more, subject=subject)
+        if grown.size == before.size:
+            raise DataError("further values must be some", got="none")
+        self.data = grown
         self._prepared.clear()
-        return before + 1, self.data.longest
+        lengths = {values for values, _ in before.chains}
+        together = len(lengths) == 1 and before.certain and grown.subjects == before.subjects
+        return (lengths.pop() + 1, grown.longest) if together else None
 
     def losses(self) -> "Losses":
         """What all releases so far tell about each time, at most; for series.

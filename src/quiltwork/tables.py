@@ -76,7 +76,8 @@ def joined(tables: Sequence[Frame]) -> Frame:
         return tables[0]
     kinds = {table.implementation for table in tables}
     if len(kinds) > 1:
-        raise DataError("further rows must be in a table of the same kind", got="another kind")
+        names = [table.implementation.name.lower() for table in tables]
+        raise DataError("further rows must be in a table of the same kind", got=f"{names[-1]} after {names[0]}")
     if kinds.pop().is_polars():
         return nw.from_native(pl.concat([table.lazy().to_native() for table in tables], how="vertical_relaxed"))
     return nw.concat(tables, how="vertical")
@@ -191,5 +192,5 @@ def mixed_zones(column: str) -> DataError:
         f"column {column!r} must hold times of one time zone",
         got="several, or some without one",
         why="the same clock reading is another moment in another zone",
-        fix="Convert the column to UTC first",
+        fix="Convert the column to UTC first; for days of the local clock use Parquet with a time zone",
     )

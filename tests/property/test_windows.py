@@ -2,14 +2,17 @@
 
 import itertools
 import math
+from pathlib import Path
 
+import duckdb
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import chains, epsilons
 
-from quiltwork import MarkovChain, NotCoveredError, Session, parse_query, release
+from quiltwork import Custom, InputError, MarkovChain, NotCoveredError, Session, parse_query, read_series, release
 from quiltwork.data import Series, Window
 from quiltwork.prepare import prepare
 
@@ -127,6 +130,47 @@ def test_growing_series_keep_what_was_told_about_the_past() -> None:
     assert losses.at(120) > past[2]  # the new segment tells something about its neighbour
     session.histogram(epsilon=0.3)
     assert session.losses().at(60) > losses.at(60)
+
+
+def test_new_values_at_different_times_are_no_segment() -> None:
+    series = Series.from_values(["sit"] * 30, states=CHAIN.states, subject=["a"] * 20 + ["b"] * 10)
+    session = Session(series, belief=CHAIN, budget=2.0)
+    assert session.append(["walk"] * 4, subject=["a", "a", "b", "b"]) is None
+    even = Session(Series.from_values(["sit"] * 4, states=CHAIN.states, subject="aabb"), belief=CHAIN, budget=2.0)
+    assert even.append(["walk"] * 2, subject="ab") == (3, 3)
+    assert even.append(["walk"], subject="c") is None
+    with pytest.raises(InputError, match="must be some"):
+        even.append([], subject=[])
+    with pytest.raises(InputError, match="count from 1"):
+        even.losses().at(0)
+
+
+def test_what_cannot_be_answered_costs_nothing() -> None:
+    session = Session(["sit", "walk"] * 20, belief=CHAIN, budget=2.0)
+    with pytest.raises(InputError, match="need times"):
+        session.histogram(epsilon=0.5, window="day")
+    runs = Custom(lambda stretches: len(stretches), constant=1, integer=True, name="runs")
+    with pytest.raises(InputError, match="by window or subject"):
+        session.release(runs, epsilon=0.5, window=2)
+    assert session.spent() == 0
+    table = duckdb.connect().from_arrow(pl.DataFrame({"what": ["sit", "walk"] * 9}).to_arrow())
+    stored = Session(read_series(table, column="what", states=CHAIN.states), belief=CHAIN, budget=2.0)
+    with pytest.raises(InputError, match="no order"):
+        stored.transitions(epsilon=0.5)
+    assert stored.spent() == 0
+
+
+def test_records_of_shares_tell_no_less_than_was_told() -> None:
+    result = release(["sit", "walk"] * 21, "frequencies", belief=CHAIN, epsilon=0.7)
+    told, made = result.record(), result.calibration
+    assert told["lipschitz"] / told["noise_scale"] >= made.lipschitz / made.noise_scale
+
+
+def test_a_table_is_not_a_list_of_values() -> None:
+    table = pl.DataFrame({"what": ["sit", "walk"]})
+    for wrong in (table, table.lazy(), table.to_pandas(), table.to_arrow(), "diary.csv", Path("diary.csv")):
+        with pytest.raises(InputError, match="read_series"):
+            release(wrong, "histogram", belief=CHAIN, epsilon=1.0)  # type: ignore[arg-type]
 
 
 def test_losses_never_exceed_what_is_spent() -> None:

@@ -18,7 +18,8 @@ SOURCE = ROOT / "src" / "quiltwork"
 LAYERS = [
     {"_version", "errors", "rounding", "bracket", "spend"},
     {"beliefs"},
-    {"tables", "clusters"},
+    {"tables"},
+    {"clusters"},
     {"data"},
     {"queries", "records"},
     {"influence"},

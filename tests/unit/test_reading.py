@@ -10,6 +10,7 @@ import pytest
 
 from quiltwork import InputError, Series, read_series
 from quiltwork.data import Window
+from quiltwork.data import files as polars_files
 from quiltwork.data.times import Duration
 from quiltwork.data.values import Bins
 
@@ -66,6 +67,7 @@ def test_levels() -> None:
     assert read_series(frame[:4], column="x", states=None, bins=[2]).states == ("<2", ">=2")
     refused("1 of 3 that are none", pl.DataFrame({"x": ["1", SECRET, "3"]}), bins="2")
     refused("3 levels, 2 states", frame, bins="1,2")
+    refused("named by, got levels <3", frame, bins="3", states=("<2", ">=2"))
 
 
 def test_windows() -> None:
@@ -172,7 +174,7 @@ def test_what_does_not_fit_together() -> None:
     refused("must be a number where times are numbers", pl.DataFrame(numbered), time="t", gap="3h")
     refused("needs every and bins", pl.DataFrame(dated), time="t", take="mean")
     refused("numbers, dates or times, got type Boolean", pl.DataFrame({"x": ["sit"], "t": [True]}), time="t")
-    refused("got type text.*Cast it", duckdb.sql("select 'sit' as x, '2024-01-01' as t"), time="t")
+    refused("got type text.*Make it", duckdb.sql("select 'sit' as x, '2024-01-01' as t"), time="t")
     refused("1 missing", pl.DataFrame({"x": ["sit", "walk"], "s": [1.0, float("nan")]}), subject="s")
 
 
@@ -205,6 +207,69 @@ def test_times_that_are_not_evenly_spaced_are_noticed(times: tuple[int, ...], un
     assert not read_series(frame, column="x", states=STATES, time="t", gap="5h").shape.uneven
 
 
+def test_times_with_fractions_are_exact() -> None:
+    for n in range(4):
+        times = [round(0.1 * i, 1) for i in range(-20, 60)]
+        frame = pl.DataFrame({"x": ["sit"] * 80, "t": [t + n for t in times]})
+        for table in (frame, duckdb.connect().from_arrow(frame.to_arrow()), frame.with_columns(pl.col("t").cast(str))):
+            read = {"column": "x", "states": STATES, "time": "t"}
+            assert read_series(table, gap=0.1, **read).gaps == 0  # type: ignore[arg-type]
+            for every, steps in ((0.1, 80), (0.5, 16), (1, 8)):
+                assert read_series(table, every=every, **read).shape.chains == {(steps, 1)}  # type: ignore[arg-type]
+
+
+def test_rows_without_a_time_are_not_dropped() -> None:
+    frame = pl.DataFrame({"x": ["sit", "walk", "sit", "sit"], "t": [1, 2, None, 3]})
+    for table in (frame, duckdb.connect().from_arrow(frame.to_arrow())):
+        refused("1 missing", table, time="t", every=1)
+        refused("1 missing", table, time="t", every=1, take="last")
+
+
+def test_subjects_without_a_name_are_refused_in_pieces_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(polars_files, "PART", 3)
+    for who in (["p", "p", "p", None, "q", "q", "r", "r"], ["q", "q", None, "p", "p", "r", "r", "r"]):
+        frame = pl.DataFrame({"w": who, "t": [1, 2, 3, 1, 4, 5, 6, 7], "x": ["sit"] * 8})
+        refused("'w' must have a value in every row, got 1 missing", frame, subject="w", time="t", unsorted="sort")
+    number = duckdb.sql("select 'sit' as x, 'nan'::double as s")
+    refused("'s' must have a value", number, subject="s")
+    with pytest.raises(InputError, match="different names"):
+        Series.from_values(["sit", "walk"], states=STATES, subject=[1, "1"])
+
+
+def test_messages_of_engines_do_not_show_values(tmp_path: Path) -> None:
+    path = tmp_path / "late.csv"
+    path.write_text("x\n" + "1\n" * 30_000 + SECRET + "\n")
+    refused("DuckDB cannot read", duckdb.connect().read_csv(str(path)), states=("1", "2"))
+    refused("DuckDB cannot read", duckdb.sql("select 18446744073709551615::ubigint as x"), states=("1", "2"))
+    refused("one type", pandas_table({"x": [1, 2**70]}))
+
+
+def test_pauses_before_a_segment_are_noticed() -> None:
+    frame = pl.DataFrame({"t": [0, 1, 2, 100, 101, 102], "x": ["sit", "walk"] * 3})
+    for options in ({}, {"gap": 5}, {"every": 1}):
+        found = read_series(frame, column="x", states=STATES, time="t", segment=(4, 6), **options)  # type: ignore[arg-type]
+        assert not found.shape.certain
+    even = frame.with_columns(t=pl.int_range(6))
+    assert read_series(even, column="x", states=STATES, time="t", segment=(4, 6)).shape.certain
+
+
+def test_further_rows_must_be_later() -> None:
+    old = pl.DataFrame({"t": range(10, 15), "x": ["sit"] * 5})
+    new = old.with_columns(pl.col("t") - 5)
+    stored = read_series(old, column="x", time="t", states=STATES, unsorted="sort")
+    with pytest.raises(InputError, match="later than all that were there"):
+        stored.extended(new)
+    held = duckdb.connect()
+    on_duckdb = read_series(held.from_arrow(old.to_arrow()), column="x", time="t", states=STATES)
+    with pytest.raises(InputError, match="later than all that were there"):
+        on_duckdb.extended(held.from_arrow(new.to_arrow()))
+    assert on_duckdb.extended(held.from_arrow(old.with_columns(pl.col("t") + 5).to_arrow())).size == 10
+    steps = read_series(old, column="x", time="t", states=STATES, every=10, take="last")
+    with pytest.raises(InputError, match="later than all"):
+        steps.extended(pl.DataFrame({"t": [16], "x": ["walk"]}))
+    assert steps.extended(pl.DataFrame({"t": [20], "x": ["walk"]})).size == 2
+
+
 def test_series_grow() -> None:
     held = Series.from_values(["sit"], states=STATES)
     assert held.extended(["walk", "walk"]).stretches[0].tolist() == [0, 1, 1]
@@ -218,9 +283,12 @@ def test_series_grow() -> None:
     stored = read_series(frame, column="x", states=STATES, time="t")
     more = pl.DataFrame({"x": ["walk"], "t": [3]})
     assert stored.extended(more).extended(more.with_columns(t=pl.lit(4, pl.Int8))).stretches[0].tolist() == [0, 1, 1, 1]
-    with pytest.raises(InputError, match="1 repeated"):
+    with pytest.raises(InputError, match="later than all"):
         stored.extended(more).extended(more)
-    with pytest.raises(InputError, match="another kind"):
+    forgotten = Series.from_values(["sit", None], states=STATES, subject=["a", "b"], missing="split")
+    grown = forgotten.extended(["walk"], subject=["b"])
+    assert (forgotten.subjects, forgotten.shape.late, grown.subjects, grown.shape.late) == (1, False, 2, True)
+    with pytest.raises(InputError, match="duckdb after polars"):
         stored.extended(duckdb.connect().from_arrow(more.to_arrow()))
     with pytest.raises(InputError, match="column 'x' must be in"):
         stored.extended(pl.DataFrame({"y": [1]}))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 Progress = Callable[[float], None]
+FURTHEST = 9e12  # times with fractions that still fit into 64 bits as millionths
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,18 @@ class Columns:
 
 @dataclass(frozen=True)
 class Clock:
-    """What the times of a column are: how many ticks a microsecond has, None for plain numbers; and their offset."""
+    """What the times of a column are: how many ticks a microsecond has, None for plain numbers."""
 
     ticks: int | None
     calendar: bool = False
     """Whether they have a date, so that there are days."""
+    millionths: bool = False
+    """Whether plain numbers are counted in millionths, so that fractions are exact."""
+
+    def span(self, length: float, *, steps: bool) -> int:
+        """A span of time in ticks."""
+        factor = (10**6 if self.millionths else 1) if steps else self.ticks or 1
+        return max(1, round(length * factor))
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from quiltwork.data.engines import Clock, Columns, Engine, Order, Progress, not_times
+from quiltwork.data.engines import FURTHEST, Clock, Columns, Engine, Order, Progress, not_times
 from quiltwork.data.times import WHOLE, Form, mixed_times
 from quiltwork.errors import DataError
 from quiltwork.tables import Frame, mixed_zones
@@ -59,7 +60,7 @@ class PolarsEngine(Engine):
         if dtype.is_integer():
             return column.cast(pl.Int64), column
         if dtype.is_float() or dtype.is_decimal():
-            return column.cast(pl.Float64), column
+            return self._fractions(column.cast(pl.Float64)), column
         if dtype == pl.Time:
             self.clock = Clock(1000)
             return column.cast(pl.Int64), column
@@ -70,6 +71,14 @@ class PolarsEngine(Engine):
         unit, ticks = ("ns", 1000) if dtype.time_unit == "ns" else ("us", 1)
         self.clock = Clock(ticks, calendar=True)
         return column.dt.timestamp(unit), column.dt.replace_time_zone(None).dt.timestamp("us")  # type: ignore[arg-type]
+
+    def _fractions(self, number: "pl.Expr") -> "pl.Expr":
+        """Times with fractions as whole numbers of millionths, null where they are none."""
+        import polars as pl
+
+        self.clock = Clock(None, millionths=True)
+        known = number.is_finite() & (number.abs() < FURTHEST)
+        return pl.when(known).then((number * 1e6).round()).cast(pl.Int64)
 
     def _times_in_text(self, native: "pl.LazyFrame", time: str) -> tuple["pl.Expr", "pl.Expr"]:
         import polars as pl
@@ -95,7 +104,8 @@ class PolarsEngine(Engine):
         if facts["others"] or facts["unread"]:
             raise mixed_times(time, facts["others"] + facts["unread"])
         if form.kind == "number":
-            return column.str.strip_chars().cast(pl.Int64 if facts["whole"] else pl.Float64), column
+            number = column.str.strip_chars()
+            return number.cast(pl.Int64) if facts["whole"] else self._fractions(number.cast(pl.Float64)), column
         if form.kind == "time":
             self.clock = Clock(1000)
             return read.cast(pl.Int64), column
@@ -160,11 +170,12 @@ class PolarsEngine(Engine):
         if order.count <= PART or self.columns.subject is None or not order.by_subject:
             return self._by_hash(-(-order.count // PART))
         who = pl.col("who")
-        cuts = self._run(self._native.select("who").gather_every(PART))["who"].unique(maintain_order=True).to_list()
-        ends = [*cuts[1:], None]
+        cuts = self._run(self._native.select("who").gather_every(PART))["who"].drop_nulls().unique(maintain_order=True)
+        within = [(who >= cut) for cut in cuts]
+        ranges = [a & ~b for a, b in pairwise(within)] + within[-1:]
         return [
-            self._native.filter(who >= first if last is None else (who >= first) & (who < last))
-            for first, last in zip(cuts, ends, strict=True)
+            self._native.filter(~pl.any_horizontal(ranges).fill_null(value=False)),
+            *map(self._native.filter, ranges),
         ]
 
     def _heaps(self, order: Order) -> list["pl.LazyFrame"]:
@@ -208,8 +219,6 @@ class PolarsEngine(Engine):
             facts = self._run(rows.select(count=pl.len(), apart=(who < above).sum())).row(0, named=True)
             return Order(facts["count"], by_subject=facts["apart"] == 0, rising=True)
         holes = who.is_null() | when.is_null()
-        if self._native.collect_schema()["when"].is_float():
-            holes = holes | ~when.is_finite()
         rows = self._native.with_columns(above=who.shift(), since=when.shift())
         common = {"count": pl.len(), "holes": holes.sum()}
         if self._look().by_subject:

@@ -109,9 +109,6 @@ def _as_polars(table: Frame) -> "pl.LazyFrame":
     for name in table.columns:
         try:
             frames.append(cast("pl.DataFrame", table.select(name).to_polars()))
-        except Exception as problem:
-            library = type(problem).__module__.partition(".")[0]
-            if library not in ("pyarrow", "polars") and not isinstance(problem, TypeError):
-                raise
+        except Exception:  # of pandas, PyArrow or polars, whose messages may quote the data
             raise mixed_types(name) from None
     return pl.concat(frames, how="horizontal").lazy()

@@ -69,18 +69,23 @@ class Rows:
         import polars as pl
 
         engine = self.engine
-        if ordered and not engine.in_order and engine.columns.time is None:
+        if ordered:
+            self.check_order()
+        passes = engine.passes(ordered=ordered, sort=self.reading.unsorted == "sort", progress=self.progress)
+        found = [engine.collect(query(self._followed(rows) if ordered else self._counted(rows))) for rows in passes]
+        if self.progress is not None:
+            self.progress(1.0)
+        return pl.concat(found, how="vertical_relaxed")
+
+    def check_order(self) -> None:
+        """Rows must have an order: their own, or that of their times."""
+        if not self.engine.in_order and self.engine.columns.time is None:
             raise DataError(
                 "the rows of a database's table have no order",
                 got="no time column",
                 why="the values of a series follow one another",
                 fix="Name the column to sort by: time=...",
             )
-        passes = engine.passes(ordered=ordered, sort=self.reading.unsorted == "sort", progress=self.progress)
-        found = [engine.collect(query(self._followed(rows) if ordered else self._counted(rows))) for rows in passes]
-        if self.progress is not None:
-            self.progress(1.0)
-        return pl.concat(found, how="vertical_relaxed")
 
     def _counted(self, rows: Frame) -> Frame:
         """Rows in no order; missing values are found among the few different ones, afterwards."""
@@ -121,7 +126,7 @@ class Rows:
             if reading.gap.steps:
                 return reading.gap.length
             return max(1, reading.gap.length // reading.every.length)
-        return reading.gap.length * (1 if reading.gap.steps else clock.ticks or 1)
+        return clock.span(reading.gap.length, steps=reading.gap.steps)
 
     def _deduplicated(self, rows: Frame) -> Frame:
         """One row a time; where several differ, ``clash`` says so."""
@@ -143,7 +148,7 @@ class Rows:
 
         reading, clock = self.reading, self.engine.clock
         assert reading.every is not None  # noqa: S101 - the caller asked
-        width = reading.every.length * (1 if reading.every.steps else clock.ticks or 1)
+        width = clock.span(reading.every.length, steps=reading.every.steps)
         followed = self.engine.followed(rows)
         again = (nw.col("when") == nw.col("since")).fill_null(False).cast(nw.Int64)
         back = (nw.col("when") < nw.col("since")).fill_null(False).cast(nw.Int64)
@@ -157,7 +162,8 @@ class Rows:
             again=nw.col("again").sum().over("who", "step"),
             back=nw.col("back").sum().over("who", "step"),
         )
-        one = marked.filter(nw.col("when") == nw.col("chosen"), nw.col("twice") == 0).with_columns(when=nw.col("step"))
+        kept = ((nw.col("when") == nw.col("chosen")) & (nw.col("twice") == 0)) | nw.col("when").is_null()
+        one = marked.filter(kept).with_columns(when=nw.col("step"))
         return one.drop("before", "since", "chosen", "step", "twice")
 
     def _averaged(self, steps: Frame) -> Frame:

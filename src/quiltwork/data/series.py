@@ -118,6 +118,10 @@ class Series(Countable):
         """Only the values at these times of each series, both included."""
 
     @abstractmethod
+    def check_asked(self, *, window: Window | None, ordered: bool) -> None:
+        """Refuse windows that need times, and what needs an order of values, where there is none."""
+
+    @abstractmethod
     def parts(self, *, window: Window | None, by_subject: bool, transitions: bool) -> Mapping[str, Part]:
         """The values of each window, or of each subject, or of each window of each subject, by name."""
 
@@ -199,10 +203,9 @@ class Series(Countable):
         absent = sum(int((s < 0).sum()) for s in arrays)
         if absent and missing == "refuse":
             raise missing_values(absent)
-        kept = [(name, s) for name, s in zip(labels, arrays, strict=True) if (s >= 0).any()]
-        if not kept:
+        if not any((s >= 0).any() for s in arrays):
             raise no_values("missing ones only")
-        return HeldSeries(tuple(states), tuple(s for _, s in kept), tuple(name for name, _ in kept), segment, missing)
+        return HeldSeries(tuple(states), tuple(arrays), labels, segment, missing)
 
 
 @dataclass(frozen=True, repr=False)
@@ -228,13 +231,13 @@ class HeldSeries(Series):
     @cached_property
     def shape(self) -> Shape:
         """What is public about them."""
-        chains = [(sum(map(len, subject)), len(subject)) for subject in self.by_subject]
+        chains = [(sum(map(len, subject)), len(subject)) for subject in self.by_subject if subject]
         return Shape(
             subjects=len(chains),
             size=sum(values for values, _ in chains),
             chains=frozenset(chains),
             gaps=sum(stretches - 1 for _, stretches in chains),
-            late=any(s[0] < 0 for s in self.codes),
+            late=any(s[0] < 0 for s in self.codes if (s >= 0).any()),
         )
 
     @property
@@ -259,14 +262,18 @@ class HeldSeries(Series):
         self._check_segments()
         return Series.from_codes(self.codes, states=self.states, segment=(first, last), names=self.names)
 
-    def parts(self, *, window: Window | None, by_subject: bool, transitions: bool) -> dict[str, Part]:  # noqa: ARG002
-        """By position and by subject; values in memory have no times."""
+    def check_asked(self, *, window: Window | None, ordered: bool) -> None:  # noqa: ARG002
+        """Values in memory have an order, and no times."""
         if window is not None and window.on_the_clock:
             raise DataError(
                 f"windows of a {window.kind} need times",
                 got="values without",
                 fix="Read them with a time column, or ask for windows of so many values",
             )
+
+    def parts(self, *, window: Window | None, by_subject: bool, transitions: bool) -> dict[str, Part]:
+        """By position and by subject."""
+        self.check_asked(window=window, ordered=transitions)
         own: dict[str, list[Codes]] = {}
         reached: dict[str, list[Codes]] = {}
         for name, codes in zip(self.names, self.codes, strict=True):
@@ -316,6 +323,8 @@ def _by_subject(values: Iterable[object], states: Sequence[str], subject: Iterab
     order: dict[object, list[int]] = {}
     for position, label in enumerate(labels):
         order.setdefault(label, []).append(position)
+    if len({str(label) for label in order}) < len(order):
+        raise DataError("subjects must have different names", got="1 and '1', say")
     return {str(label): codes[positions] for label, positions in order.items()}
 
 

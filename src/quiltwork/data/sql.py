@@ -1,13 +1,27 @@
 """Rows in a database or on a cluster, counted there."""
 
 from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from quiltwork.data.engines import Clock, Columns, Engine, not_times
+from quiltwork.data.engines import FURTHEST, Clock, Columns, Engine, not_times
+from quiltwork.errors import DataError
 from quiltwork.tables import Frame
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+@contextmanager
+def quiet(engine: str, *modules: str) -> Iterator[None]:
+    """An engine's own messages may quote the data: only the kind of failure is shown."""
+    try:
+        yield
+    except Exception as problem:
+        if type(problem).__module__.partition(".")[0] not in modules:
+            raise
+        raise DataError(f"{engine} cannot read the data", got=type(problem).__name__) from None
 
 
 class SqlEngine(Engine):
@@ -16,6 +30,8 @@ class SqlEngine(Engine):
     def __init__(self, native: Any, columns: Columns, schema: dict[str, Any]):
         super().__init__(columns, schema)
         who = "0" if columns.subject is None else self.quoted(columns.subject)
+        if columns.subject is not None and schema[columns.subject].is_float():
+            who = f"CASE WHEN NOT isnan({who}) THEN {who} END"
         named = {"who": who, "what": self.quoted(columns.value)}
         if columns.time is not None:
             named |= self._times(columns.time, schema[columns.time])
@@ -30,11 +46,16 @@ class SqlEngine(Engine):
         if kind.is_integer():
             return {"when": f"CAST({column} AS BIGINT)"}
         if kind.is_float() or kind == nw.Decimal:
-            return {"when": f"CAST({column} AS DOUBLE)"}
+            self.clock = Clock(None, millionths=True)
+            number = f"CAST({column} AS DOUBLE)"
+            known = f"abs({number}) < {FURTHEST:.0f}"  # neither NaN nor infinity is
+            return {"when": f"CASE WHEN {known} THEN CAST(round({number} * 1000000) AS BIGINT) END"}
         if kind == nw.Date or isinstance(kind, nw.Datetime):
             self.clock = Clock(1, calendar=True)
             return {"when": self.moment(column, kind), "wall": self.wall(column)}
-        raise not_times(time, "text" if kind == nw.String else str(kind), fix="Cast it to a timestamp in your query")
+        raise not_times(
+            time, "text" if kind == nw.String else str(kind), fix="Make it a timestamp: in your query, or as Parquet"
+        )
 
     @abstractmethod
     def quoted(self, name: str) -> str:
@@ -96,7 +117,9 @@ class DuckDBEngine(SqlEngine):
         import polars as pl
 
         native = nw.to_native(small)
-        return pl.DataFrame(native.fetchall(), schema=list(native.columns), orient="row", infer_schema_length=None)
+        with quiet("DuckDB", "duckdb", "_duckdb"):
+            rows = native.fetchall()
+        return pl.DataFrame(rows, schema=list(native.columns), orient="row", infer_schema_length=None)
 
 
 class SparkEngine(SqlEngine):
@@ -136,5 +159,6 @@ class SparkEngine(SqlEngine):
         import polars as pl
 
         native = nw.to_native(small)
-        rows = [tuple(row) for row in native.collect()]
+        with quiet("Spark", "pyspark", "py4j"):
+            rows = [tuple(row) for row in native.collect()]
         return pl.DataFrame(rows, schema=list(native.columns), orient="row", infer_schema_length=None)

@@ -113,7 +113,7 @@ class StoredSeries(Series):
             flags |= {
                 "repeated": nw.col("again") if "again" in schema else when == since,
                 "unsorted": nw.col("back") if "back" in schema else when < since,
-                "untimed": ~when.is_finite() if schema["when"].is_float() else when.is_null(),
+                "untimed": when.is_null(),
             }
         if "clash" in schema:
             flags["clash"] = nw.col("clash")
@@ -220,8 +220,20 @@ class StoredSeries(Series):
             chains=frozenset(zip(facts["values"].to_list(), facts["stretches"].to_list(), strict=True)),
             gaps=gaps,
             late="late" in facts.columns and bool(facts["late"].sum()),
-            uneven=self._uneven,
+            uneven=self._uneven or self._unsure_before,
         )
+
+    @property
+    def _unsure_before(self) -> bool:
+        """Whether there may be pauses before the segment, so that it is not known which times it is about."""
+        segment = self._reading.segment
+        if segment is None or segment[0] == 1 or self._engine.columns.time is None:
+            return False
+        try:
+            whole = self._again(self._sources, replace(self._reading, segment=None))
+        except DataError:
+            return True
+        return not whole.shape.certain
 
     @property
     def _uneven(self) -> bool:
@@ -291,14 +303,20 @@ class StoredSeries(Series):
             own[tuple(int(row[name]) for name in (*followed, "what"))] += int(row["n"])
         return found
 
-    def parts(self, *, window: Window | None, by_subject: bool, transitions: bool) -> dict[str, Part]:
-        """The values of each window, or of each subject, or of each window of each subject."""
+    def check_asked(self, *, window: Window | None, ordered: bool) -> None:
+        """Windows on the clock need dates; positions and transitions an order of rows."""
+        if ordered or (window is not None and not window.on_the_clock):
+            self._rows.check_order()
         if window is not None and window.on_the_clock and not self._engine.clock.calendar:
             raise DataError(
                 f"windows of a {window.kind} need dates",
                 got="no time column" if self._engine.columns.time is None else "times without dates",
                 fix="Name a column of dates, or ask for windows of so many values",
             )
+
+    def parts(self, *, window: Window | None, by_subject: bool, transitions: bool) -> dict[str, Part]:
+        """The values of each window, or of each subject, or of each window of each subject."""
+        self.check_asked(window=window, ordered=transitions)
         keys = [*(["who"] if by_subject else []), *(["window"] if window is not None else [])]
         counted = self._table(keys, transitions=False, window=window)
         followed = self._table(keys, transitions=True, window=window) if transitions else {}
@@ -344,7 +362,34 @@ class StoredSeries(Series):
             raise DataError("further rows name their subject in a column", got="subject=")
         if self.segment is not None:
             raise DataError("a segment cannot grow", got="one", fix="Append to the whole series")
-        return self._again((*self._sources, more), self._reading)
+        if isinstance(more, Series | list | tuple):
+            raise DataError(
+                "series that were read from a table grow by a table",
+                got="values",
+                fix="Append a table or file with the same columns",
+            )
+        sources = (*self._sources, more)
+        self._opened(sources)  # refuses tables that do not fit together
+        if self._engine.columns.time is not None:
+            self._check_later(self._opened([more]))
+        return self._again(sources, self._reading)
+
+    def _check_later(self, further: Engine) -> None:
+        """New rows must come after those of the same subject: else values that were released change their places."""
+        import narwhals as nw
+
+        every, clock = self._reading.every, self._engine.clock
+        width = 1 if every is None else clock.span(every.length, steps=every.steps)
+        ended = self._engine.rows.group_by("who").agg(nw.col("when").max().alias("ended"))
+        begun = further.rows.group_by("who").agg(nw.col("when").min().alias("begun"))
+        early = begun.join(ended, on="who", how="inner").filter(nw.col("begun") // width <= nw.col("ended") // width)
+        count = int(self._engine.collect(early.select(nw.len().alias("n"))).item())
+        if count:
+            raise DataError(
+                "further rows must be later than all that were there",
+                got=f"earlier ones of {count} subjects",
+                why="values that were released before would change their places",
+            )
 
     def _again(self, sources: Sequence[object], reading: Reading) -> "StoredSeries":
         return StoredSeries(sources, self._opened, reading, states=self.states, progress=self._progress)

@@ -107,8 +107,11 @@ class Window:
         """The name of a window: its date, its hour, or its positions."""
         if self.kind == "values":
             return f"{number * self.span + 1}:{(number + 1) * self.span}"
-        begun = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=number * self.span)
-        return begun.strftime("%Y-%m-%d" if self.kind == "day" else "%Y-%m-%d %H:00")
+        try:
+            begun = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=number * self.span)
+        except OverflowError:
+            return f"{self.kind} {number}"  # beyond the calendar
+        return begun.date().isoformat() + ("" if self.kind == "day" else f" {begun:%H}:00")
 
 
 @dataclass(frozen=True)

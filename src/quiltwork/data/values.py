@@ -1,6 +1,7 @@
 """Values as states: by name, by number, or by the level that a number falls into."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -69,6 +70,12 @@ class Bins:
 
     def check(self, states: Sequence[str]) -> None:
         """There must be as many levels as states."""
+        edges = r"<\S+|\S+\.\.\S+|>=\S+"
+        if tuple(states) != self.names and all(re.fullmatch(edges, state) for state in states):
+            raise ParameterError(
+                "the edges between levels must be those that the belief's states are named by",
+                got=f"levels {self.names[0]} to {self.names[-1]}, states {states[0]} to {states[-1]}",
+            )
         if len(states) != len(self.edges) + 1:
             raise ParameterError(
                 "there must be as many levels as the belief has states",

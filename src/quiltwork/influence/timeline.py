@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from quiltwork.beliefs.base import Belief
+from quiltwork.errors import ParameterError
 from quiltwork.influence.contraction import Floats, Integers, without_detours
 from quiltwork.influence.curve import InfluenceCurve, Promise, canonical, curve_members
 from quiltwork.influence.profile import Profile, Stretch
@@ -58,7 +59,9 @@ class Losses:
         return int(self.first[n]), int(self.first[n + 1]) - 1 if n + 1 < len(self.first) else self.length
 
     def at(self, time: int) -> float:
-        """The loss at one time."""
+        """The loss at one time, from 1; times after the last are told no more than the last."""
+        if time < 1:
+            raise ParameterError("times count from 1", got=str(time))
         return float(self.epsilon_at[np.searchsorted(self.first, time, side="right") - 1])
 
 

@@ -1,0 +1,53 @@
+"""Pages of the site that are made when it is built: every command with its options, and every public name."""
+
+from typing import Any
+
+import click
+import typer
+
+import quiltwork
+from quiltwork.cli import app
+
+COMMANDS, PYTHON = "<!-- commands -->", "<!-- names -->"
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Fill the marks in a page; mkdocs calls this for each."""
+    if COMMANDS in markdown:
+        markdown = markdown.replace(COMMANDS, "\n".join(_commands(typer.main.get_command(app), "quiltwork")))
+    if PYTHON in markdown:
+        markdown = markdown.replace(PYTHON, "\n\n".join(f"::: quiltwork.{name}" for name in _names()))
+    return markdown
+
+
+def _names() -> list[str]:
+    return [name for name in quiltwork.__all__ if not name.startswith("_")]
+
+
+def _commands(command: Any, path: str) -> list[str]:
+    """Commands one after the other, each with a table of what it takes."""
+    if hasattr(command, "commands"):
+        return [line for name, child in command.commands.items() for line in _commands(child, f"{path} {name}")]
+    lines = [f"## `{path}`", "", (command.help or "").strip(), "", "| takes | |", "| --- | --- |"]
+    for parameter in command.params:
+        if "--help" in parameter.opts:
+            continue
+        said = str(getattr(parameter, "help", "") or "").replace("|", "\\|")
+        lines.append(f"| {_written(parameter)} | {said}{_default(parameter)} |")
+    return [*lines, ""]
+
+
+def _written(parameter: Any) -> str:
+    name = parameter.make_metavar(click.Context(click.Command("quiltwork")))
+    if not parameter.opts[0].startswith("-"):
+        return f"`{name}`"
+    flag = bool(getattr(parameter, "is_flag", False))
+    return f"`{parameter.opts[0]}`" if flag else f"`{parameter.opts[0]} {name}`".replace("|", "\\|")
+
+
+def _default(parameter: Any) -> str:
+    value = parameter.default
+    if parameter.required:
+        return " *needed*"
+    plain = value is not None and not callable(value) and not isinstance(value, bool) and str(value) not in ("", "[]")
+    return f" (default `{getattr(value, 'value', value)}`)" if plain else ""
