@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types check bench lock figures clean
+.PHONY: help setup demo test lint types check docs bench lock figures clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -36,6 +36,9 @@ check: lint types ## lint and strict types
 bench: $(STAMP) ## side-by-side benchmarks, written to bench/results.json
 	$(BIN)/python bench/run.py
 
+docs: $(STAMP) ## the site, in site/; warnings are errors
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 figures: $(STAMP) ## draw the pictures of the README again
 	$(BIN)/python tools/figures.py
 
@@ -44,4 +47,4 @@ lock: ## pin every dependency again (needs uv)
 	  --all-extras --group dev pyproject.toml --output-file requirements.lock
 
 clean: ## remove .venv and caches
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv site .pytest_cache .mypy_cache .ruff_cache .hypothesis

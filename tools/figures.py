@@ -1,5 +1,7 @@
 """Draw the pictures of the README again."""
 
+import shutil
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +21,14 @@ from quiltwork import (
 from quiltwork.charts import to_svg
 from quiltwork.pictures import network_chart, values_chart
 from quiltwork.report import noise_chart, timeline_chart
+from quiltwork.reproduce import reproduce_all
 from quiltwork.samples import diary_belief, diary_path
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 
 
 def main() -> None:
-    """Write docs/images/histogram.svg, noise.svg, loss.svg and network.svg."""
+    """Write docs/images/histogram.svg, noise.svg, loss.svg and network.svg, and the results in docs/images/results."""
     belief = diary_belief()
     series = read_series(diary_path(), column="activity", states=belief.states, subject="person", time="time")
     result = release(series, Histogram(), belief=belief, epsilon=1.0)
@@ -45,6 +48,10 @@ def main() -> None:
     building = sensors()
     found = calibrate(Count("on"), belief=building, epsilon=3.0, mechanism="quilt-exact")
     (IMAGES / "network.svg").write_text(to_svg(network_chart(building, found)), encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        for result in reproduce_all(folder):
+            drawn = result.files[2] if result.name == "theorem-3-4" else result.files[1]  # thousands of squares
+            shutil.copy(drawn, IMAGES / "results" / drawn.name)
 
 
 def sensors() -> BayesianNetwork:

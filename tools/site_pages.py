@@ -1,14 +1,16 @@
 """Pages of the site that are made when it is built: every command with its options, and every public name."""
 
+import json
+from pathlib import Path
 from typing import Any
 
-import click
 import typer
 
 import quiltwork
 from quiltwork.cli import app
 
-COMMANDS, PYTHON = "<!-- commands -->", "<!-- names -->"
+COMMANDS, PYTHON, BENCHMARKS = "<!-- commands -->", "<!-- names -->", "<!-- benchmarks -->"
+RESULTS = Path(__file__).parents[1] / "bench" / "results.json"
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
@@ -17,7 +19,20 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
         markdown = markdown.replace(COMMANDS, "\n".join(_commands(typer.main.get_command(app), "quiltwork")))
     if PYTHON in markdown:
         markdown = markdown.replace(PYTHON, "\n\n".join(f"::: quiltwork.{name}" for name in _names()))
+    if BENCHMARKS in markdown:
+        markdown = markdown.replace(BENCHMARKS, "\n".join(_benchmarks(json.loads(RESULTS.read_text()))))
     return markdown
+
+
+def _benchmarks(results: dict[str, Any]) -> list[str]:
+    """A table of every figure of the last run."""
+    lines = ["| benchmark | figure | value |", "| --- | --- | --- |"]
+    for name, row in results.items():
+        figures = row.items() if isinstance(row, dict) else [("", row)]
+        for key, value in figures:
+            shown = f"{value:.4g}" if isinstance(value, float) else str(value)
+            lines.append(f"| {name.replace('_', ' ')} | {key.replace('_', ' ')} | {shown} |")
+    return lines
 
 
 def _names() -> list[str]:
@@ -38,9 +53,10 @@ def _commands(command: Any, path: str) -> list[str]:
 
 
 def _written(parameter: Any) -> str:
-    name = parameter.make_metavar(click.Context(click.Command("quiltwork")))
+    choices = [str(getattr(one, "value", one)) for one in getattr(getattr(parameter, "type", None), "choices", ())]
+    name = parameter.metavar or "|".join(choices) or str(parameter.name).upper()
     if not parameter.opts[0].startswith("-"):
-        return f"`{name}`"
+        return f"`{name}`".replace("|", "\\|")
     flag = bool(getattr(parameter, "is_flag", False))
     return f"`{parameter.opts[0]}`" if flag else f"`{parameter.opts[0]} {name}`".replace("|", "\\|")
 
