@@ -49,8 +49,8 @@ def main() -> None:
     found = calibrate(Count("on"), belief=building, epsilon=3.0, mechanism="quilt-exact")
     (IMAGES / "network.svg").write_text(to_svg(network_chart(building, found)), encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
-        for result in reproduce_all(folder):
-            drawn = result.files[2] if result.name == "theorem-3-4" else result.files[1]  # thousands of squares
+        for one in reproduce_all(folder):
+            drawn = one.files[2] if one.name == "theorem-3-4" else one.files[1]  # thousands of squares
             shutil.copy(drawn, IMAGES / "results" / drawn.name)
 
 

@@ -18,7 +18,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     if COMMANDS in markdown:
         markdown = markdown.replace(COMMANDS, "\n".join(_commands(typer.main.get_command(app), "quiltwork")))
     if PYTHON in markdown:
-        markdown = markdown.replace(PYTHON, "\n\n".join(f"::: quiltwork.{name}" for name in _names()))
+        markdown = markdown.replace(PYTHON, "\n\n".join(f"::: {name}" for name in _names()))
     if BENCHMARKS in markdown:
         markdown = markdown.replace(BENCHMARKS, "\n".join(_benchmarks(json.loads(RESULTS.read_text()))))
     return markdown
@@ -36,7 +36,9 @@ def _benchmarks(results: dict[str, Any]) -> list[str]:
 
 
 def _names() -> list[str]:
-    return [name for name in quiltwork.__all__ if not name.startswith("_")]
+    """Where each is defined: some modules have the name of a function."""
+    public = [getattr(quiltwork, name) for name in quiltwork.__all__ if not name.startswith("_")]
+    return [f"{one.__module__}.{one.__qualname__}" for one in public]
 
 
 def _commands(command: Any, path: str) -> list[str]:
