@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from os import PathLike
-from typing import Literal
 
 import numpy as np
 
-from quiltwork.beliefs import Belief, ChainSet, MarkovChain, RecordBelief
+from quiltwork.beliefs import Belief, RecordBelief
 from quiltwork.calibration import Calibration
 from quiltwork.data import Series, Window
 from quiltwork.errors import DataError, NotCoveredError, ParameterError, QuiltworkError
-from quiltwork.mechanisms import Promise, as_belief, as_query, calibrate, default_mechanism
+from quiltwork.for_series import Gaps, calibrated, with_a_promise
+from quiltwork.mechanisms import Promise, as_belief, as_query, calibrate
 from quiltwork.noise import add_noise
 from quiltwork.queries import Custom, Numbers, Query, Transitions, parse_query
 from quiltwork.records import Records
@@ -21,7 +21,6 @@ from quiltwork.release import Part, Release
 from quiltwork.rounding import round_up
 from quiltwork.spend import Floats, Spend
 
-Gaps = Literal["dependent", "independent"]
 UNEVEN = (
     "The times are not evenly spaced: the noise also covers values in between that were not recorded. With a gap, "
     "pauses up to it count as one step, and series are split at longer ones."
@@ -206,7 +205,7 @@ def prepare(
             guarantee=guarantee,
             quilt_size=quilt_size,
         )
-        found = _of_records(records, query, belief, _with_a_promise(made))
+        found = _of_records(records, query, belief, with_a_promise(made))
     else:
         series = as_series(data, belief)
         _check_asked(series, query, windows, by_subject)
@@ -214,7 +213,7 @@ def prepare(
             raise ParameterError(
                 "quilt_size is for networks", got=str(quilt_size), why="on a chain two nodes are enough"
             )
-        held, calibration = _calibrated(series, query, belief, epsilon, mechanism, gaps, delta, guarantee)
+        held, calibration = calibrated(series, query, belief, epsilon, mechanism, gaps, delta, guarantee)
         if windows is not None and calibration.one_length:
             raise NotCoveredError(
                 f"mechanism {calibration.mechanism} does not cover windows",
@@ -304,16 +303,6 @@ def _records(data: object, belief: RecordBelief) -> Records:
     return data
 
 
-def _with_a_promise(found: Calibration) -> Calibration:
-    if found.guarantee == "none":
-        raise NotCoveredError(
-            f"mechanism {found.mechanism} is for comparison only",
-            why="it gives no guarantee on correlated data",
-            fix="Leave --mechanism out",
-        )
-    return found
-
-
 def as_series(data: Series | Records | Iterable[object], belief: Belief) -> Series:
     """The data as series over the belief's states."""
     if isinstance(data, Records):
@@ -333,92 +322,6 @@ def as_series(data: Series | Records | Iterable[object], belief: Belief) -> Seri
             fix="Make the series with states=belief.states",
         )
     return series
-
-
-def _calibrated(
-    series: Series,
-    query: Query,
-    belief: Belief,
-    epsilon: float,
-    mechanism: str | None,
-    gaps: Gaps,
-    delta: float,
-    guarantee: Promise,
-) -> tuple[Belief, Calibration]:
-    """The belief that holds for these series, and noise that is enough for every one of them."""
-    if gaps not in ("dependent", "independent"):
-        raise ParameterError("gaps must be dependent or independent", got=repr(gaps))
-    held, longest, others = _chains(series, belief, gaps)
-
-    def of_length(length: int | None) -> Calibration:
-        return calibrate(
-            query,
-            belief=held,
-            epsilon=epsilon,
-            length=length,
-            mechanism=mechanism,
-            delta=delta,
-            guarantee=guarantee,
-        )
-
-    with_gaps = (series.gaps > 0 and gaps == "dependent") or series.shape.uneven
-    name = mechanism or ("wasserstein" if delta > 0 else default_mechanism(held))
-    if with_gaps and guarantee == "bayesian":
-        found = of_length(None)  # for every length: what is not recorded has the profile 0
-    elif with_gaps and name == "curve":
-        found = _across_gaps(query, held, epsilon, longest)
-    else:
-        found = of_length(longest)
-    found = _with_a_promise(found)
-    if found.one_length and with_gaps:
-        raise NotCoveredError(
-            f"mechanism {found.mechanism} does not cover series with gaps",
-            why="its laws are those of values without gaps between them",
-            fix="Use quilt-exact, or declare the stretches independent",
-        )
-    if found.one_length:
-        found = max([found, *map(of_length, others)], key=lambda one: one.noise_scale)
-    return held, found
-
-
-def _across_gaps(query: Query, belief: Belief, epsilon: float, joined: int) -> Calibration:
-    """By the curve for every length, which covers gaps of any length: what is not recorded has the profile 0.
-
-    Where a series may never forget, quilts over the joined stretches still hold.
-    """
-    try:
-        return calibrate(query, belief=belief, epsilon=epsilon, length=None, mechanism="curve")
-    except NotCoveredError:
-        fallback = "quilt-exact" if isinstance(belief, MarkovChain | ChainSet) else "group"
-        return calibrate(query, belief=belief, epsilon=epsilon, length=joined, mechanism=fallback)
-
-
-def _chains(series: Series, belief: Belief, gaps: Gaps) -> tuple[Belief, int, list[int]]:
-    """The belief to calibrate for, the longest chain, and the lengths of all other chains.
-
-    Skipping a gap brings nodes nearer than they are, and influence falls with distance, so a subject's stretches may be
-    joined. The law of a node after a gap is not that of the first node, unless it is stationary, and no more is that of
-    a later segment's first node. Any start covers them all.
-    """
-    shape = series.shape
-    if not shape.certain or (series.segment is not None and series.segment[0] > 1):
-        belief = _forget_start(belief)
-    if gaps == "dependent":
-        # one more for a value that was not recorded: it too is to be hidden, wherever in a gap it was
-        lengths = {values + (stretches > 1 or shape.uneven) for values, stretches in shape.chains}
-    else:
-        lengths = set(series.stretch_lengths)
-    return belief, max(lengths), sorted(lengths - {max(lengths)})
-
-
-def _forget_start(belief: Belief) -> Belief:
-    if isinstance(belief, ChainSet):
-        return ChainSet(_of_chain(m) for m in belief.members)
-    return _of_chain(belief) if isinstance(belief, MarkovChain) else belief
-
-
-def _of_chain(chain: MarkovChain) -> MarkovChain:
-    return chain.with_start("any") if chain.start == "given" else chain
 
 
 def _plain(number: Fraction) -> float:

@@ -16,11 +16,12 @@ from quiltwork._version import __version__
 from quiltwork.beliefs import Belief, RecordBelief
 from quiltwork.data import Series
 from quiltwork.errors import DataError, LedgerError, ParameterError
+from quiltwork.for_series import Gaps
 from quiltwork.ledger import Ledger, Statement
 from quiltwork.mechanisms import Promise, as_belief, as_query
 from quiltwork.plan import Plan
 from quiltwork.plan import plan as make_plan
-from quiltwork.prepare import Gaps, Prepared, as_series, prepare
+from quiltwork.prepare import Prepared, as_series, prepare
 from quiltwork.queries import Count, Frequencies, Histogram, Mean, Query, Sum, Transitions
 from quiltwork.records import Records
 from quiltwork.release import Release

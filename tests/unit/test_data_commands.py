@@ -2,6 +2,7 @@
 
 import io
 import json
+import sys
 import time
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 from rich.console import Console
 from shell import answer, run
 
-from quiltwork import MarkovChain, display, save_belief
+from quiltwork import InputError, MarkovChain, display, save_belief
+from quiltwork.clusters import spark_session, spark_table
 
 BEGUN = datetime(2024, 3, 4, 22)
 
@@ -117,6 +119,14 @@ def test_levels_are_fitted_by_their_edges(folder: Path) -> None:
     options = ["--subject", "who", "--time", "at", "--bins", "4,8", "--gap", "30min"]
     fitted = answer("belief", "fit", folder / "*.parquet", "--column", "watts", *options)
     assert fitted["states"] == ["<4", "4..8", ">=8"]
+
+
+def test_spark_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark.errors", None)
+    with pytest.raises(InputError, match=r"pip install 'quiltwork\[spark\]'"):
+        spark_session()
+    with pytest.raises(InputError, match="none of that name"):
+        spark_table("nowhere/*.parquet")
 
 
 def test_progress_shows_on_a_terminal_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:

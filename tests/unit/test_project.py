@@ -33,6 +33,7 @@ LAYERS = [
     {"noise"},
     {"samples"},
     {"release", "plan"},
+    {"for_series"},
     {"prepare"},
     {"ledger"},
     {"session"},

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from quiltwork.data.checks import check_facts, check_values
 from quiltwork.data.engines import Engine, Progress
 from quiltwork.data.matching import UNKNOWN, Matching
 from quiltwork.data.reading import Reading
 from quiltwork.data.rows import Rows
-from quiltwork.data.series import Part, Series, Shape, check_segment, missing_values, no_values
+from quiltwork.data.series import Part, Series, Shape, check_segment
 from quiltwork.data.times import Window
 from quiltwork.data.values import Codes, names_in, natural, unknown_states
 from quiltwork.errors import DataError
@@ -70,10 +71,10 @@ class StoredSeries(Series):
         if not rows.ordered or (rows.plain and reading.gap is None and self._engine.order.rising):
             found = rows.gather(self._by_value, ordered=False)
             if not found["missing"].sum() or not rows.ordered:
-                self._check(found)
+                self._refuse(found)
                 return found
         found = rows.gather(self._by_step)
-        self._check(found)
+        self._refuse(found)
         return found
 
     def _by_value(self, rows: Frame) -> Frame:
@@ -146,48 +147,12 @@ class StoredSeries(Series):
         how = {name: one for name, one in how.items() if name not in ("values", "stretches")}
         return per.group_by("values", "stretches").agg(nw.len().alias("people"), *_each(how))
 
-    def _check(self, facts: "pl.DataFrame") -> None:
-        columns, reading = self._engine.columns, self._reading
-        totals = {name: int(facts[name].sum() or 0) for name in facts.columns if name not in ("least", "most")}
-        rows = int((facts["values"] * facts["people"]).sum()) + totals["missing"]
-        if rows == 0 and reading.segment is None:
-            raise no_values()
-        for name, holes in ((columns.subject, totals["nobody"]), (columns.time, totals.get("untimed", 0))):
-            if holes:
-                raise DataError(
-                    f"column {name!r} must have a value in every row",
-                    got=f"{holes} missing" + (" or not finite" if name == columns.time else ""),
-                    why="a row without it cannot be placed",
-                )
-        if totals.get("unsorted") and reading.unsorted == "refuse":
-            raise DataError(
-                f"rows must be in the order of column {columns.time!r}",
-                got=f"{totals['unsorted']} earlier than the row before",
-                why="a file in another order than expected is often another file than expected",
-                fix="Sort them: --unsorted sort, unsorted='sort'",
-            )
-        if totals.get("repeated"):
-            raise DataError(
-                f"column {columns.time!r} must not repeat a time within a subject",
-                got=f"{totals['repeated']} repeated",
-                why="the order of such rows is not known",
-                fix="Name the subject column with --subject, or keep one row a time: --duplicates drop",
-            )
-        if totals.get("clash"):
-            raise DataError(
-                f"column {columns.time!r} must not repeat a time with another value",
-                got=f"{totals['clash']} times with different values",
-                why="only rows that say the same can be dropped",
-            )
-        unknown = rows - totals["missing"] - sum(totals[f"c{i}"] for i in range(len(self.states)))
+    def _refuse(self, facts: "pl.DataFrame") -> None:
+        """What is wrong with the rows."""
+        rows, unknown = check_facts(facts, self._engine.columns, self._reading, len(self.states))
         if unknown:
             raise self._unknown(unknown, rows)
-        if totals["missing"] and reading.missing == "refuse":
-            raise missing_values(totals["missing"])
-        if reading.segment is not None and not totals["reached"]:
-            check_segment(reading.segment, 0)  # no series is as long
-        if not (facts["values"] > 0).any():
-            raise no_values("missing ones only")
+        check_values(facts, self._reading)
 
     def _unknown(self, unknown: int, rows: int) -> DataError:
         """Says how many, and where the first is if rows have an order."""
