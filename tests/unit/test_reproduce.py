@@ -69,6 +69,8 @@ def test_parallel(made: Callable[[str], Reproduced]) -> None:
     assert rows[0]["corrected 3.1"] == pytest.approx(12.303, abs=1e-3)
     assert rows[0]["exact"] == pytest.approx(12.046, abs=1e-3)
     assert any(row["printed 3.1"] < row["exact"] for row in rows)
+    assert [row["3.3"] for row in rows][-1] == 1.0  # far enough apart
+    assert rows[1]["3.3"] is None
     for row in rows:
         assert row["corrected 3.1"] >= row["exact"]
         assert row["3.3"] is None or row["3.3"] >= row["exact"]
