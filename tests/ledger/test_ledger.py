@@ -207,7 +207,7 @@ def test_nothing_is_drawn_before_it_is_recorded(monkeypatch: pytest.MonkeyPatch)
         return wrapped
 
     for target, name in (
-        ("quiltwork.prepare.calibrate", "calibrate"),
+        ("quiltwork.for_series.calibrate", "calibrate"),
         ("quiltwork.ledger.book.Ledger.reserve", "reserve"),
         ("quiltwork.queries.kinds.Count.evaluate", "count"),
         ("quiltwork.prepare.add_noise", "noise"),

@@ -171,3 +171,11 @@ def test_quilts_have_none() -> None:
     assert found.certificate is None
     with pytest.raises(CertificateError, match="no certificate"):
         found.verify(LAZY)
+
+
+def test_a_start_that_is_the_stationary_law_verifies_by_either_name() -> None:
+    chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial=[0.8, 0.2])
+    certificate = calibrate("count:0", belief=chain, epsilon=0.5, length=60, mechanism="curve").certificate
+    assert certificate is not None
+    assert certificate.verify(chain) <= 0.5
+    assert certificate.verify(chain.with_start("stationary")) <= 0.5

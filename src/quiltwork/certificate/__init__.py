@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quiltwork.beliefs import Belief, ChainSet, MixingClass
+from quiltwork.beliefs import Belief, ChainSet, MarkovChain, MixingClass
 from quiltwork.certificate.balls import largest, positive, smaller
 from quiltwork.certificate.kernels import Kernels, both_sides, possible
 from quiltwork.errors import CertificateError
@@ -72,6 +72,8 @@ class Certificate:
         """The ε that the certificate proves, rounded up; an error that names the entry if it proves nothing."""
         from flint import ctx
 
+        if isinstance(belief, MarkovChain) and belief.fingerprint != self.belief:
+            belief = belief.settled()  # a start that is the stationary law by another name
         if belief.fingerprint != self.belief:
             raise CertificateError(
                 "the certificate is for another belief",
