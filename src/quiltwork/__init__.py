@@ -34,7 +34,7 @@ from quiltwork.beliefs import (
 )
 from quiltwork.calibration import Calibration
 from quiltwork.certificate import Certificate
-from quiltwork.data import Series, read_series
+from quiltwork.data import Series
 from quiltwork.errors import BudgetError, InputError, NotCoveredError, QuiltworkError
 from quiltwork.mechanisms import calibrate
 from quiltwork.plan import Plan, plan
@@ -57,12 +57,13 @@ from quiltwork.release import Release
 
 if TYPE_CHECKING:
     from quiltwork.composition import Accountant, Composed, ReleaseRecord
+    from quiltwork.data import read_series
     from quiltwork.entry_level import EntryGuarantee, entry_epsilon, guarantee
     from quiltwork.leakage import bayesian_leakage
     from quiltwork.ledger import Ledger
     from quiltwork.session import Session
 
-# these need compiled code, which is slow to import: loaded when first asked for
+# these need compiled code or tables, which are slow to import: loaded when first asked for
 _LATER = {
     "Accountant": "quiltwork.composition",
     "Composed": "quiltwork.composition",
@@ -73,6 +74,7 @@ _LATER = {
     "bayesian_leakage": "quiltwork.leakage",
     "entry_epsilon": "quiltwork.entry_level",
     "guarantee": "quiltwork.entry_level",
+    "read_series": "quiltwork.data.read",
 }
 
 __all__ = [

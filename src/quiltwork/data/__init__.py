@@ -1,10 +1,18 @@
 """Any table or file → counts per subject, on the engine that holds the data."""
 
-from quiltwork.data.read import read_series
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from quiltwork.data.series import Countable, HeldSeries, Part, Series, Shape
-from quiltwork.data.stored import StoredSeries
 from quiltwork.data.times import Window
 from quiltwork.data.values import Codes, codes_of, names_in
+
+if TYPE_CHECKING:
+    from quiltwork.data.read import read_series
+    from quiltwork.data.stored import StoredSeries
+
+# needed only where tables are read: loaded when first asked for
+_LATER = {"read_series": "quiltwork.data.read", "StoredSeries": "quiltwork.data.stored"}
 
 __all__ = [
     "Codes",
@@ -19,3 +27,9 @@ __all__ = [
     "names_in",
     "read_series",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'quiltwork.data' has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)
