@@ -84,7 +84,7 @@ def _chains(series: Series, belief: Belief, gaps: Gaps) -> tuple[Belief, int, li
         # one more for a value that was not recorded: it too is to be hidden, wherever in a gap it was
         lengths = {values + (stretches > 1 or shape.uneven) for values, stretches in shape.chains}
     else:
-        lengths = set(series.stretch_lengths)
+        lengths = {values + shape.uneven for values in series.stretch_lengths}
     return belief, max(lengths), sorted(lengths - {max(lengths)})
 
 

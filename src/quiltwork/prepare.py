@@ -10,7 +10,7 @@ import numpy as np
 
 from quiltwork.beliefs import Belief, RecordBelief
 from quiltwork.calibration import Calibration
-from quiltwork.data import Series, Window
+from quiltwork.data import Countable, Series, Window
 from quiltwork.errors import DataError, NotCoveredError, ParameterError, QuiltworkError
 from quiltwork.for_series import Gaps, calibrated, with_a_promise
 from quiltwork.mechanisms import Promise, as_belief, as_query, calibrate
@@ -246,10 +246,14 @@ def _of_series(
     certain = series.shape.certain
     first = 1 if series.segment is None else series.segment[0]
 
+    followed = isinstance(query, Transitions)
+
     def answers() -> list[Answer]:
         if window is None and not by_subject:
+            _check_unchanged(series, [series], followed)
             return [Answer(query.evaluate(series), series.size)]
-        parts = series.parts(window=window, by_subject=by_subject, transitions=isinstance(query, Transitions))
+        parts = series.parts(window=window, by_subject=by_subject, transitions=followed)
+        _check_unchanged(series, parts.values(), followed)
         return [Answer(query.evaluate(part), part.size, name) for name, part in parts.items()]
 
     return Prepared(
@@ -265,6 +269,19 @@ def _of_series(
         segment=series.segment if certain else None,
         notes=(UNEVEN,) if series.shape.uneven else (),
     )
+
+
+def _check_unchanged(series: Series, parts: Iterable[Countable], followed: bool) -> None:
+    """Files may change while they are read: the noise is for as many values as there were before."""
+    parts = list(parts)
+    told = sum(int(part.counts().sum()) for part in parts)
+    steps = sum(int(part.transitions().sum()) for part in parts) if followed else None
+    if told != series.size or steps not in (None, series.size - series.subjects - series.gaps):
+        raise DataError(
+            "the data must not change while they are read",
+            got="another number of values than before",
+            why="the noise is calibrated for the lengths that were read first",
+        )
 
 
 def _of_records(records: Records, query: Query, belief: RecordBelief, calibration: Calibration) -> Prepared:

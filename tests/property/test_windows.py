@@ -3,6 +3,7 @@
 import itertools
 import math
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -158,6 +159,27 @@ def test_what_cannot_be_answered_costs_nothing() -> None:
     with pytest.raises(InputError, match="no order"):
         stored.transitions(epsilon=0.5)
     assert stored.spent() == 0
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "diary.csv"
+    pl.DataFrame({"what": ["sit", "walk"] * 10}).write_csv(path)
+    series = read_series(path, column="what", states=CHAIN.states)
+    pl.DataFrame({"what": ["sit", "walk"] * 50}).write_csv(path)
+    asked: list[dict[str, Any]] = [{"window": 5}, {"by_subject": True}]
+    for options in asked:
+        with pytest.raises(InputError, match="must not change"):
+            release(series, "histogram", belief=CHAIN, epsilon=1.0, **options)
+    with pytest.raises(InputError, match="must not change"):
+        release(series, "transitions", belief=CHAIN, epsilon=1.0)
+
+
+def test_values_between_uneven_times_count_in_independent_stretches_too() -> None:
+    frame = pl.DataFrame({"t": [1, 2, 3, 9, 10], "what": ["sit", "walk", "sit", "sit", "walk"]})
+    series = read_series(frame, column="what", states=CHAIN.states, time="t")
+    for gaps in ("dependent", "independent"):
+        ready = prepare(series, "count:walk", belief=CHAIN, epsilon=1.0, mechanism="group", gaps=gaps)
+        assert ready.calibration.length == 6
 
 
 def test_records_of_shares_tell_no_less_than_was_told() -> None:
