@@ -27,7 +27,7 @@ def pandas_table(columns: dict[str, list[Any]]) -> Any:
     return pl.DataFrame({"row": range(2)}).to_pandas().assign(**columns).astype(object)
 
 
-def refused(match: str, source: object, **options: Any) -> None:
+def assert_refused(match: str, source: object, **options: Any) -> None:
     with pytest.raises(InputError, match=match) as caught:
         read_series(source, **{"column": "x", "states": STATES} | options)
     assert SECRET not in str(caught.value)
@@ -65,9 +65,9 @@ def test_levels() -> None:
     found = read_series(frame, column="x", states=("low", "high"), bins="2", missing="split")
     assert (found.counts().tolist(), found.gaps) == ([2, 2], 0)
     assert read_series(frame[:4], column="x", states=None, bins=[2]).states == ("<2", ">=2")
-    refused("1 of 3 that are none", pl.DataFrame({"x": ["1", SECRET, "3"]}), bins="2")
-    refused("3 levels, 2 states", frame, bins="1,2")
-    refused("named by, got levels <3", frame, bins="3", states=("<2", ">=2"))
+    assert_refused("1 of 3 that are none", pl.DataFrame({"x": ["1", SECRET, "3"]}), bins="2")
+    assert_refused("3 levels, 2 states", frame, bins="1,2")
+    assert_refused("named by, got levels <3", frame, bins="3", states=("<2", ">=2"))
 
 
 def test_windows() -> None:
@@ -116,36 +116,36 @@ def test_days_are_those_of_the_columns_own_clock() -> None:
 
 def test_repeated_times() -> None:
     times = {"t": hours(1, 1, 2)}
-    refused("1 repeated", pl.DataFrame({"x": ["sit", "sit", "walk"], **times}), time="t")
+    assert_refused("1 repeated", pl.DataFrame({"x": ["sit", "sit", "walk"], **times}), time="t")
     same = pl.DataFrame({"x": ["sit", "sit", "walk"], **times})
     assert read_series(same, column="x", states=STATES, time="t", duplicates="drop").size == 2
     other = pl.DataFrame({"x": ["sit", "walk", "walk"], **times})
-    refused("1 times with different values", other, time="t", duplicates="drop")
-    refused("1 repeated", same, time="t", every="1d")
+    assert_refused("1 times with different values", other, time="t", duplicates="drop")
+    assert_refused("1 repeated", same, time="t", every="1d")
 
 
 def test_order_of_rows() -> None:
     back = pl.DataFrame({"x": ["sit", "walk", "walk", "sit"], "t": hours(3, 1, 2, 0)})
-    refused("'t', got 2 earlier than the row before.*--unsorted sort", back, time="t")
+    assert_refused("'t', got 2 earlier than the row before.*--unsorted sort", back, time="t")
     assert read_series(back, column="x", states=STATES, time="t", unsorted="sort").stretches[0].tolist() == [0, 1, 1, 0]
-    refused("2 earlier", back, time="t", every="1d")
+    assert_refused("2 earlier", back, time="t", every="1d")
     database = duckdb.connect().from_arrow(back.to_arrow())
     assert read_series(database, column="x", states=STATES, time="t").stretches[0].tolist() == [0, 1, 1, 0]
-    refused("must be refuse or sort", back, time="t", unsorted="yes")
+    assert_refused("must be refuse or sort", back, time="t", unsorted="yes")
 
 
 def test_zones_and_types_are_not_mixed(tmp_path: Path) -> None:
     for n, times in enumerate((["10:00Z", "11:00"], ["10:00+01:00", "11:00+02:00"], ["10:00:00", "11:00:00Z"])):
         path = tmp_path / f"{n}.csv"
         path.write_text("t,x\n" + "".join(f"2024-01-01T{time},sit\n" for time in times))
-        refused("one time zone", path, time="t")
+        assert_refused("one time zone", path, time="t")
     zones = [datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 2, tzinfo=timezone(timedelta(hours=2)))]
     for pair in (zones, [zones[0], datetime(2024, 1, 2)]):
-        refused("one time zone", pandas_table({"x": ["sit", "walk"], "t": pair}), time="t")
-    refused("column 'x' must have values of one type", pandas_table({"x": ["sit", 3]}))
+        assert_refused("one time zone", pandas_table({"x": ["sit", "walk"], "t": pair}), time="t")
+    assert_refused("column 'x' must have values of one type", pandas_table({"x": ["sit", 3]}))
     path = tmp_path / "forms.csv"
     path.write_text("t,x\n2024-01-01T10:00,sit\n2024-01-01T11:00:00,walk\n")
-    refused("1 rows in another form", path, time="t")
+    assert_refused("1 rows in another form", path, time="t")
     path.write_text("t,x\n2024-01-01T10:00+01:00,sit\n2024-01-01T11:00+01:00,walk\n")
     assert read_series(path, column="x", states=STATES, time="t", gap="1h").gaps == 0
 
@@ -159,23 +159,23 @@ def test_files_of_a_pattern(tmp_path: Path) -> None:
     assert found.transitions().tolist() == [[0, 1], [0, 0]]  # in the order of their names
     pl.DataFrame({"x": ["sit"]}).write_parquet(tmp_path / "b1.parquet")
     pl.DataFrame({"x": [1]}).write_parquet(tmp_path / "b2.parquet")
-    refused("one type in all files, got Int64 in .*b2.parquet", tmp_path / "b*.parquet")
+    assert_refused("one type in all files, got Int64 in .*b2.parquet", tmp_path / "b*.parquet")
     pl.DataFrame({"y": [1]}).write_parquet(tmp_path / "b2.parquet")
-    refused("column 'x' must be in file .*b2.parquet, got columns 'y'", tmp_path / "b*.parquet")
-    refused("none of that name", tmp_path / "c*.csv")
-    refused("got a folder", tmp_path)
-    refused("got '.csv', '.parquet'", tmp_path / "*1.*")
+    assert_refused("column 'x' must be in file .*b2.parquet, got columns 'y'", tmp_path / "b*.parquet")
+    assert_refused("none of that name", tmp_path / "c*.csv")
+    assert_refused("got a folder", tmp_path)
+    assert_refused("got '.csv', '.parquet'", tmp_path / "*1.*")
 
 
 def test_what_does_not_fit_together() -> None:
     dated, numbered = ({"x": ["sit", "walk"], "t": t} for t in (hours(1, 2), [1, 2]))
-    refused("gap needs times", pl.DataFrame({"x": ["sit"]}), gap="1h")
-    refused("must be a duration where times are dates", pl.DataFrame(dated), time="t", gap=3)
-    refused("must be a number where times are numbers", pl.DataFrame(numbered), time="t", gap="3h")
-    refused("needs every and bins", pl.DataFrame(dated), time="t", take="mean")
-    refused("numbers, dates or times, got type Boolean", pl.DataFrame({"x": ["sit"], "t": [True]}), time="t")
-    refused("got type text.*Make it", duckdb.sql("select 'sit' as x, '2024-01-01' as t"), time="t")
-    refused("1 missing", pl.DataFrame({"x": ["sit", "walk"], "s": [1.0, float("nan")]}), subject="s")
+    assert_refused("gap needs times", pl.DataFrame({"x": ["sit"]}), gap="1h")
+    assert_refused("must be a duration where times are dates", pl.DataFrame(dated), time="t", gap=3)
+    assert_refused("must be a number where times are numbers", pl.DataFrame(numbered), time="t", gap="3h")
+    assert_refused("needs every and bins", pl.DataFrame(dated), time="t", take="mean")
+    assert_refused("numbers, dates or times, got type Boolean", pl.DataFrame({"x": ["sit"], "t": [True]}), time="t")
+    assert_refused("got type text.*Make it", duckdb.sql("select 'sit' as x, '2024-01-01' as t"), time="t")
+    assert_refused("1 missing", pl.DataFrame({"x": ["sit", "walk"], "s": [1.0, float("nan")]}), subject="s")
 
 
 def test_kinds_of_times() -> None:
@@ -221,17 +221,19 @@ def test_times_with_fractions_are_exact() -> None:
 def test_rows_without_a_time_are_not_dropped() -> None:
     frame = pl.DataFrame({"x": ["sit", "walk", "sit", "sit"], "t": [1, 2, None, 3]})
     for table in (frame, duckdb.connect().from_arrow(frame.to_arrow())):
-        refused("1 missing", table, time="t", every=1)
-        refused("1 missing", table, time="t", every=1, take="last")
+        assert_refused("1 missing", table, time="t", every=1)
+        assert_refused("1 missing", table, time="t", every=1, take="last")
 
 
 def test_subjects_without_a_name_are_refused_in_pieces_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(polars_files, "PART", 3)
     for who in (["p", "p", "p", None, "q", "q", "r", "r"], ["q", "q", None, "p", "p", "r", "r", "r"]):
         frame = pl.DataFrame({"w": who, "t": [1, 2, 3, 1, 4, 5, 6, 7], "x": ["sit"] * 8})
-        refused("'w' must have a value in every row, got 1 missing", frame, subject="w", time="t", unsorted="sort")
+        assert_refused(
+            "'w' must have a value in every row, got 1 missing", frame, subject="w", time="t", unsorted="sort"
+        )
     number = duckdb.sql("select 'sit' as x, 'nan'::double as s")
-    refused("'s' must have a value", number, subject="s")
+    assert_refused("'s' must have a value", number, subject="s")
     with pytest.raises(InputError, match="different names"):
         Series.from_values(["sit", "walk"], states=STATES, subject=[1, "1"])
 
@@ -239,9 +241,9 @@ def test_subjects_without_a_name_are_refused_in_pieces_too(monkeypatch: pytest.M
 def test_messages_of_engines_do_not_show_values(tmp_path: Path) -> None:
     path = tmp_path / "late.csv"
     path.write_text("x\n" + "1\n" * 30_000 + SECRET + "\n")
-    refused("DuckDB cannot read", duckdb.connect().read_csv(str(path)), states=("1", "2"))
-    refused("DuckDB cannot read", duckdb.sql("select 18446744073709551615::ubigint as x"), states=("1", "2"))
-    refused("one type", pandas_table({"x": [1, 2**70]}))
+    assert_refused("DuckDB cannot read", duckdb.connect().read_csv(str(path)), states=("1", "2"))
+    assert_refused("DuckDB cannot read", duckdb.sql("select 18446744073709551615::ubigint as x"), states=("1", "2"))
+    assert_refused("one type", pandas_table({"x": [1, 2**70]}))
 
 
 def test_pauses_before_a_segment_are_noticed() -> None:
