@@ -10,18 +10,15 @@ from quiltwork.cli.options import (
     AsJson,
     Asked,
     BeliefFile,
-    GuaranteeName,
     HowToRead,
-    MethodName,
+    Method,
     NoiseScale,
     Promised,
     QueryText,
     Seen,
     known_values,
     length_of,
-    method_of,
     needed_length,
-    promise_of,
     reads_data,
     segment_of,
     whole_of,
@@ -102,7 +99,7 @@ def compose(
     budget: Annotated[
         float | None, typer.Option("--budget", metavar="E", help="Compare with this ε, and draw it.")
     ] = None,
-    guarantee: Promised = GuaranteeName.PUFFERFISH,
+    guarantee: Promised = "pufferfish",
     report: Annotated[
         Path | None, typer.Option("--out", metavar="FILE.html", help="Draw what is told along time.")
     ] = None,
@@ -116,7 +113,7 @@ def compose(
         raise ParameterError("budget must be a positive, finite number", got=f"{budget:g}", why="it is an ε")
     records = load_releases(releases)
     held = load_belief(belief)
-    accountant = Accountant(held, length=needed_length(length, held), releases=records, promise=promise_of(guarantee))
+    accountant = Accountant(held, length=needed_length(length, held), releases=records, promise=guarantee)
     composed = accountant.composed()
     if report is not None:
         from quiltwork.report import write_composed
@@ -126,7 +123,7 @@ def compose(
         left = {} if budget is None else {"budget": budget, "remaining": budget - composed.epsilon}
         print_json(composed.to_dict() | left | ({} if report is None else {"report": str(report)}))
         return
-    print_composed(composed, budget=budget, promise=promise_of(guarantee))
+    print_composed(composed, budget=budget, promise=guarantee)
     if report is not None:
         out.print(f"Report: {report}")
 
@@ -141,7 +138,7 @@ def leakage(
     releases: Seen = 1,
     values: Asked = None,
     method: Annotated[
-        MethodName | None,
+        Method | None,
         typer.Option("--method", help="Exact, or a bound for chains and trees; exact where possible if left out."),
     ] = None,
     seconds: Annotated[
@@ -161,7 +158,7 @@ def leakage(
             noise_scale=scale,
             length=None if length is None else length_of(length),
             releases=releases,
-            method=None if method is None else method_of(method),
+            method=method,
             seconds=seconds,
             progress=bar,
         )

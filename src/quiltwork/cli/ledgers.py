@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from quiltwork.cli.options import AsJson, GuaranteeName, Promised, promise_of
+from quiltwork.cli.options import AsJson, Promised
 from quiltwork.display import out, print_json, print_statement
 from quiltwork.errors import LedgerError, ParameterError
 
@@ -20,14 +20,14 @@ def create(
     url: Address,
     belief: Annotated[Path, typer.Option("--belief", metavar="B", help="A belief file, JSON or TOML.")],
     budget: Annotated[float, typer.Option("--budget", metavar="E", help="The ε of all releases together.")],
-    guarantee: Promised = GuaranteeName.PUFFERFISH,
+    guarantee: Promised = "pufferfish",
     as_json: AsJson = False,
 ) -> None:
     """Set a budget for a data set: a new ledger. It knows the belief, and nothing about the data."""
     from quiltwork import load_belief
     from quiltwork.ledger import Ledger
 
-    made = Ledger.create(url, belief=load_belief(belief), budget=budget, promise=promise_of(guarantee)).statement()
+    made = Ledger.create(url, belief=load_belief(belief), budget=budget, promise=guarantee).statement()
     if as_json:
         print_json(made.to_dict())
         return

@@ -4,7 +4,6 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
@@ -18,63 +17,9 @@ if TYPE_CHECKING:
     from quiltwork.queries import Query
 
 
-class MissingRule(StrEnum):
-    """What to do with missing values."""
-
-    REFUSE = "refuse"
-    SPLIT = "split"
-
-
-class GapsRule(StrEnum):
-    """What a gap means."""
-
-    DEPENDENT = "dependent"
-    INDEPENDENT = "independent"
-
-
-class UnsortedRule(StrEnum):
-    """What to do with rows that are not in the order of time."""
-
-    REFUSE = "refuse"
-    SORT = "sort"
-
-
-class DuplicatesRule(StrEnum):
-    """What to do with rows that repeat a time."""
-
-    REFUSE = "refuse"
-    DROP = "drop"
-
-
-class TakeRule(StrEnum):
-    """Which row of a step counts."""
-
-    FIRST = "first"
-    LAST = "last"
-    MEAN = "mean"
-
-
-class EngineName(StrEnum):
-    """Where rows are counted."""
-
-    POLARS = "polars"
-    SPARK = "spark"
-
-
-class MethodName(StrEnum):
-    """How leakage is computed."""
-
-    ENUMERATION = "enumeration"
-    PROJECTIVE = "projective"
-
-
-class GuaranteeName(StrEnum):
-    """Which promise."""
-
-    PUFFERFISH = "pufferfish"
-    BAYESIAN = "bayesian"
-
-
+Guarantee = Literal["pufferfish", "bayesian"]
+Method = Literal["enumeration", "projective"]
+GapsRule = Literal["dependent", "independent"]
 BeliefFile = Annotated[Path, typer.Argument(metavar="BELIEF", help="A belief file, JSON or TOML.")]
 DataFile = Annotated[
     str, typer.Argument(metavar="DATA", help="A CSV, TSV or Parquet file, or a pattern of several: 'logs/*.parquet'.")
@@ -96,7 +41,7 @@ Delta = Annotated[
     float, typer.Option("--delta", metavar="D", help="For wasserstein: the weaker promise (ε, δ) with this δ.")
 ]
 Promised = Annotated[
-    GuaranteeName,
+    Guarantee,
     typer.Option("--guarantee", help="bayesian: also against adversaries who know any other values."),
 ]
 NoiseScale = Annotated[
@@ -126,8 +71,9 @@ class HowToRead:
         typer.Option("--time", metavar="T", help="The column of times; else rows are in the order of time."),
     ] = None
     missing: Annotated[
-        MissingRule, typer.Option("--missing", help="Refuse missing values, or split the series at them.")
-    ] = MissingRule.REFUSE
+        Literal["refuse", "split"],
+        typer.Option("--missing", help="Refuse missing values, or split the series at them."),
+    ] = "refuse"
     gap: Annotated[
         str | None,
         typer.Option("--gap", metavar="G", help="Split the series at pauses longer than this: 15min, 1h, or 3 steps."),
@@ -136,20 +82,22 @@ class HowToRead:
         str | None, typer.Option("--every", metavar="D", help="Keep one row a step: 5min, 1h, or a number.")
     ] = None
     take: Annotated[
-        TakeRule, typer.Option("--take", help="With --every: which row of a step; mean, with --bins, of numbers.")
-    ] = TakeRule.FIRST
+        Literal["first", "last", "mean"],
+        typer.Option("--take", help="With --every: which row of a step; mean, with --bins, of numbers."),
+    ] = "first"
     bins: Annotated[
         str | None,
         typer.Option("--bins", metavar="B", help="Cut numbers into levels: edges 100,500 or LOW:HIGH:LEVELS."),
     ] = None
     unsorted: Annotated[
-        UnsortedRule, typer.Option("--unsorted", help="Refuse rows that are not in the order of time, or sort them.")
-    ] = UnsortedRule.REFUSE
+        Literal["refuse", "sort"],
+        typer.Option("--unsorted", help="Refuse rows that are not in the order of time, or sort them."),
+    ] = "refuse"
     duplicates: Annotated[
-        DuplicatesRule,
+        Literal["refuse", "drop"],
         typer.Option("--duplicates", help="Refuse rows that repeat a time, or drop those with the same value."),
-    ] = DuplicatesRule.REFUSE
-    engine: Annotated[EngineName, typer.Option("--engine", help="Where rows are counted.")] = EngineName.POLARS
+    ] = "refuse"
+    engine: Annotated[Literal["polars", "spark"], typer.Option("--engine", help="Where rows are counted.")] = "polars"
     master: Annotated[
         str | None, typer.Option("--master", metavar="URL", help="With --engine spark: the cluster, or local[4].")
     ] = None
@@ -163,10 +111,10 @@ class HowToRead:
         from quiltwork import read_series
         from quiltwork.display import progress
 
-        if self.master is not None and self.engine is not EngineName.SPARK:
+        if self.master is not None and self.engine != "spark":
             raise ParameterError("a master is for Spark", got="--master", fix="--engine spark")
         source: object = data
-        if self.engine is EngineName.SPARK:
+        if self.engine == "spark":
             from quiltwork.clusters import spark_table
 
             source = spark_table(data, master=self.master, time=self.time)
@@ -177,14 +125,14 @@ class HowToRead:
                 states=states,
                 subject=self.subject,
                 time=self.time,
-                missing=self.missing.value,
+                missing=self.missing,
                 segment=segment,
                 gap=self.gap,
                 every=self.every,
-                take=self.take.value,
+                take=self.take,
                 bins=self.bins,
-                unsorted=self.unsorted.value,
-                duplicates=self.duplicates.value,
+                unsorted=self.unsorted,
+                duplicates=self.duplicates,
                 progress=report,
             )
 
@@ -221,16 +169,6 @@ def known_values(facts: list[str]) -> dict[str, str]:
             raise ParameterError("what is known must be said once", got=f"{place} twice")
         known[place] = state
     return known
-
-
-def promise_of(name: GuaranteeName) -> Literal["pufferfish", "bayesian"]:
-    """The promise asked for."""
-    return "bayesian" if name is GuaranteeName.BAYESIAN else "pufferfish"
-
-
-def method_of(name: MethodName) -> Literal["enumeration", "projective"]:
-    """The method asked for."""
-    return "enumeration" if name is MethodName.ENUMERATION else "projective"
 
 
 def length_of(text: str) -> int | None:

@@ -14,13 +14,11 @@ from quiltwork.cli.options import (
     Delta,
     EpsilonValue,
     GapsRule,
-    GuaranteeName,
     HowToRead,
     Promised,
     QueryText,
     QuiltSize,
     needed_length,
-    promise_of,
     reads_data,
     segment_of,
 )
@@ -50,7 +48,7 @@ def plan(
     releases: Annotated[
         int, typer.Option("--releases", metavar="K", help="Share ε over so many releases; shows the noise of each.")
     ] = 1,
-    guarantee: Promised = GuaranteeName.PUFFERFISH,
+    guarantee: Promised = "pufferfish",
     quilt_size: QuiltSize = None,
     report: Annotated[
         Path | None, typer.Option("--out", metavar="FILE.html", help="Draw the plan, and a network with its quilt.")
@@ -72,7 +70,7 @@ def plan(
             delta=delta,
             mechanisms=mechanism,
             releases=releases,
-            guarantee=promise_of(guarantee),
+            guarantee=guarantee,
             quilt_size=quilt_size,
         )
     if all(offer.refused for offer in made.offers):
@@ -119,9 +117,9 @@ def release(
     gaps: Annotated[
         GapsRule,
         typer.Option("--gaps", help="Whether values before and after a gap may depend on each other."),
-    ] = GapsRule.DEPENDENT,
+    ] = "dependent",
     delta: Delta = 0.0,
-    guarantee: Promised = GuaranteeName.PUFFERFISH,
+    guarantee: Promised = "pufferfish",
     quilt_size: QuiltSize = None,
     ledger: Annotated[
         str | None,
@@ -160,9 +158,9 @@ def release(
             belief=held,
             epsilon=epsilon,
             mechanism=mechanism,
-            gaps="dependent" if gaps is GapsRule.DEPENDENT else "independent",
+            gaps=gaps,
             delta=delta,
-            guarantee=promise_of(guarantee),
+            guarantee=guarantee,
             quilt_size=quilt_size,
             window=window,
             by_subject=by_subject,
@@ -225,7 +223,7 @@ def _series_column(column: str | None, variable: str | None) -> str:
 
 def _check_for_records(how: HowToRead, segment: str | None, gaps: GapsRule) -> None:
     given = [name for name in how.given() if name != "--subject"]
-    given += ["--segment"] * (segment is not None) + ["--gaps"] * (gaps is not GapsRule.DEPENDENT)
+    given += ["--segment"] * (segment is not None) + ["--gaps"] * (gaps != "dependent")
     if given:
         raise ParameterError(
             "records have no time, no segments, no gaps and no missing values",
