@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from quiltwork import Ledger, MarkovChain, Session
-from quiltwork.composition.kept import Bounds, sum_of
-from quiltwork.spend import Spend
+from quiltwork import Accountant, Ledger, MarkovChain, ReleaseRecord, Session
 
 TESTS = Path(__file__).parents[1] / "tests"
 COIN = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial=[0.5, 0.5])
@@ -52,8 +50,8 @@ def killed_processes() -> Row:
         known = {one["row"] for one in now.releases()}
         shown = [line.split() for file in Path(folder).glob("*.txt") for line in file.read_text().splitlines()]
         lost = sum(int(row) not in known for row, _ in shown)
-        profile = 1 / float(shown[0][1]) * (1 - np.eye(2))
-        of_shown = Bounds(COIN).of(sum_of([Spend("curve", 0.01, (profile,), 2)] * len(shown), COIN)).epsilon
+        record = ReleaseRecord(noise_scale=float(shown[0][1]), query="count:1")
+        of_shown = Accountant(COIN, length=2, releases=[record] * len(shown)).composed().epsilon
         assert lost == 0
         assert now.spent >= of_shown
     return {
@@ -103,17 +101,17 @@ def check_after_many() -> Row:
         session = Session(["sit", "walk"] * 500, belief=CHAIN, budget=1e6, ledger=address)
         ready = session._ready(session_query(), 0.0001, None, None, None)
         for _ in range(10_000):
-            session.ledger.reserve(ready.spend, {"query": "count:walk"})
+            session.ledger.reserve(ready.record, {"who": "bench"})
         times = []
         for _ in range(20):
             begun = time.perf_counter()
-            session.ledger.reserve(ready.spend, {"query": "count:walk"})
+            session.ledger.reserve(ready.record, {"who": "bench"})
             times.append(time.perf_counter() - begun)
         fresh = []
         for _ in range(5):
             ledger = Ledger(address)
             begun = time.perf_counter()
-            ledger.reserve(ready.spend, {"query": "count:walk"})
+            ledger.reserve(ready.record, {"who": "bench"})
             fresh.append(time.perf_counter() - begun)
     return {
         "milliseconds": 1000 * float(np.median(times)),

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from quiltwork.beliefs import Belief, MarkovChain
 from quiltwork.certificate import Certificate
-from quiltwork.errors import CertificateError, ParameterError, QueryError
-from quiltwork.queries import parse_query
+from quiltwork.errors import CertificateError, ParameterError
+from quiltwork.queries import Query
 
+ROUNDING = 2.0**-50  # of the quotient that a certificate's profile is
 Guarantee = Literal["pufferfish", "bayesian", "approximate pufferfish", "none"]
 
 
@@ -58,7 +58,7 @@ class Calibration:
     """
 
     mechanism: str
-    query: str
+    query: Query
     epsilon: float
     length: int | None
     lipschitz: float
@@ -66,18 +66,23 @@ class Calibration:
     guarantee: Guarantee
     theorem: str
     reason: Reason
+    delta: float = 0.0
+    """The probability with which more than ε may be told."""
     records: bool = False
     """Whether it is about records of named variables, not about series."""
     one_length: bool = False
     """Whether it holds for series of exactly this length, not for shorter ones too."""
     certificate: Certificate | None = field(default=None, repr=False, compare=False)
     """What is needed to check a calibration by the influence curve, with ``verify(belief)``."""
-    sensitivity: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
-    """How much one value can change the answer, by pair of states."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.query, Query):
+            raise ParameterError("a calibration must hold its query", got=type(self.query).__name__)
 
     def explain(self) -> str:
         """The noise and its reason in a few sentences."""
-        numbers = {"frequencies": "count", "mean": "sum"}.get(self.query, f"number of {self.query}")
+        asked = self.query.text
+        numbers = {"frequencies": "count", "mean": "sum"}.get(asked, f"number of {asked}")
         span = "series of any length"
         if self.records:
             span = f"records of {self.length:,} variables"
@@ -95,7 +100,7 @@ class Calibration:
         if self.guarantee == "bayesian":
             promise += " Also for somebody who knows any other values exactly."
         if self.guarantee == "approximate pufferfish":
-            promise += f" Up to a probability of δ = {self.detail().get('delta')}, with which anything may be told."
+            promise += f" Up to a probability of δ = {self.delta:g}, with which anything may be told."
         return "\n".join(
             [
                 f"{self.mechanism}: Laplace noise of scale {self.noise_scale:.6g} on each {numbers}, for {span}.",
@@ -121,28 +126,21 @@ class Calibration:
             raise CertificateError("the certificate must cover the length", got=f"{proved} of {self.length or 'any'}")
         if self.guarantee == "bayesian" and not self.certificate.bayesian:
             raise CertificateError("the certificate must be for a Bayesian promise", got="one for Pufferfish privacy")
-        if self.certificate.epsilon > self.epsilon:
+        if not self.certificate.epsilon <= self.epsilon:
             raise CertificateError(
                 f"the certificate must be for epsilon = {self.epsilon:g}", got=f"{self.certificate.epsilon:g}"
             )
-        needed = self._sensitivity(belief) / self.noise_scale * (1 - 1e-12) if self.noise_scale > 0 else 0.0
-        if self.certificate.profile.shape != (len(belief.states),) * 2 or np.any(self.certificate.profile < needed):
+        sensitivity = self.query.sensitivity(belief.states)
+        if not (math.isfinite(self.noise_scale) and self.noise_scale >= 0) or (
+            self.noise_scale == 0 and sensitivity.any()
+        ):
+            raise CertificateError("a certificate proves nothing without noise", got=f"scale {self.noise_scale:g}")
+        needed = sensitivity / self.noise_scale * (1 - ROUNDING) if self.noise_scale > 0 else sensitivity
+        if self.certificate.profile.shape != needed.shape or not np.all(self.certificate.profile >= needed):
             raise CertificateError(
                 "the certificate is for another query, or for more noise than this", got=f"scale {self.noise_scale:g}"
             )
         return self.certificate.verify(belief.settled() if isinstance(belief, MarkovChain) else belief)
-
-    def _sensitivity(self, belief: Belief) -> NDArray[np.float64]:
-        """By pair of states: of the query that the text names, or as it was when the noise was chosen."""
-        try:
-            named = parse_query(self.query).sensitivity(belief.states)
-        except QueryError:
-            named = None
-        if named is not None and abs(named.max() - self.lipschitz) <= 1e-12 * self.lipschitz:
-            return named
-        if self.sensitivity is not None and self.sensitivity.max() >= self.lipschitz:
-            return self.sensitivity
-        return self.lipschitz * ~np.eye(len(belief.states), dtype=bool)
 
     def detail(self) -> dict[str, Any]:
         """What explains the noise, as plain values."""

@@ -140,7 +140,7 @@ def _bars(result: Release) -> list[dict[str, Any]]:
     widest = max(abs(n) for n in result.numbers) or 1
     return [
         {
-            result.calibration.query: name,
+            result.calibration.query.text: name,
             "released": number,
             "±95 %": error,
             "": "█" * round(24 * max(number, 0) / widest),

@@ -1,5 +1,6 @@
 """Noise that is enough for every one of some series: with gaps, of different lengths, or from a later segment on."""
 
+from dataclasses import dataclass
 from typing import Literal
 
 from quiltwork.beliefs import Belief, ChainSet, MarkovChain
@@ -12,6 +13,15 @@ from quiltwork.queries import Query
 Gaps = Literal["dependent", "independent"]
 
 
+@dataclass(frozen=True)
+class ForSeries:
+    """Noise for some series: the belief that holds for them, and the most values of one series that it covers."""
+
+    belief: Belief
+    calibration: Calibration
+    covered: int
+
+
 def calibrated(
     series: Series,
     query: Query,
@@ -21,7 +31,7 @@ def calibrated(
     gaps: Gaps,
     delta: float,
     guarantee: Promise,
-) -> tuple[Belief, Calibration]:
+) -> ForSeries:
     """The belief that holds for these series, and noise that is enough for every one of them."""
     if gaps not in ("dependent", "independent"):
         raise ParameterError("gaps must be dependent or independent", got=repr(gaps))
@@ -55,7 +65,7 @@ def calibrated(
         )
     if found.one_length:
         found = max([found, *map(of_length, others)], key=lambda one: one.noise_scale)
-    return held, found
+    return ForSeries(held, found, longest)
 
 
 def _across_gaps(query: Query, belief: Belief, epsilon: float, joined: int) -> Calibration:
@@ -79,23 +89,13 @@ def _chains(series: Series, belief: Belief, gaps: Gaps) -> tuple[Belief, int, li
     """
     shape = series.shape
     if not shape.certain or (series.segment is not None and series.segment[0] > 1):
-        belief = _forget_start(belief)
+        belief = belief.without_given_start()
     if gaps == "dependent":
         # one more for a value that was not recorded: it too is to be hidden, wherever in a gap it was
         lengths = {values + (stretches > 1 or shape.uneven) for values, stretches in shape.chains}
     else:
         lengths = {values + shape.uneven for values in series.stretch_lengths}
     return belief, max(lengths), sorted(lengths - {max(lengths)})
-
-
-def _forget_start(belief: Belief) -> Belief:
-    if isinstance(belief, ChainSet):
-        return ChainSet(_of_chain(m) for m in belief.members)
-    return _of_chain(belief) if isinstance(belief, MarkovChain) else belief
-
-
-def _of_chain(chain: MarkovChain) -> MarkovChain:
-    return chain.with_start("any") if chain.start == "given" else chain
 
 
 def with_a_promise(found: Calibration) -> Calibration:

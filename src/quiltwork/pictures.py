@@ -34,7 +34,7 @@ def values_chart(release: Release) -> Chart:
         y=alt.Y("name:N", sort=list(release.labels), title=None, axis=alt.Axis(labelLimit=260))
     )
     bars = base.mark_bar(color=ACCENT, height={"band": 0.62}).encode(
-        x=alt.X("value:Q", title=f"{release.calibration.query}, with noise", axis=alt.Axis(format=",~f"))
+        x=alt.X("value:Q", title=f"{release.calibration.query.text}, with noise", axis=alt.Axis(format=",~f"))
     )
     whiskers = base.mark_rule(color=INK, strokeWidth=2).encode(x="low:Q", x2="high:Q")
     return sized(alt.layer(bars, whiskers), len(rows))
@@ -55,7 +55,7 @@ def parts_chart(release: Release) -> Chart:
         .mark_line(point=len(names) <= MOST_POINTS)
         .encode(
             x=alt.X("part:O", sort=names, title=None, axis=alt.Axis(labelOverlap=True, labelAngle=-40)),
-            y=alt.Y("value:Q", title=f"{release.calibration.query}, with noise", axis=alt.Axis(format=",~f")),
+            y=alt.Y("value:Q", title=f"{release.calibration.query.text}, with noise", axis=alt.Axis(format=",~f")),
             color=alt.Color("what:N", title=None, sort=kinds, legend=alt.Legend(orient="bottom", columns=6)),
         )
     )

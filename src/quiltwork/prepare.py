@@ -3,23 +3,23 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from os import PathLike
+from typing import Any
 
 import numpy as np
 
 from quiltwork.beliefs import Belief, RecordBelief
 from quiltwork.calibration import Calibration
-from quiltwork.data import Countable, Series, Window
-from quiltwork.errors import DataError, NotCoveredError, ParameterError, QuiltworkError
-from quiltwork.for_series import Gaps, calibrated, with_a_promise
+from quiltwork.composition import ReleaseRecord
+from quiltwork.data import Countable, Reading, Series, Window
+from quiltwork.errors import DataError, NotCoveredError, ParameterError
+from quiltwork.for_series import ForSeries, Gaps, calibrated, with_a_promise
 from quiltwork.mechanisms import Promise, as_belief, as_query, calibrate
 from quiltwork.noise import add_noise
-from quiltwork.queries import Custom, Numbers, Query, Transitions, parse_query
+from quiltwork.queries import Custom, Numbers, Query, Transitions
 from quiltwork.records import Records
 from quiltwork.release import Part, Release
 from quiltwork.rounding import round_up
-from quiltwork.spend import Floats, Spend
 
 UNEVEN = (
     "The times are not evenly spaced: the noise also covers values in between that were not recorded. With a gap, "
@@ -92,30 +92,14 @@ class Prepared:
     query: Query
     belief: Belief
     calibration: Calibration
+    record: ReleaseRecord
+    """What it will be about, and what it will add to what was told before."""
     answers: Callable[[], list[Answer]]
-    by_variable: tuple[Floats, ...]
-    """How much the answer changes between two states, before it is divided; of a record, for each variable."""
     unit: Fraction
     states: tuple[str, ...]
     sizes: tuple[int, int]
     """The numbers of subjects and of values."""
-    length: int | None
-    segment: tuple[int, int] | None = None
     notes: tuple[str, ...] = ()
-
-    @cached_property
-    def spend(self) -> Spend:
-        """What it will add to what was told before."""
-        scale = self.calibration.noise_scale
-        profile = tuple(own / scale * (1 + 2.0**-51) if scale else np.zeros_like(own) for own in self.by_variable)
-        return Spend(
-            mechanism=self.calibration.mechanism,
-            epsilon=self.calibration.epsilon,
-            profile=profile,
-            length=self.length,
-            segment=None if self.length is None else self.segment,
-            started=self.length is not None,
-        )
 
     def draw(self) -> Release:
         """Count, and draw the noise."""
@@ -149,8 +133,7 @@ class Prepared:
             values=values,
             belief=self.belief,
             calibration=calibration,
-            segment=self.segment,
-            asked=self._told_by_its_text(),
+            recorded=self.record,
             parts=() if whole else tuple(parts),
             notes=self.notes,
         )
@@ -162,17 +145,6 @@ class Prepared:
         if part is None:
             return list(names)
         return [part] if count == 1 else [f"{part} {name}" for name in names]
-
-    def _told_by_its_text(self) -> str | None:
-        """The query's text, if it is read back as a query with the same sensitivity; values of a sum are not in it."""
-        if not isinstance(self.belief, RecordBelief):
-            return None
-        try:
-            again = parse_query(self.query.text).by_variable(self.belief.variables).sensitivity
-        except QuiltworkError:
-            return None
-        same = all(np.array_equal(a, b) for a, b in zip(again, self.by_variable, strict=True))
-        return self.query.text if same else None
 
 
 def prepare(
@@ -213,15 +185,15 @@ def prepare(
             raise ParameterError(
                 "quilt_size is for networks", got=str(quilt_size), why="on a chain two nodes are enough"
             )
-        held, calibration = calibrated(series, query, belief, epsilon, mechanism, gaps, delta, guarantee)
-        if windows is not None and calibration.one_length:
+        ready = calibrated(series, query, belief, epsilon, mechanism, gaps, delta, guarantee)
+        if windows is not None and ready.calibration.one_length:
             raise NotCoveredError(
-                f"mechanism {calibration.mechanism} does not cover windows",
+                f"mechanism {ready.calibration.mechanism} does not cover windows",
                 why="its laws are those of one answer about the whole series",
                 fix="Leave --mechanism out",
             )
-        found = _of_series(series, query, held, calibration, windows, by_subject)
-    if found.calibration.noise_scale == 0 and any(own.any() for own in found.by_variable):
+        found = _of_series(series, query, ready, windows, by_subject, gaps)
+    if found.calibration.noise_scale == 0 and found.calibration.lipschitz > 0:
         raise ParameterError("the noise must not vanish", got="a scale of 0", why="a value would be shown as it is")
     if query.integer and found.calibration.noise_scale > MOST_STEPS * found.unit:
         raise ParameterError(
@@ -241,11 +213,8 @@ def _check_asked(series: Series, query: Query, window: Window | None, by_subject
 
 
 def _of_series(
-    series: Series, query: Query, held: Belief, calibration: Calibration, window: Window | None, by_subject: bool
+    series: Series, query: Query, ready: ForSeries, window: Window | None, by_subject: bool, gaps: Gaps
 ) -> Prepared:
-    certain = series.shape.certain
-    first = 1 if series.segment is None else series.segment[0]
-
     followed = isinstance(query, Transitions)
 
     def answers() -> list[Answer]:
@@ -256,18 +225,44 @@ def _of_series(
         _check_unchanged(series, parts.values(), followed)
         return [Answer(query.evaluate(part), part.size, name) for name, part in parts.items()]
 
+    certain = series.shape.certain
+    first = 1 if series.segment is None else series.segment[0]
+    record = _recorded(
+        query,
+        ready.belief,
+        ready.calibration,
+        series.reading,
+        segment=series.segment,
+        length=first + series.longest - 1 if certain else ready.covered,
+        gaps=None if certain else gaps,
+    )
     return Prepared(
         query,
-        held,
-        calibration,
+        ready.belief,
+        ready.calibration,
+        record,
         answers=answers,
-        by_variable=(query.sensitivity(series.states),),
         unit=query.unit(series.states),
         states=series.states,
         sizes=(series.subjects, series.size),
-        length=first + series.longest - 1 if certain else None,
-        segment=series.segment if certain else None,
         notes=(UNEVEN,) if series.shape.uneven else (),
+    )
+
+
+def _recorded(query: Query, held: Belief, calibration: Calibration, reading: Reading, **places: Any) -> ReleaseRecord:
+    """The record of a release, from what its noise was calibrated for."""
+    return ReleaseRecord(
+        mechanism=calibration.mechanism,
+        epsilon=calibration.epsilon,
+        delta=calibration.delta,
+        noise_scale=calibration.noise_scale or None,  # an answer that tells nothing may have none
+        lipschitz=calibration.lipschitz or None,
+        query=query,
+        start=None if isinstance(held, RecordBelief) else held.start,
+        guarantee="bayesian" if calibration.guarantee == "bayesian" else "pufferfish",
+        theorem=calibration.theorem,
+        reading=reading.whole,
+        **places,
     )
 
 
@@ -296,12 +291,11 @@ def _of_records(records: Records, query: Query, belief: RecordBelief, calibratio
         query,
         belief,
         calibration,
+        _recorded(query, belief, calibration, records.reading),
         answers=lambda: [Answer(asked.total(records.counts()), len(records) * asked.asked)],
-        by_variable=asked.sensitivity,
         unit=asked.unit,
         states=asked.states,
         sizes=(len(records), records.codes.size),
-        length=belief.size(),
     )
 
 
@@ -315,8 +309,12 @@ def _records(data: object, belief: RecordBelief) -> Records:
                 why="the belief is about named variables",
             )
         data = Records.from_rows(data, variables=belief.variables)
-    if dict(data.variables) != dict(belief.variables):
-        raise DataError("the records must have the belief's variables and states", got="others")
+    if list(data.variables.items()) != list(belief.variables.items()):
+        raise DataError(
+            "the records must have the belief's variables and states, in the same order",
+            got="others",
+            fix="Make them with variables=belief.variables",
+        )
     return data
 
 

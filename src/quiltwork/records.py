@@ -1,16 +1,17 @@
 """Data as records: one value for each variable of a network or a joint table, and independent records side by side."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from quiltwork.beliefs import RecordBelief
-from quiltwork.data import Codes, codes_of, names_in
+from quiltwork.data import Codes, Reading, codes_of, names_in
 from quiltwork.errors import DataError
 from quiltwork.tables import as_table
 
 Variables = Mapping[str, tuple[str, ...]]
+BY_NAME = Reading(layout="columns")  # a value for each variable, under its name
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Records:
 
     variables: Variables
     codes: Codes
+    reading: Reading = BY_NAME
 
     @classmethod
     def from_rows(cls, rows: Iterable[Mapping[str, object]], *, variables: Variables) -> "Records":
@@ -103,7 +105,8 @@ def read_records(
     owners = ["" for _ in range(frame.height)] if subject is None else names_in(frame[subject], None)
     values = names_in(frame[column], belief.states)
     named = _in_order(owners, list(variables)) if variable is None else names_in(frame[variable], tuple(variables))
-    return _from_long(owners, named, values, variables)
+    reading = Reading(layout="rows", column=column, variable=variable, subject=subject)
+    return replace(_from_long(owners, named, values, variables), reading=reading)
 
 
 def _in_order(owners: list[str], names: list[str]) -> list[str]:

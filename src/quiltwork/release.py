@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from quiltwork.beliefs import Belief, RecordBelief
+from quiltwork.beliefs import Belief
 from quiltwork.calibration import Calibration
+from quiltwork.composition import ReleaseRecord
 from quiltwork.noise import noise_error
-from quiltwork.rounding import round_up
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,9 @@ class Release:
     values: int
     belief: Belief
     calibration: Calibration
-    segment: tuple[int, int] | None = None
+    recorded: ReleaseRecord
     ledger: dict[str, Any] | None = None
     """Where its spending was recorded, and what is left."""
-    asked: str | None = None
-    """Of a record, the query's text, if that says all that it asks."""
     parts: tuple[Part, ...] = ()
     """The answers about windows or subjects, if those were asked for."""
     notes: tuple[str, ...] = ()
@@ -95,28 +93,19 @@ class Release:
         for n, part in enumerate(self.parts):
             own = self.numbers[n * count : (n + 1) * count]
             names = [label.removeprefix(f"{part.name} ") for label in self.labels[n * count : (n + 1) * count]]
-            names = [self.calibration.query] if count == 1 else names
+            names = [self.calibration.query.text] if count == 1 else names
             rows.append({"": part.name} | dict(zip(names, own, strict=True)) | {"values": part.values})
         return rows
 
-    def record(self) -> dict[str, Any]:
-        """What to write down about it for ``quiltwork compose``: no data in it."""
-        scale, lipschitz = self.calibration.noise_scale, self.calibration.lipschitz
-        if self.divisor > 1:  # rounded so that no less is told than was
-            scale, lipschitz = scale / self.divisor * (1 - 2.0**-50), round_up(lipschitz / self.divisor)
-        return {
-            "mechanism": self.calibration.mechanism,
-            "epsilon": self.calibration.epsilon,
-            "noise_scale": scale,
-            "lipschitz": lipschitz,
-            "guarantee": "bayesian" if self.calibration.guarantee == "bayesian" else "pufferfish",
-        } | self._about()
+    def record(self) -> ReleaseRecord:
+        """What to write down about it for ``quiltwork compose`` and :class:`Accountant`: no data in it.
 
-    def _about(self) -> dict[str, Any]:
-        """Which values it is about: a segment of a series, or what the query asks of a record's variables."""
-        if isinstance(self.belief, RecordBelief):
-            return {} if self.asked is None else {"query": self.asked}
-        return {} if self.segment is None else {"segment": list(self.segment)}
+        >>> from quiltwork import MarkovChain, release
+        >>> coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]])
+        >>> release(["0", "1"] * 50, "count:1", belief=coin, epsilon=1.0).record().length
+        100
+        """
+        return self.recorded
 
     def to_dict(self) -> dict[str, Any]:
         """The release as plain values, as ``quiltwork release --json`` prints it."""
@@ -126,11 +115,11 @@ class Release:
             "error_95": self.error(),
             "error_95_all": self.error(simultaneous=True),
             "lipschitz": self.calibration.lipschitz / self.divisor,
-            "record": self.record(),
+            "record": self.record().to_dict(),
             "epsilon": self.calibration.epsilon,
             "mechanism": self.calibration.mechanism,
             "guarantee": self.calibration.guarantee,
-            "query": self.calibration.query,
+            "query": self.calibration.query.text,
             "length": self.calibration.length,
             "subjects": self.subjects,
             "values": self.values,

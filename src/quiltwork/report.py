@@ -255,7 +255,7 @@ def write_report(path: str | Path, *, release: Release, plan: Plan | None = None
     together = f"All {len(release.numbers)} numbers at once: ± {everyone:,.6g}." if several else ""
     chart, values = _values(release)
     sections = [
-        f"<h1>{html.escape(_title(calibration.query))}, private</h1>",
+        f"<h1>{html.escape(_title(calibration.query.text))}, private</h1>",
         f"<p class=lead>ε = {calibration.epsilon:g} · {html.escape(calibration.mechanism)} · noise scale "
         f"{release.noise_scale:,.6g} on each number · {release.subjects:,} {_kind(release)}, "
         f"{release.values:,} values</p>",
@@ -291,7 +291,7 @@ def write_report(path: str | Path, *, release: Release, plan: Plan | None = None
         "together more strongly than that, the protection is weaker. Further releases from the same data add up.</p>",
         _footer(),
     ]
-    return _write_page(path, f"private {calibration.query}", sections)
+    return _write_page(path, f"private {calibration.query.text}", sections)
 
 
 def write_plan(path: str | Path, *, plan: Plan, belief: Belief) -> Path:

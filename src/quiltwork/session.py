@@ -242,15 +242,7 @@ class Session:
 
 def release_through(ready: Prepared, ledger: Ledger, who: Mapping[str, Any]) -> Release:
     """Reserve, count, draw, record, return: in this order."""
-    calibration = ready.calibration
-    facts = {
-        "query": calibration.query,
-        "noise_scale": calibration.noise_scale,
-        "theorem": calibration.theorem,
-        "guarantee": calibration.guarantee,
-        **who,
-    }
-    reservation = ledger.reserve(ready.spend, facts)
+    reservation = ledger.reserve(ready.record, who)
     made = ready.draw()
     with suppress(LedgerError):  # the reservation is durable and counts; only the note that it was made is lost
         ledger.complete(reservation)

@@ -235,7 +235,7 @@ def test_calibrated_noise_keeps_the_bayesian_promise(belief: Belief, length: int
 def test_releases_with_a_bayesian_promise() -> None:
     chain = C34.with_start("stationary")
     made = release(["0", "1"] * 50, "count:1", belief=chain, epsilon=1.0, guarantee="bayesian")
-    assert made.record()["guarantee"] == "bayesian"
+    assert made.record().guarantee == "bayesian"
     assert made.calibration.guarantee == "bayesian"
     gaps = release(
         Series.from_values(["0", None, "1"] * 9, states=["0", "1"], missing="split"),

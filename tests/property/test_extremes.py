@@ -190,7 +190,7 @@ def test_what_is_possible_stays_so_below_what_a_float_can_hold() -> None:
 
 def test_mechanisms_that_do_not_cover_a_belief_compose_nothing() -> None:
     """Exact quilts need a transition matrix: under a mixing class there is no such release."""
-    record = ReleaseRecord("quilt-exact", 1.0)
+    record = ReleaseRecord(mechanism="quilt-exact", epsilon=1.0)
     with pytest.raises(NotCoveredError, match="quilt-exact needs chains"):
         Accountant(MixingClass(2, pi_min=0.2, gap=0.5), length=3, releases=[record, record]).composed()
 

@@ -11,6 +11,7 @@ from strategies import chains, epsilons
 from quiltwork import (
     Certificate,
     ChainSet,
+    Histogram,
     IntervalChain,
     MarkovChain,
     MixingClass,
@@ -153,7 +154,7 @@ def test_a_calibration_is_tied_to_its_certificate() -> None:
         dataclasses.replace(found, epsilon=0.1).verify(LAZY)
     three = BELIEFS["stationary"]
     other = calibrate("count:2", belief=three, epsilon=1.0)
-    wrong = dataclasses.replace(other, query="histogram", lipschitz=2.0, noise_scale=2 * other.noise_scale)
+    wrong = dataclasses.replace(other, query=Histogram(), lipschitz=2.0, noise_scale=2 * other.noise_scale)
     with pytest.raises(CertificateError, match="another query"):
         wrong.verify(three)
     with pytest.raises(CertificateError, match="more noise than this"):

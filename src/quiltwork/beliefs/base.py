@@ -4,9 +4,12 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal
 
 from quiltwork.errors import BeliefError
+
+Start = Literal["stationary", "any", "given"]
 
 
 class Belief(ABC):
@@ -20,6 +23,8 @@ class Belief(ABC):
     """
 
     states: tuple[str, ...]
+    start: Start = "any"
+    """Which law the first value of a series has."""
 
     @property
     def members(self) -> "tuple[Belief, ...]":
@@ -36,7 +41,16 @@ class Belief(ABC):
     def to_dict(self) -> dict[str, Any]:
         """The contents of a belief file (see ``docs/belief-files.md``)."""
 
-    @property
+    def without_given_start(self) -> "Belief":
+        """The belief about values that need not begin where the series does: a given start becomes any start.
+
+        >>> from quiltwork import MarkovChain
+        >>> MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial=[1.0, 0.0]).without_given_start().start
+        'any'
+        """
+        return self
+
+    @cached_property
     def fingerprint(self) -> str:
         """A hash of the belief's contents; equal beliefs have equal fingerprints.
 

@@ -8,11 +8,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from quiltwork.beliefs.base import Belief, name_states
+from quiltwork.beliefs.base import Belief, Start, name_states
 from quiltwork.beliefs.structure import Flags, Matrix, Table, closed_classes, period, stationary_law
 from quiltwork.errors import BeliefError
 
-Start = Literal["stationary", "any", "given"]
 SUM_TOLERANCE = 1e-9
 REVERSIBLE_TOLERANCE = 1e-12
 SMALLEST_PROBABILITY = 1e-280
@@ -100,6 +99,10 @@ class MarkovChain(Belief):
         [1.0, 0.0]
         """
         return MarkovChain(self.transition, initial=initial, states=self.states)
+
+    def without_given_start(self) -> "MarkovChain":
+        """With any start in place of a given one."""
+        return self.with_start("any") if self.start == "given" else self
 
     def settled(self) -> "MarkovChain":
         """The same chain, with a start that is the stationary law (but for rounding of each entry) called so.
@@ -270,9 +273,19 @@ class ChainSet(Belief):
                 )
 
     @property
+    def start(self) -> Start:  # type: ignore[override]
+        """The start that needs most care among its chains."""
+        starts = {member.start for member in self.members}
+        return "given" if "given" in starts else "any" if "any" in starts else "stationary"
+
+    @property
     def members(self) -> tuple[MarkovChain, ...]:
         """The chains."""
         return self._members
+
+    def without_given_start(self) -> "ChainSet":
+        """With any start in place of given ones."""
+        return ChainSet(member.without_given_start() for member in self.members)
 
     def __repr__(self) -> str:
         return f"ChainSet({len(self.members)} chains, {len(self.states)} states)"

@@ -12,6 +12,7 @@ from quiltwork.beliefs.interval import IntervalChain
 from quiltwork.beliefs.joint import JointTable
 from quiltwork.beliefs.mixing import MixingClass
 from quiltwork.beliefs.network import BayesianNetwork, NetworkSet
+from quiltwork.beliefs.record import variables_in
 from quiltwork.errors import BeliefError
 
 
@@ -123,13 +124,13 @@ def _network(content: dict[str, Any]) -> BayesianNetwork:
     if not content:
         raise BeliefError("a network must have tables or a BIF file", got="neither", fix='"bif": "path/to/file.bif"')
     _check_keys(content, "network", required={"variables", "tables"}, optional={"parents"})
-    for key in ("variables", "tables", "parents"):
+    for key in ("tables", "parents"):
         if not isinstance(content.get(key, {}), dict):
             raise BeliefError(f"{key} of a network must be an object", got=type(content[key]).__name__)
-    for key in ("variables", "parents"):
-        if not all(isinstance(own, list) for own in content.get(key, {}).values()):
-            raise BeliefError(f"{key} of a network must be lists by variable", got="something else")
-    return BayesianNetwork(content["variables"], parents=content.get("parents"), tables=content["tables"])
+    if not all(isinstance(parents, list) for parents in content.get("parents", {}).values()):
+        raise BeliefError("parents of a network must be lists by variable", got="something else")
+    variables = variables_in(content["variables"], "a network")
+    return BayesianNetwork(variables, parents=content.get("parents"), tables=content["tables"])
 
 
 def _mixing(content: dict[str, Any]) -> MixingClass:
@@ -155,9 +156,7 @@ def _interval(content: dict[str, Any]) -> IntervalChain:
 
 def _joint(content: dict[str, Any]) -> JointTable:
     _check_keys(content, "joint", required={"variables", "table"})
-    variables, table = content["variables"], content["table"]
-    if not isinstance(variables, dict) or not all(isinstance(s, list) for s in variables.values()):
-        raise BeliefError("variables must be an object of lists of states", got="something else")
+    variables, table = variables_in(content["variables"], "a joint table"), content["table"]
     if not isinstance(table, list) or not all(isinstance(row, dict) for row in table):
         raise BeliefError("table must be a list of objects with a value for each variable and p", got="something else")
     for n, row in enumerate(table, 1):

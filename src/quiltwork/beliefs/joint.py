@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from quiltwork.beliefs.chain import SUM_TOLERANCE
-from quiltwork.beliefs.record import Outcomes, RecordLaw, all_states, name_variables
+from quiltwork.beliefs.record import Outcomes, RecordLaw, all_states, listed, name_variables
 from quiltwork.beliefs.structure import Matrix
 from quiltwork.errors import BeliefError
 
@@ -57,6 +57,6 @@ class JointTable(RecordLaw):
         rows = zip(self.outcomes, self.probabilities.tolist(), strict=True)
         return {
             "kind": "joint",
-            "variables": {name: list(states) for name, states in self.variables.items()},
+            "variables": listed(self.variables),
             "table": [dict(zip(self.variables, outcome, strict=True)) | {"p": p} for outcome, p in rows],
         }

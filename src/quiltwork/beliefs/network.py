@@ -14,7 +14,7 @@ from quiltwork.beliefs.base import Belief
 from quiltwork.beliefs.bif import read_bif
 from quiltwork.beliefs.chain import MarkovChain
 from quiltwork.beliefs.graph import Graph, cycle_of
-from quiltwork.beliefs.record import Outcomes, RecordBelief, RecordLaw, all_states, name_variables
+from quiltwork.beliefs.record import Outcomes, RecordBelief, RecordLaw, all_states, listed, name_variables
 from quiltwork.beliefs.structure import Matrix
 from quiltwork.errors import BeliefError, NotCoveredError
 
@@ -167,7 +167,7 @@ class BayesianNetwork(RecordLaw):
         """The contents of a belief file."""
         return {
             "kind": "network",
-            "variables": {name: list(states) for name, states in self.variables.items()},
+            "variables": listed(self.variables),
             "parents": {name: list(own) for name, own in self.parents.items() if own},
             "tables": {name: table.tolist() for name, table in self.tables.items()},
         }
@@ -194,7 +194,7 @@ class NetworkSet(RecordBelief):
         first = self._members[0]
         self.variables, self.states = first.variables, first.states
         for n, member in enumerate(self._members, 1):
-            if member.variables != first.variables or member.parents != first.parents:
+            if listed(member.variables) != listed(first.variables) or member.parents != first.parents:
                 raise BeliefError(
                     f"member {n} must have the variables, states and parents of member 1",
                     got="others",

@@ -5,6 +5,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ class RecordBelief(Belief):
     """A belief about records with these variables; ``states`` are the states of all of them together."""
 
     variables: Mapping[str, tuple[str, ...]]
+    """Their names in order, with the states of each: values, tables and profiles go by this order."""
 
     @property
     def parts(self) -> tuple[tuple[int, ...], ...]:
@@ -88,3 +90,35 @@ def name_variables(variables: Mapping[str, Sequence[object]], what: str) -> dict
 def all_states(variables: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     """The states of all variables together, in their order."""
     return tuple(dict.fromkeys(state for states in variables.values() for state in states))
+
+
+def listed(variables: Mapping[str, tuple[str, ...]]) -> list[dict[str, Any]]:
+    """Variables as a belief file has them: a list, since their order is part of the belief."""
+    return [{"name": name, "states": list(states)} for name, states in variables.items()]
+
+
+def variables_in(contents: object, what: str) -> dict[str, list[object]]:
+    """Variables from a belief file, in their order: a list of names with states, or an object of lists of states.
+
+    >>> variables_in([{"name": "flu", "states": ["no", "yes"]}], "a network")
+    {'flu': ['no', 'yes']}
+    """
+    if isinstance(contents, list):
+        for entry in contents:
+            if not isinstance(entry, dict) or set(entry) != {"name", "states"} or not isinstance(entry["name"], str):
+                raise BeliefError(
+                    f"each variable in the list of {what} must have a name and states",
+                    got="something else",
+                    fix='{"name": "flu", "states": ["no", "yes"]}',
+                )
+        names = [entry["name"] for entry in contents]
+        if len(set(names)) < len(names):
+            raise BeliefError(f"the variables of {what} must have different names", got="one name twice")
+        contents = {entry["name"]: entry["states"] for entry in contents}
+    if not isinstance(contents, dict) or not all(isinstance(states, list) for states in contents.values()):
+        raise BeliefError(
+            f"the variables of {what} must be a list of names with states",
+            got=type(contents).__name__,
+            fix='[{"name": "flu", "states": ["no", "yes"]}]',
+        )
+    return contents

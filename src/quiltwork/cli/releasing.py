@@ -201,13 +201,8 @@ def _through(url: str, belief: "Belief", ready: "Prepared", who: str | None) -> 
     from quiltwork.ledger import Ledger
     from quiltwork.session import release_through, written_down
 
-    promise = ready.calibration.guarantee
-    if promise != "pufferfish" and promise != "bayesian":
-        raise NotCoveredError(
-            "a ledger takes no releases with a delta", why="its budget is on ε alone", fix="Leave --delta out"
-        )
     ledger = Ledger(url)
-    ledger.check(belief=belief, promise=promise)
+    ledger.check(belief=belief, promise=ready.record.guarantee)
     return release_through(ready, ledger, written_down(who))
 
 

@@ -2,18 +2,27 @@
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from quiltwork.beliefs import Belief, RecordBelief
 from quiltwork.calibration import check_length
-from quiltwork.composition.case import Case
+from quiltwork.composition.case import Case, Terms
+from quiltwork.composition.checks import quilt_epsilon
 from quiltwork.composition.records import ReleaseRecord, numbered
 from quiltwork.composition.rules import RULES, InfluenceCurveRule
+from quiltwork.composition.total import Total
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.influence.curve import Promise
 from quiltwork.influence.timeline import Losses
 from quiltwork.mechanisms import as_belief
+
+NEXT = (
+    "Say the query (or lipschitz) and noise_scale of every release: then the influence curve covers chains and trees, "
+    "and group privacy all beliefs with a known number of values"
+)
 
 
 @dataclass(frozen=True)
@@ -61,7 +70,8 @@ class Accountant:
     """Adds up what releases from one data set tell about the value at any one time.
 
     Releases may overlap, and later ones may depend on the results of earlier ones. With the promise "bayesian" it is
-    about adversaries who know any other values (Bayesian differential privacy).
+    about adversaries who know any other values (Bayesian differential privacy). ``compose``, sessions and ledgers all
+    ask an accountant; a ledger keeps the ``total`` itself, and has it bounded by ``told_by``.
 
     >>> from quiltwork import MarkovChain
     >>> accountant = Accountant(MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary"), length=1000)
@@ -82,15 +92,15 @@ class Accountant:
     ):
         if promise not in ("pufferfish", "bayesian"):
             raise ParameterError("the promise must be pufferfish or bayesian", got=repr(promise))
-        self.promise = promise
-        self.belief = as_belief(belief)
+        self.terms = Terms(as_belief(belief), promise)
         self.length = check_length(length)
-        if isinstance(self.belief, RecordBelief):
-            self.length = self.belief.size(self.length)
+        if isinstance(belief, RecordBelief):
+            self.length = belief.size(self.length)
+        self.total = Total.nothing(self.terms.belief, length=self.length)
         self._releases: tuple[ReleaseRecord, ...] = ()
         for n, release in enumerate(releases, 1):
             with numbered(n):
-                self._releases = (*self._releases, self._checked(release))
+                self._count(release, self._with(release))
 
     @property
     def releases(self) -> tuple[ReleaseRecord, ...]:
@@ -99,61 +109,99 @@ class Accountant:
 
     def composed(self) -> Composed:
         """What all releases so far tell together; refused if no rule covers them."""
-        if not self._releases:
-            return Composed(0.0, "nothing was released", ())
-        return _compose(Case(self.belief, self._releases, self.length, self.promise))
+        return self.told_by(self.total)
 
     def dry_run(self, release: ReleaseRecord) -> Composed:
         """What they would tell with one more; nothing is added."""
-        return _compose(Case(self.belief, (*self._releases, self._checked(release)), self.length, self.promise))
+        return self.told_by(self._with(release))
 
     def add(self, release: ReleaseRecord) -> Composed:
         """Count one more release, if a rule covers it."""
-        composed = self.dry_run(release)
-        self._releases = (*self._releases, release)
+        total = self._with(release)
+        composed = self.told_by(total)
+        self._count(release, total)
         return composed
 
-    def _checked(self, release: ReleaseRecord) -> ReleaseRecord:
+    def plus(self, total: Total, release: ReleaseRecord) -> Total:
+        """A total with one more release, whose claims are checked."""
         if not isinstance(release, ReleaseRecord):
             raise ParameterError("a release must be a ReleaseRecord", got=type(release).__name__)
-        if release.segment is not None and isinstance(self.belief, RecordBelief):
+        check_record(release, self.terms.belief)
+        quilts: float | str = "comes after others that do not add up"
+        if total.apart is None:
+            length = None if total.endless else max(total.length, release.touched(None)[1] or 0) or None
+            quilts = quilt_epsilon(release, self.terms, length)
+        return total.plus(release, self.terms.belief, quilts=quilts)
+
+    def told_by(self, total: Total, *, enough: float = 0.0) -> Composed:
+        """What the releases of a total tell together; refused if no rule covers them.
+
+        Rules that take long are left out where others come to no more than ``enough``.
+        """
+        case = Case(self.terms, total)
+        if total.unknown is None and not total.telling:
+            return Composed(0.0, "nothing was told" if total.count else "nothing was released", ())
+        findings = tuple(_findings(case, enough))
+        usable = [finding for finding in findings if finding.epsilon is not None]
+        if not usable:
+            reasons = "; ".join(f"{finding.rule}: {finding.why}" for finding in findings)
+            raise NotCoveredError("no theorem says what these releases tell together", why=reasons, fix=NEXT)
+        best = min(usable, key=lambda finding: finding.epsilon or 0.0)
+        drawn = case.losses if any(f.rule == InfluenceCurveRule.name and f.applies for f in findings) else None
+        return Composed(best.epsilon or 0.0, best.rule, findings, drawn)
+
+    def losses_of(self, total: Total) -> Losses:
+        """What the releases of a total tell about each time, at most; no more than about all times together."""
+        if isinstance(self.terms.belief, RecordBelief):
+            raise ParameterError("records have no times", got="a belief about named variables")
+        told = self.told_by(total)
+        if told.losses is None:
+            return Losses(np.array([1]), np.array([told.epsilon]), max(1, total.length), (0, 0), ())
+        return replace(told.losses, epsilon_at=np.minimum(told.losses.epsilon_at, told.epsilon))
+
+    def _with(self, release: ReleaseRecord) -> Total:
+        if isinstance(release, ReleaseRecord) and release.placed and not isinstance(self.terms.belief, RecordBelief):
+            if release.segment is not None and self.length is None:
+                raise ParameterError(
+                    "a release on a segment needs the length of the series", got="any", why="the rest counts too"
+                )
+            reach = max(release.length or 0, release.segment[1] if release.segment else 0)
+            if self.length is not None and reach > self.length:
+                raise ParameterError(
+                    f"a release must lie within the {self.length:,} values of the series",
+                    got=f"one that reaches to {reach:,}",
+                    why="there is nothing beyond the last value",
+                )
+        return self.plus(self.total, release)
+
+    def _count(self, release: ReleaseRecord, total: Total) -> None:
+        self._releases, self.total = (*self._releases, release), total
+
+
+def check_record(release: ReleaseRecord, belief: Belief) -> None:
+    """Refuse a release that cannot be about this belief."""
+    if isinstance(belief, RecordBelief):
+        if release.segment is not None:
             raise ParameterError(
                 "a release about a record has no segment",
                 got=f"{release.segment[0]}:{release.segment[1]}",
                 why="its variables have no order in time",
                 fix="Name the variables in its query: count:yes over fever,cough",
             )
-        if release.segment is not None and self.length is None:
-            raise ParameterError(
-                "a release on a segment needs the length of the series", got="any", why="the rest counts too"
-            )
-        if release.segment is not None and self.length is not None and release.segment[1] > self.length:
-            raise ParameterError(
-                f"a segment must lie within the {self.length:,} values of the series",
-                got=f"{release.segment[0]}:{release.segment[1]}",
-                why="there is nothing beyond the last value",
-            )
-        return release
+        belief.size(release.length)
+    release.profile(belief)
 
 
-def _compose(case: Case) -> Composed:
-    findings = tuple(_findings(case))
-    usable = [finding for finding in findings if finding.epsilon is not None]
-    if not usable:
-        reasons = "; ".join(f"{finding.rule}: {finding.why}" for finding in findings)
-        fix = "Say noise_scale and lipschitz of every release, or epsilon of an entry release, for the influence curve"
-        if not case.chain_like:
-            fix = "Describe the data by a chain or a network, or make one release"
-        raise NotCoveredError("no theorem says what these releases tell together", why=reasons, fix=fix)
-    best = min(usable, key=lambda finding: finding.epsilon or 0.0)
-    drawn = case.losses if any(f.rule == InfluenceCurveRule.name and f.applies for f in findings) else None
-    return Composed(best.epsilon or 0.0, best.rule, findings, drawn)
-
-
-def _findings(case: Case) -> Iterator[Finding]:
+def _findings(case: Case, enough: float) -> Iterator[Finding]:
+    best = math.inf
     for rule in RULES:
-        why = rule.applies(case) if case.promise in rule.promises else "it is about adversaries who know no values"
+        if rule.costly and best <= enough:
+            yield Finding(rule.name, rule.theorem, None, "another rule says enough")
+            continue
+        made = case.terms.promise in rule.promises
+        why = rule.applies(case) if made else "it is about adversaries who know no values"
         epsilon = None if why is not None else rule.bound(case)
         if epsilon is not None and not math.isfinite(epsilon):
             why, epsilon = "its bound is infinite here", None
+        best = min(best, math.inf if epsilon is None else epsilon)
         yield Finding(rule.name, rule.theorem, epsilon, why)

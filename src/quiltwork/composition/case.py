@@ -1,40 +1,28 @@
-"""Releases from one data set, as the rules see them."""
+"""What was released from one data set, as the rules see it: a total under a belief and a guarantee."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
-
-from quiltwork.beliefs import (
-    BayesianNetwork,
-    Belief,
-    ChainSet,
-    IntervalChain,
-    MarkovChain,
-    MixingClass,
-    RecordBelief,
-)
+from quiltwork.beliefs import BayesianNetwork, Belief, ChainSet, IntervalChain, MarkovChain, MixingClass, RecordBelief
 from quiltwork.composition.records import ReleaseRecord
-from quiltwork.influence.contraction import Floats
-from quiltwork.influence.curve import Promise, curve_members
-from quiltwork.influence.profile import Profile
+from quiltwork.composition.total import FEW, Total
+from quiltwork.influence.curve import InfluenceCurve, Promise, curve_members
 from quiltwork.influence.quilts import quilts_epsilon
-from quiltwork.influence.timeline import Losses, loss_along_time
+from quiltwork.influence.timeline import Losses, follow, largest_losses
 from quiltwork.influence.tree import tree_epsilon
 from quiltwork.rounding import round_up
 
-NO_PROMISE = (None, "entry")  # a release by these has no Pufferfish ε of its own
-
 
 @dataclass(frozen=True)
-class Case:
-    """Releases from series of one length (None: any) under one belief."""
+class Terms:
+    """Under what releases are added up; what is slow to set up is set up once."""
 
     belief: Belief
-    releases: tuple[ReleaseRecord, ...]
-    length: int | None
     promise: Promise = "pufferfish"
+    _curves: dict[bool, list[InfluenceCurve]] = field(default_factory=dict, compare=False, repr=False)
+    own_epsilons: dict[tuple[str, int | None], float | str] = field(default_factory=dict, compare=False, repr=False)
+    """What was found about the ε of single releases, by record and length."""
 
     @property
     def chain_like(self) -> bool:
@@ -47,93 +35,106 @@ class Case:
         first = self.belief.members[0]
         return first if isinstance(first, BayesianNetwork) else None
 
+    def held(self, *, started: bool) -> Belief:
+        """The belief where positions count from its own start, or do not."""
+        return self.belief if started else self.belief.without_given_start()
+
+    def curves(self, *, started: bool) -> list[InfluenceCurve]:
+        """The influence curve of each chain."""
+        if started not in self._curves:
+            self._curves[started] = curve_members(self.held(started=started), promise=self.promise)
+        return self._curves[started]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A total under its terms."""
+
+    terms: Terms
+    total: Total
+
+    @property
+    def belief(self) -> Belief:
+        """The belief as far as it holds: where positions do not count from the start, a given one says nothing."""
+        return self.terms.held(started=self.total.started)
+
+    @property
+    def length(self) -> int | None:
+        """The last position of the longest series; None if it may be any."""
+        return None if self.total.endless else self.total.length
+
     @cached_property
-    def by_variable(self) -> tuple[Floats, ...] | None:
-        """The sum of the releases' profiles for each variable of a record; None if one of them is not known."""
-        if not isinstance(self.belief, RecordBelief):
+    def telling(self) -> tuple[tuple[int, ReleaseRecord], ...] | None:
+        """The releases that tell something, with their numbers; None if there were too many to keep them."""
+        if self.total.records is None:
             return None
-        parts = [release.profile_by_variable(self.belief) for release in self.releases]
-        known = [part for part in parts if part is not None and all(np.isfinite(own).all() for own in part)]
-        if len(known) < len(parts):
-            return None
-        error = 1 + len(known) * 2.0**-52
-        return tuple(np.sum(own, axis=0) * error for own in zip(*known, strict=True))
-
-    def unknown_profile(self) -> str | None:
-        """Which release does not say enough for a profile."""
-        for n, release in enumerate(self.releases, 1):
-            known: object = release.profile(self.belief) if self.chain_like else None
-            if isinstance(self.belief, RecordBelief):
-                known = release.profile_by_variable(self.belief)
-            if known is None:
-                return f"release {n} does not say its noise_scale with its lipschitz constant or query"
-        if isinstance(self.belief, RecordBelief) and self.by_variable is None:
-            return "a release has too little noise to guarantee anything"
-        return None
-
-    @cached_property
-    def by_quilts(self) -> float:
-        """ε of all releases together with one quilt at each variable of a network."""
-        assert self.by_variable is not None  # noqa: S101 - the rule has seen it
-        return quilts_epsilon(self.belief, self.by_variable)
-
-    @cached_property
-    def profile(self) -> Profile | None:
-        """The sum of the releases' profiles; None if one of them is not known."""
-        parts = []
-        for release in self.releases:
-            matrix = release.profile(self.belief)
-            if matrix is None:
-                return None
-            parts.append((matrix, release.segment))
-        return Profile.of(parts, length=self.length)
+        found = []
+        for n, record in enumerate(self.total.records, 1):
+            profile = record.profile(self.terms.belief)
+            if profile is None or any(matrix.any() for matrix in profile):
+                found.append((n, record))
+        return tuple(found)
 
     @cached_property
     def clusters(self) -> list[tuple[int, int, tuple[ReleaseRecord, ...]]]:
         """Releases whose segments overlap, together, in the order of time: first time, last time, releases."""
         found: list[tuple[int, int, tuple[ReleaseRecord, ...]]] = []
-        end = self.length or 10**18
-        for release in sorted(self.releases, key=lambda r: r.touched(end)[0]):
-            first, last = release.segment or (1, end)
+        spans = [(self.total.touched(record), record) for _, record in self.telling or ()]
+        for (first, last), record in sorted(spans, key=lambda span: span[0][0]):
+            last = last or max(self.total.length, first)
             if found and first <= found[-1][1]:
                 before = found.pop()
-                found.append((before[0], max(before[1], last), (*before[2], release)))
+                found.append((before[0], max(before[1], last), (*before[2], record)))
             else:
-                found.append((first, last, (release,)))
+                found.append((first, last, (record,)))
         return found
+
+    def too_many(self) -> str | None:
+        """Why a theorem about single releases cannot be used."""
+        return f"there are more than {FEW} releases" if self.telling is None else None
+
+    def not_placed(self) -> str | None:
+        """Why a theorem about segments cannot be used."""
+        if self.total.mixed is not None:
+            return f"the positions of releases cannot be compared ({self.total.mixed})"
+        for n, record in self.telling or ():
+            if not record.placed:
+                return f"the values of release {n} are not at known positions"
+        return None
 
     @cached_property
     def losses(self) -> Losses | None:
         """By the influence curve, along time; None for series of any length."""
-        if self.length is None or not self.chain_like or self.profile is None:
+        if self.total.endless or not self.terms.chain_like or not self.total.telling:
             return None
-        return loss_along_time(self.belief, self.profile, promise=self.promise)
+        curves = self.terms.curves(started=self.total.started)
+        return largest_losses([follow(curve, self.total.profile) for curve in curves])
 
     @cached_property
-    def endless(self) -> float:
-        """By the influence curve, for series of any length."""
-        assert self.profile is not None  # noqa: S101 - the rule has seen it
-        matrix = self.profile.stretches[0].matrix
-        return max(
-            curve.at(matrix, thorough=True).epsilon for curve in curve_members(self.belief, promise=self.promise)
-        )
-
-    def sum_of_epsilons(self) -> float:
-        """Σ ε, rounded up."""
-        return round_up(math.fsum(release.epsilon or 0.0 for release in self.releases), roundings=1)
-
-    def without_epsilon(self) -> str | None:
-        """Why the releases' own ε cannot be used."""
-        for n, release in enumerate(self.releases, 1):
-            if release.mechanism in NO_PROMISE:
-                return f"release {n} has no Pufferfish guarantee of its own ({release.mechanism or 'no mechanism'})"
-            if release.epsilon is None:
-                return f"release {n} does not say its epsilon"
-        return None
-
-    @property
     def by_curve(self) -> float:
         """ε of all releases together by the influence curve; all of them must have a profile."""
-        if self.by_variable is not None:
-            return tree_epsilon(self.belief, self.by_variable, promise=self.promise)
-        return self.endless if self.losses is None else self.losses.epsilon
+        if not self.total.telling:
+            return 0.0
+        if self.terms.network is not None:
+            return tree_epsilon(self.terms.belief, self.total.sums, promise=self.terms.promise)
+        if self.losses is not None:
+            return self.losses.epsilon
+        (matrix,) = self.total.sums
+        return max(curve.at(matrix, thorough=True).epsilon for curve in self.terms.curves(started=self.total.started))
+
+    @cached_property
+    def by_quilts(self) -> float:
+        """ε of all releases together with one quilt at each variable of a network."""
+        return quilts_epsilon(self.terms.belief, self.total.sums)
+
+    @cached_property
+    def together(self) -> float:
+        """Σ λ over all values that may depend on each other; infinite if their number is not known."""
+        if isinstance(self.terms.belief, RecordBelief):
+            return self.terms.belief.heaviest_part([float(matrix.max()) for matrix in self.total.sums])[0]
+        if self.total.endless:
+            if not self.total.telling:
+                return 0.0
+            return math.inf if self.total.mass is None else round_up(self.total.mass)
+        blocks = self.total.profile.stretches
+        return round_up(math.fsum(float(b.matrix.max()) * ((b.last or b.first) - b.first + 1) for b in blocks))

@@ -1,116 +1,154 @@
-"""Whether a release's noise bears out what it says about itself."""
+"""Whether a release's noise bears out the ε that it claims. Checks fail closed: what cannot be checked is not believed.
+
+A claim is believed if one of these proves it: all its values hidden together, the influence curve, one quilt at each
+variable of a network, its own mechanism run again, or the exact audit. The word of its owner is enough for a mechanism
+that is not ours, unless the audit contradicts it.
+"""
+
+from contextlib import suppress
+from dataclasses import replace
 
 from quiltwork.audit import audit
-from quiltwork.beliefs import Belief, ChainSet, MarkovChain, RecordBelief
-from quiltwork.composition.case import Case
-from quiltwork.composition.divergence import LONGEST
-from quiltwork.errors import NotCoveredError, QuiltworkError
-from quiltwork.mechanisms import find_mechanism
+from quiltwork.beliefs import Belief, RecordBelief
+from quiltwork.composition.case import Case, Terms
+from quiltwork.composition.records import OTHER, ReleaseRecord
+from quiltwork.composition.total import Total
+from quiltwork.errors import QuiltworkError
+from quiltwork.mechanisms import calibrate
 from quiltwork.queries import Custom
 
 QUILTS = ("quilt-exact", "quilt-approx")
-SLACK = 1e-6  # by which a noise scale may have been rounded down when it was written
+BY_QUERY = ("wasserstein",)  # its noise depends on the query itself, not on its Lipschitz constant
+SLACK = 1e-6  # by which a noise scale may have been rounded down when it was written; it is added to ε
+ROUNDED_UP = 2.0**-49  # by which every noise scale is rounded up
+LONGEST_AUDIT = 1000
 
 
-def belied(case: Case) -> str | None:
-    """Whether the noise of a release, where it is given, contradicts its ε.
+def own_epsilon(record: ReleaseRecord, terms: Terms, length: int | None) -> float | str:
+    """The ε that a single release guarantees by itself; or why its claim is not believed."""
+    key = record.text, length
+    if key not in terms.own_epsilons:
+        terms.own_epsilons[key] = _no_claim(record, terms) or _proved(record, terms, length)
+    return terms.own_epsilons[key]
 
-    Quilts, group privacy and the curve are computed again. The noise of other mechanisms is checked by the curve, or by
-    the exact audit where that is possible; else their ε is taken as it is given.
-    """
-    for n, release in enumerate(case.releases, 1):
-        alone = Case(case.belief, (release,), case.length, release.guarantee)
-        if isinstance(case.belief, RecordBelief):
-            shown = _on_records(alone, case.belief)
-            if shown is not None and shown > (release.epsilon or 0.0) * (1 + SLACK) and _audited(alone) is not True:
-                return f"release {n} says epsilon = {release.epsilon:g}, but its noise guarantees {shown:.4g} only"
-        elif release.mechanism in QUILTS and release.guarantee == "pufferfish":
-            reason = too_little_noise(alone)
-            if reason is not None:
-                return reason.replace("release 1", f"release {n}", 1)
-        elif case.chain_like and release.profile(case.belief) is not None and not _whole(alone):
-            shown = alone.by_curve
-            if shown > (release.epsilon or 0.0) * (1 + SLACK) and _audited(alone) is not True:
-                return f"release {n} says epsilon = {release.epsilon:g}, but its noise guarantees {shown:.4g} only" + (
-                    "" if release.query is not None else "; its query may say more"
-                )
+
+def _no_claim(record: ReleaseRecord, terms: Terms) -> str | None:
+    if record.mechanism in (None, "entry"):
+        return f"has no Pufferfish guarantee of its own ({record.mechanism or 'no mechanism'})"
+    if record.epsilon is None:
+        return "does not say its epsilon"
+    if record.delta > 0:
+        return f"promises its epsilon only up to delta = {record.delta:g}"
+    if terms.promise == "bayesian" and record.guarantee != "bayesian":
+        return "does not promise Bayesian differential privacy"
     return None
 
 
-def _on_records(alone: Case, belief: RecordBelief) -> float | None:
-    """What the noise of one release about records guarantees; None if its facts do not say it."""
-    if alone.by_variable is None:
+def _proved(record: ReleaseRecord, terms: Terms, length: int | None) -> float | str:
+    """The claim if it is proved, enlarged where the noise falls short of it by rounding only."""
+    claim, shown = record.epsilon or 0.0, _by_noise(record, terms, length)
+    if shown is not None and shown <= claim:
+        return claim
+    again = by_mechanism(record, terms, length)
+    if isinstance(again, float) and again <= claim:
+        return claim
+    exact = _audited(record, terms, length)
+    nearly = [proof for proof in (shown, again, exact) if isinstance(proof, float) and proof <= claim * (1 + SLACK)]
+    if nearly:
+        return max(claim, min(nearly))
+    if record.mechanism == OTHER:
+        return claim if isinstance(exact, str) else f"says epsilon = {claim:g}, but tells {exact:.4g}"
+    if shown is None:
+        return str(again)
+    more = "" if record.asked is not None else "; its query may say more"
+    return f"says epsilon = {claim:g}, but its noise guarantees {shown:.4g} only ({again}){more}"
+
+
+def _by_noise(record: ReleaseRecord, terms: Terms, length: int | None) -> float | None:
+    """What the profile of one release guarantees, from cheap to dear; None if its facts do not say its profile."""
+    claim = record.epsilon or 0.0
+    total = Total.nothing(terms.belief, length=length).plus(record, terms.belief)
+    if total.unknown is not None:
         return None
-    found = belief.heaviest_part([float(own.max()) for own in alone.by_variable])[0]
-    if alone.network is None:
-        return found
-    if found > (alone.releases[0].epsilon or 0.0) and alone.network.graph.forest:
-        found = min(found, alone.by_curve)
-    if found > (alone.releases[0].epsilon or 0.0) and alone.promise == "pufferfish":
-        found = min(found, alone.by_quilts)
+    case = Case(terms, total)
+    found, network = case.together, terms.network
+    with suppress(QuiltworkError):
+        if found > claim and (terms.chain_like or (network is not None and network.graph.forest)):
+            found = min(found, case.by_curve)
+        if found > claim and network is not None and terms.promise == "pufferfish":
+            found = min(found, case.by_quilts)
     return found
 
 
-def _whole(alone: Case) -> bool:
-    """Whether the noise covers all values of the release together."""
-    release = alone.releases[0]
-    first, last = release.touched(alone.length)
-    matrix = release.profile(alone.belief)
-    if last is None or matrix is None:
-        return False
-    return float(matrix.max()) * (last - first + 1) <= (release.epsilon or 0.0) * (1 + SLACK)
-
-
-def _audited(alone: Case) -> bool | None:
-    """Whether the exact loss of the one release is within its ε; None if that cannot be computed."""
-    release = alone.releases[0]
-    if alone.promise == "bayesian":
-        return None
-    members = alone.belief.members
-    noisy = release.noisy(alone.belief)
-    taken = ("wasserstein", "audited", "gk16") if alone.chain_like else ("wasserstein", "audited")
-    if noisy is None or alone.length is None or alone.length > LONGEST:
-        return True if release.mechanism in taken else None
+def by_mechanism(record: ReleaseRecord, terms: Terms, length: int | None) -> float | str:
+    """The claimed ε if the mechanism, run again, needs no more noise than there is; else why not."""
+    claim, name = record.epsilon or 1.0, record.mechanism or ""
+    noisy = record.noisy(terms.belief)
+    if name in (OTHER, "audited"):
+        return f"is by {name}, which is left to the exact audit"
+    if name in BY_QUERY and noisy is None:
+        return f"does not say the query and the noise_scale by which {name} could be run again"
+    held, values = _calibrated_for(record, terms, length)
+    unit = Custom(lambda _: 0.0, constant=1.0)
     try:
-        losses = [audit(member, [noisy], length=alone.length).epsilon for member in members]
-    except QuiltworkError:
-        return True if release.mechanism in taken else None
-    return max(losses) <= (release.epsilon or 0.0) * (1 + SLACK)
+        needed = calibrate(
+            unit if noisy is None or name in QUILTS else noisy.query,
+            belief=held,
+            epsilon=claim,
+            length=values,
+            mechanism=name,
+            guarantee=record.guarantee,
+        ).noise_scale
+    except QuiltworkError as refusal:
+        return f"cannot be by {name}: {str(refusal).rstrip('.')}"
+    profile = record.profile(terms.belief)
+    if profile is None:
+        return claim if record.noise_scale is None else record.why_no_profile()  # the name stands for its noise
+    by_constant = noisy is None or name in QUILTS
+    noise = 1 / max(float(matrix.max()) for matrix in profile) if noisy is None or by_constant else noisy.noise_scale
+    if noise >= needed * (1 - ROUNDED_UP):
+        return claim
+    if name == "curve" or noise < needed * (1 - SLACK):
+        unit_of = " for each unit that one value can change" if name in QUILTS else ""
+        return f"has noise of scale {noise:g}{unit_of}, but {name} needs {needed:g} for its epsilon"
+    return claim * needed / noise  # but for the curve, ε grows no faster than noise shrinks
 
 
-def too_little_noise(case: Case) -> str | None:
-    """Whether a release has less noise than its mechanism needs for its ε."""
-    for n, release in enumerate(case.releases, 1):
-        if release.mechanism is None:
-            continue
-        query = Custom(lambda _: 0.0, constant=1.0 if release.lipschitz is None else release.lipschitz)
-        first, last = release.touched(case.length)
-        belief = _from(case.belief, first)
-        try:
-            needed = find_mechanism(release.mechanism)(
-                query,
-                belief=belief,
-                epsilon=release.epsilon or 1.0,
-                length=None if last is None else last - first + 1,
-            ).noise_scale
-        except NotCoveredError as refusal:
-            return f"release {n}: {str(refusal).rstrip('.')}"
-        if release.noise_scale is None or release.lipschitz is None:
-            continue  # the mechanism covers the case, and its name stands for its noise
-        if release.noise_scale < needed * (1 - SLACK):
-            return (
-                f"release {n} has noise of scale {release.noise_scale:g}, but {release.mechanism} needs {needed:g} "
-                f"for its epsilon"
-            )
-    return None
+def _calibrated_for(record: ReleaseRecord, terms: Terms, length: int | None) -> tuple[Belief, int | None]:
+    """The belief and the number of values that the noise was chosen for."""
+    if isinstance(terms.belief, RecordBelief):
+        return terms.belief, None
+    first, last = record.touched(length)
+    begins = record.started and first == 1
+    if not record.placed:
+        return terms.held(started=False), record.length
+    return terms.held(started=begins), None if last is None else last - first + 1
 
 
-def _from(belief: Belief, first: int) -> Belief:
-    """The belief about a segment: the start of the series is not the start of a later one."""
-    if first == 1:
-        return belief
-    if isinstance(belief, ChainSet):
-        return ChainSet(m.with_start("any") if m.start == "given" else m for m in belief.members)
-    if isinstance(belief, MarkovChain) and belief.start == "given":
-        return belief.with_start("any")
-    return belief
+def _audited(record: ReleaseRecord, terms: Terms, length: int | None) -> float | str:
+    """The exact loss of one release; or why it cannot be computed."""
+    noisy = record.noisy(terms.belief)
+    if noisy is None or not record.placed or terms.promise == "bayesian":
+        return "its exact loss cannot be computed from what it says"
+    if isinstance(terms.belief, RecordBelief):
+        length = None
+    elif length is None or length > LONGEST_AUDIT:
+        return f"its exact loss is computed for series of up to {LONGEST_AUDIT:,} values"
+    elif noisy.segment == (1, length):
+        noisy = replace(noisy, segment=None)
+    try:
+        return audit(terms.held(started=record.started), [noisy], length=length).epsilon
+    except QuiltworkError as refusal:
+        return str(refusal)
+
+
+def quilt_epsilon(record: ReleaseRecord, terms: Terms, length: int | None) -> float | str:
+    """ε of a release by quilts, to be added to those of others (C Theorem 3.7); or why it does not add up."""
+    if not terms.chain_like:
+        return "is not about chains for which max-influence is known"
+    if record.mechanism not in QUILTS:
+        return f"is not by the Markov Quilt Mechanism ({record.mechanism or 'no mechanism'})"
+    reason = _no_claim(record, terms)
+    if reason is not None:
+        return reason
+    return by_mechanism(record, terms, length)

@@ -1,135 +1,234 @@
-"""What is known about a release afterwards: facts, no data."""
+"""The record of a release: all that composition needs to know about it afterwards, and no data.
+
+``Release.record()``, ``release --json``, ``compose``, ``Accountant``, ``Session`` and the ledger all use this one.
+"""
 
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from functools import cached_property
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from quiltwork.audit import Noisy
 from quiltwork.beliefs import Belief, RecordBelief
+from quiltwork.data import Reading, Segment
 from quiltwork.errors import InputError, ParameterError
 from quiltwork.influence.contraction import Floats
 from quiltwork.influence.curve import Promise
-from quiltwork.influence.profile import Segment
 from quiltwork.mechanisms import MECHANISMS, as_query
-from quiltwork.queries import Query, lipschitz_under
+from quiltwork.queries import Query, lipschitz_under, query_from_dict
+
+OTHER = "other"  # a mechanism that is not ours: its owner vouches for its ε
+Start = Literal["given", "stationary", "any"]
+Gaps = Literal["dependent", "independent"]
+CHOICES: Mapping[str, tuple[object, ...]] = {
+    "guarantee": ("pufferfish", "bayesian"),
+    "start": ("given", "stationary", "any", None),
+    "gaps": ("dependent", "independent", None),
+}
+ROUNDED = 1e-12  # by which a Lipschitz constant may have been rounded down when it was written
+ERROR = 2.0**-50  # more than the rounding of a profile's entries
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReleaseRecord:
-    """One release: which mechanism, its ε, its noise and what it was about.
+    """One release: what was asked, with how much noise, by which mechanism, and which values it is about.
 
-    ``lipschitz`` is the most that one value can change the answer (in L1 norm); ``query`` says more, by pair of states.
-    ``segment`` is the first and the last time, from 1 (None: the whole series).
+    - ``query`` says how much one value can change the answer, by pair of states (and by variable of a record). Without
+      it ``lipschitz`` does, for all pairs alike. With it ``lipschitz`` may be left out, but for shares and means, whose
+      size depends on what they were divided by: there the ratio of ``lipschitz`` and ``noise_scale`` counts.
+    - ``mechanism`` and ``epsilon``, with ``delta`` and ``guarantee``, are its own promise, by ``theorem``. "other" is a
+      mechanism that is not ours; without a mechanism it is Laplace noise that promises nothing by itself.
+    - ``segment`` is the first and the last position, from 1 (None: the whole series), ``length`` the last position of
+      the longest series, as far as it was released from. ``gaps`` says that values are not at the positions that they
+      seem to be; ``length`` is then the number of values that the noise covers.
+    - ``start`` is the start of the series that the noise was calibrated for: "any" where a given one was forgotten.
+    - ``reading`` is how the data became positions. Positions of different readings cannot be compared.
 
-    >>> ReleaseRecord(mechanism="curve", epsilon=1.0, noise_scale=3.34, lipschitz=1.0, segment=(1, 96)).segment
-    (1, 96)
+    >>> record = ReleaseRecord(mechanism="curve", epsilon=1.0, noise_scale=3.34, query="count:walk", segment=(1, 96))
+    >>> ReleaseRecord.from_dict(record.to_dict()) == record
+    True
     """
 
     mechanism: str | None = None
     epsilon: float | None = None
+    delta: float = 0.0
     noise_scale: float | None = None
     lipschitz: float | None = None
-    segment: Segment | None = None
     query: Query | str | None = None
+    segment: Segment | None = None
+    length: int | None = None
+    gaps: Gaps | None = None
+    start: Start | None = None
     guarantee: Promise = "pufferfish"
+    theorem: str | None = None
+    reading: Reading | None = None
 
     def __post_init__(self) -> None:
-        if self.mechanism is not None and self.mechanism not in MECHANISMS:
+        if self.mechanism not in (None, OTHER, *MECHANISMS):
             raise ParameterError(
                 "the mechanism of a release is not known",
-                got=repr(self.mechanism),
-                fix=f"Known: {', '.join(MECHANISMS)}; leave it out for any other Laplace noise",
+                got=repr(self.mechanism)[:40],
+                fix=f"Known: {', '.join(MECHANISMS)}; {OTHER} if its owner vouches for its epsilon; leave it out for "
+                "any other Laplace noise",
             )
-        for name in ("epsilon", "noise_scale"):
-            _check(name, getattr(self, name), positive=True)
-        _check("lipschitz", self.lipschitz, positive=False)
+        for name in ("epsilon", "noise_scale", "lipschitz"):
+            object.__setattr__(self, name, _positive(name, getattr(self, name)))
+        if isinstance(self.delta, bool) or not isinstance(self.delta, int | float) or not 0 <= self.delta < 1:
+            raise ParameterError("delta of a release must be from 0 to below 1", got=repr(self.delta)[:40])
         if self.query is not None:
             object.__setattr__(self, "query", as_query(self.query))
         if self.segment is not None:
             object.__setattr__(self, "segment", _segment(self.segment))
-        if self.guarantee not in ("pufferfish", "bayesian"):
-            raise ParameterError("the guarantee of a release must be pufferfish or bayesian", got=repr(self.guarantee))
+        for name, known in CHOICES.items():
+            if getattr(self, name) not in known:
+                named = " or ".join(str(one) for one in known if one is not None)
+                raise ParameterError(f"the {name} of a release must be {named}", got=repr(getattr(self, name))[:40])
+        if self.length is not None and (type(self.length) is not int or self.length < 1):
+            raise ParameterError("length of a release must be a whole number from 1 on", got=repr(self.length)[:40])
+        if self.placed and self.segment is not None and self.length is not None and self.length < self.segment[0]:
+            raise ParameterError(
+                "the segment of a release must lie within its length", got=f"{self.segment[0]} in {self.length}"
+            )
+        if not isinstance(self.theorem, str | None) or not isinstance(self.reading, Reading | None):
+            raise ParameterError("theorem of a release must be text, and its reading a Reading", got="something else")
 
     @classmethod
     def from_dict(cls, contents: Mapping[str, Any]) -> "ReleaseRecord":
-        """A release as a JSON object has it."""
+        """A release as a JSON object has it; ``query`` may be text or an object, None stands for what is not said."""
         known = {field.name for field in fields(cls)}
         unknown = sorted(set(contents) - known)
         if unknown:
             raise ParameterError(
                 "a release has a key that is not known",
-                got=repr(unknown[0]),
+                got=repr(unknown[0])[:40],
                 fix=f"Known: {', '.join(sorted(known))} (`release --json` prints them as `record`)",
             )
-        return cls(**contents)
+        given = {key: value for key, value in contents.items() if value is not None}
+        if isinstance(given.get("query"), Mapping):
+            given["query"] = query_from_dict(given["query"])
+        if "reading" in given and not isinstance(given["reading"], Reading):
+            given["reading"] = Reading.from_dict(given["reading"])
+        return cls(**given)
 
-    def profile(self, belief: Belief) -> Floats | None:
-        """λ(y, y') of this release; None if its facts do not say it."""
-        k = len(belief.states)
-        sensitivity = self._sensitivity(belief)
-        if self.noise_scale is not None and sensitivity is not None:
-            with np.errstate(over="ignore"):
-                return np.asarray(sensitivity / self.noise_scale * (1 + 1e-15))
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that say all of it, as ``release --json`` prints them under ``record``."""
+        return json.loads(self.text)  # type: ignore[no-any-return]
+
+    @cached_property
+    def text(self) -> str:
+        """The record as JSON, in one form only."""
+        found = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if getattr(self, field.name) is not None and field.name not in ("query", "reading")
+        }
+        if isinstance(self.query, Query):
+            found["query"] = self.query.to_dict()
+        if self.reading is not None:
+            found["reading"] = self.reading.to_dict()
+        return json.dumps(found, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+    @property
+    def asked(self) -> Query | None:
+        """What was asked, if that is known."""
+        return self.query if isinstance(self.query, Query) else None
+
+    @property
+    def placed(self) -> bool:
+        """Whether its values are at the positions that it names."""
+        return self.gaps is None
+
+    @property
+    def started(self) -> bool:
+        """Whether its positions count from the start that the belief is about."""
+        return self.placed and not (self.start == "any" and self.touched(None)[0] == 1)
+
+    def touched(self, length: int | None) -> tuple[int, int | None]:
+        """The first and the last position it is about, in series of this length."""
+        first, last = self.segment or (1, None)
+        ends = [end for end in (last, self.length) if end is not None]
+        return first, min(ends) if ends else length
+
+    def profile(self, belief: Belief) -> tuple[Floats, ...] | None:
+        """λ(y, y'): of a record for each variable, else one matrix for all times; None if its facts do not say it.
+
+        An answer that changes by c(y, y') under Laplace noise of scale s has λ = c / s.
+        """
+        known: dict[object, tuple[Floats, ...] | None] = self.__dict__.setdefault("_profiles", {})
+        about = tuple(belief.variables.items()) if isinstance(belief, RecordBelief) else belief.states
+        if about not in known:
+            known[about] = self._profile(belief)
+        return known[about]
+
+    def _profile(self, belief: Belief) -> tuple[Floats, ...] | None:
+        changes, factor = self._changes(belief), self._factor(belief)
+        profile = None
+        if changes is not None and not any(matrix.any() for matrix in changes):
+            profile = changes  # it tells nothing, whatever its noise
+        elif changes is not None and factor is not None and self.noise_scale is not None:
+            with np.errstate(over="ignore", invalid="ignore"):
+                profile = tuple(matrix * (factor / self.noise_scale) * (1 + ERROR) for matrix in changes)
         if self.mechanism == "entry" and self.epsilon is not None:
-            return np.asarray(self.epsilon * ~np.eye(k, dtype=bool))  # an entry-level DP release
-        return None
-
-    def profile_by_variable(self, belief: RecordBelief) -> tuple[Floats, ...] | None:
-        """λ_j(y, y') of this release for each variable of a record; None if its facts do not say it."""
-        sizes = [len(states) for states in belief.variables.values()]
-        if self.mechanism == "entry" and self.noise_scale is None and self.epsilon is not None:
-            return tuple(self.epsilon * (1.0 - np.eye(k)) for k in sizes)
-        if self.noise_scale is None or (self.query is None and self.lipschitz is None):
+            # an entry-level release has λ = ε; of two claims the larger counts
+            alike = tuple(self.epsilon * (1.0 - np.eye(k)) for k in _sizes(belief))
+            profile = alike if profile is None else tuple(map(np.maximum, profile, alike))
+        if profile is None or not all(np.isfinite(matrix).all() for matrix in profile):
             return None
-        if self.query is None:
-            found = tuple((self.lipschitz or 0.0) * (1.0 - np.eye(k)) for k in sizes)
-        else:
-            asked = as_query(self.query)
-            by_variable = asked.by_variable(belief.variables)
-            largest, declared = by_variable.lipschitz, self.lipschitz
-            if asked.divisor(2) != 1 and (declared is None or largest == 0):
-                return None  # a share or a mean: its size is that of the declared constant
-            shrunk = asked.divisor(2) != 1 or (declared is not None and declared > largest)
-            factor = declared / largest if shrunk and declared is not None and largest > 0 else 1.0
-            found = tuple(own * factor for own in by_variable.sensitivity)
-        with np.errstate(over="ignore"):
-            return tuple(own / self.noise_scale * (1 + 2.0**-50) for own in found)
+        return profile
 
-    def _sensitivity(self, belief: Belief) -> Floats | None:
-        """By pair of states if the query is known, else the same for all pairs."""
-        if self.query is None:
-            return None if self.lipschitz is None else self.lipschitz * ~np.eye(len(belief.states), dtype=bool)
-        asked = as_query(self.query)
-        sensitivity = asked.sensitivity(belief.states)
-        if asked.divisor(2) == 1:
-            # a larger constant than the query's own is taken at its word
-            return np.asarray(np.maximum(sensitivity, (self.lipschitz or 0.0) * (sensitivity == sensitivity.max())))
-        # a share or a mean: its size is that of the declared constant
-        largest = float(sensitivity.max())
-        return None if self.lipschitz is None or largest == 0 else sensitivity / largest * self.lipschitz
+    def _changes(self, belief: Belief) -> tuple[Floats, ...] | None:
+        """How much a value can change the answer before it is divided, by pair; without a query, 1 for all pairs."""
+        if self.asked is None:
+            return None if self.lipschitz is None else tuple(1.0 - np.eye(k) for k in _sizes(belief))
+        if isinstance(belief, RecordBelief):
+            return self.asked.by_variable(belief.variables).sensitivity
+        return (self.asked.sensitivity(belief.states),)
+
+    def _factor(self, belief: Belief) -> float | None:
+        """By how much the changes are to be multiplied, so that the largest is the Lipschitz constant."""
+        if self.asked is None or self.lipschitz is None:
+            return self.lipschitz if self.asked is None else None if self._divided else 1.0
+        largest = lipschitz_under(self.asked, belief)
+        if self._divided:
+            return self.lipschitz / largest if largest else 1.0
+        if self.lipschitz < largest * (1 - ROUNDED):
+            raise ParameterError(
+                f"lipschitz of a release must be at least what its query says ({largest:g})",
+                got=f"{self.lipschitz:g}",
+                why=f"one value can change {self.asked.text} by that much",
+                fix="Leave lipschitz out, or mend it",
+            )
+        return max(1.0, self.lipschitz / largest) if largest else 1.0  # a larger constant is taken at its word
+
+    @property
+    def _divided(self) -> bool:
+        """Whether it is a share or a mean: its size depends on what it was divided by."""
+        return self.asked is not None and self.asked.divisor(2) != 1
+
+    def why_no_profile(self) -> str:
+        """What it does not say, where its profile is not known."""
+        if self.noise_scale is not None and (self.lipschitz is not None or (self.asked and not self._divided)):
+            return "has too little noise to guarantee anything"
+        return "does not say its noise_scale with its query or lipschitz constant" + (
+            " (a share or a mean needs both)" if self._divided else ""
+        )
 
     def noisy(self, belief: Belief) -> Noisy | None:
         """The release as the exact audit takes it: shares and means as the counts and sums that they are made of."""
-        if self.query is None or self.noise_scale is None:
+        factor = None if self.asked is None else self._factor(belief)
+        if self.asked is None or self.noise_scale is None or not factor:
             return None
-        asked = as_query(self.query)
-        if asked.divisor(2) == 1:
-            return Noisy(asked, self.noise_scale, self.segment)
-        if not self.lipschitz:
-            return None
-        whole = asked.undivided()
-        return Noisy(whole, self.noise_scale * lipschitz_under(whole, belief) / self.lipschitz, self.segment)
-
-    def touched(self, length: int | None) -> tuple[int, int | None]:
-        """The first and the last time it is about."""
-        return (1, length) if self.segment is None else self.segment
+        scale = self.noise_scale / factor * (1 - ERROR) if factor != 1 else self.noise_scale
+        first, last = self.touched(None)
+        times = None if last is None or isinstance(belief, RecordBelief) else (first, last)
+        return Noisy(self.asked.undivided(), scale, times)
 
 
 def load_releases(path: str | Path) -> list[ReleaseRecord]:
@@ -145,13 +244,13 @@ def load_releases(path: str | Path) -> list[ReleaseRecord]:
         raise InputError(f"releases {path} must be a list of objects", got=type(contents).__name__)
     if not contents:
         raise InputError(f"releases {path} must list a release", got="an empty list", why="nothing was released yet")
-    found = []
-    for n, one in enumerate(contents, 1):
-        if not isinstance(one, dict):
-            raise InputError(f"release {n} in {path} must be an object", got=type(one).__name__)
+    records = []
+    for n, entry in enumerate(contents, 1):
+        if not isinstance(entry, dict):
+            raise InputError(f"release {n} in {path} must be an object", got=type(entry).__name__)
         with numbered(n):
-            found.append(ReleaseRecord.from_dict(one))
-    return found
+            records.append(ReleaseRecord.from_dict(entry))
+    return records
 
 
 @contextmanager
@@ -163,22 +262,34 @@ def numbered(n: int) -> Iterator[None]:
         raise type(problem)(f"release {n}: {problem.what}", got=problem.got, why=problem.why, fix=problem.fix) from None
 
 
-def _check(name: str, value: object, *, positive: bool) -> None:
+def _sizes(belief: Belief) -> list[int]:
+    """How many states each variable has; of a series, how many there are."""
+    states = belief.variables.values() if isinstance(belief, RecordBelief) else [belief.states]
+    return [len(own) for own in states]
+
+
+def _positive(name: str, value: object) -> float | None:
     if value is None:
-        return
+        return None
     try:
         number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
     except OverflowError:
         number = math.inf
-    if not (math.isfinite(number) and number >= 0) or (positive and number == 0):
-        sign = "positive" if positive else "not negative"
-        raise ParameterError(f"{name} of a release must be a finite number that is {sign}", got=repr(value)[:40])
+    if not (math.isfinite(number) and number > 0):
+        raise ParameterError(
+            f"{name} of a release must be a finite, positive number",
+            got=repr(value)[:40],
+            fix="Leave out what you do not know",
+        )
+    return number
 
 
 def _segment(segment: Sequence[object]) -> Segment:
-    whole = isinstance(segment, Sequence) and len(segment) == 2
-    if not whole or not all(isinstance(n, int) and not isinstance(n, bool) for n in segment):
-        raise ParameterError("segment of a release must be [first, last]", got=repr(segment)[:40], fix="[1, 96], say")
+    pair = isinstance(segment, Sequence) and len(segment) == 2
+    if not pair or not all(isinstance(n, int) and not isinstance(n, bool) for n in segment):
+        raise ParameterError(
+            "segment of a release must be [first, last]", got=repr(segment)[:40], fix="For example [1, 96]"
+        )
     first, last = (int(str(n)) for n in segment)
     if not 1 <= first <= last:
         raise ParameterError(

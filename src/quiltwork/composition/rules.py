@@ -1,7 +1,8 @@
-"""The composition theorems of theory section 6, one class each.
+"""The composition theorems, one class each (docs/theory/composition.md).
 
 ``applies`` checks a theorem's condition and returns why it does not hold, or None if it does; ``bound`` is then its ε.
-A promise here is about the value at every time, also at times that no release was about.
+A promise here is about the value at every time, also at times that no release was about. The only ε that a rule takes
+over from a release is one that ``own_epsilon`` has checked.
 """
 
 import math
@@ -11,9 +12,10 @@ import numpy as np
 
 from quiltwork.beliefs import ChainSet, IntervalChain, MarkovChain, MixingClass
 from quiltwork.composition.case import Case
-from quiltwork.composition.checks import QUILTS, belied, too_little_noise
+from quiltwork.composition.checks import own_epsilon, quilt_epsilon
 from quiltwork.composition.divergence import largest_divergence
-from quiltwork.errors import NotCoveredError
+from quiltwork.composition.records import ReleaseRecord
+from quiltwork.errors import NotCoveredError, QuiltworkError
 from quiltwork.influence.curve import Promise
 from quiltwork.influence.sides import skips
 from quiltwork.mechanisms.ends import Ends
@@ -28,6 +30,8 @@ class Rule(ABC):
     theorem: str
     promises: tuple[Promise, ...] = ("pufferfish",)
     """The promises that the theorem can make."""
+    costly = False
+    """Whether it takes long, so that it is left out where another rule says enough."""
 
     @abstractmethod
     def applies(self, case: Case) -> str | None:
@@ -38,24 +42,50 @@ class Rule(ABC):
         """ε of all releases together, where the theorem applies."""
 
 
-class SingleRelease(Rule):
-    """One release keeps its own promise."""
+class InfluenceCurveRule(Rule):
+    """Profiles add, and the influence curve turns their sum into a guarantee."""
 
-    name = "single-release"
-    theorem = "the release's own guarantee"
+    name = "influence-curve"
     promises = ("pufferfish", "bayesian")
+    theorem = "the influence curve of the sum of all profiles"
 
     def applies(self, case: Case) -> str | None:
-        """There is one, and it has a guarantee."""
-        if len(case.releases) > 1:
-            return f"there are {len(case.releases)} releases"
-        if case.promise == "bayesian" and case.releases[0].guarantee != "bayesian":
-            return "release 1 does not promise Bayesian differential privacy"
-        return case.without_epsilon() or belied(case)
+        """Chains or a tree, and a profile of every release."""
+        network = case.terms.network
+        if not case.terms.chain_like and (network is None or not network.graph.forest):
+            return "it is about chains and trees"
+        if case.total.unknown is not None:
+            return case.total.unknown
+        try:
+            if math.isinf(self.bound(case)):
+                return (
+                    "under this belief values may stay linked however far apart they are; give the length of the series"
+                )
+        except QuiltworkError as refusal:
+            return str(refusal).rstrip(".")
+        return None
 
     def bound(self, case: Case) -> float:
-        """Its ε."""
-        return case.sum_of_epsilons()
+        """The curve of the sum of profiles."""
+        return case.by_curve
+
+
+class HiddenTogether(Rule):
+    """All values that may depend on each other are hidden at once: λ summed up over all of them."""
+
+    name = "group"
+    promises = ("pufferfish", "bayesian")
+    theorem = "group privacy: the profiles of all values that may depend on each other, added up"
+
+    def applies(self, case: Case) -> str | None:
+        """A profile of every release, and a known number of values."""
+        if case.total.unknown is not None:
+            return case.total.unknown
+        return "the number of values is not known" if math.isinf(case.together) else None
+
+    def bound(self, case: Case) -> float:
+        """Σ λ."""
+        return case.together
 
 
 class SequentialQuilts(Rule):
@@ -66,18 +96,13 @@ class SequentialQuilts(Rule):
 
     def applies(self, case: Case) -> str | None:
         """Every release is by quilts, about the same values, with the noise that quilts need."""
-        if not case.chain_like or isinstance(case.belief, IntervalChain):
+        if not case.terms.chain_like or isinstance(case.terms.belief, IntervalChain):
             return "it is about chains for which max-influence is known"
-        for n, release in enumerate(case.releases, 1):
-            if release.mechanism not in QUILTS:
-                return f"release {n} is not by the Markov Quilt Mechanism ({release.mechanism or 'no mechanism'})"
-        if len({release.touched(case.length) for release in case.releases}) > 1:
-            return "the releases are about different segments"
-        return case.without_epsilon() or too_little_noise(case)
+        return case.total.apart
 
     def bound(self, case: Case) -> float:
         """Σ ε."""
-        return case.sum_of_epsilons()
+        return case.total.quilts
 
 
 class SameQuilts(Rule):
@@ -92,18 +117,36 @@ class SameQuilts(Rule):
 
     def applies(self, case: Case) -> str | None:
         """The same mechanism and the same ε: then the search for quilts is the same. On a network, profiles."""
-        if case.network is not None:
-            return case.unknown_profile()
-        reason = SequentialQuilts().applies(case)
+        if case.terms.network is not None:
+            return case.total.unknown
+        reason = SequentialQuilts().applies(case) or case.too_many()
         if reason is not None:
             return reason
-        if len({(release.mechanism, release.epsilon) for release in case.releases}) > 1:
+        if len({(record.mechanism, record.epsilon) for _, record in case.telling or ()}) > 1:
             return "releases with another mechanism or epsilon have other active quilts"
         return None
 
     def bound(self, case: Case) -> float:
         """K ε; on a network the largest of e + Σ λ(near) with the best quilt of each variable."""
-        return case.sum_of_epsilons() if case.network is None else case.by_quilts
+        return case.total.quilts if case.terms.network is None else case.by_quilts
+
+
+class SingleRelease(Rule):
+    """One release keeps its own promise."""
+
+    name = "single-release"
+    theorem = "the release's own guarantee"
+    promises = ("pufferfish", "bayesian")
+
+    def applies(self, case: Case) -> str | None:
+        """There is one, and it has a guarantee that its noise bears out."""
+        if case.telling is None or len(case.telling) > 1:
+            return f"there are {case.total.count} releases"
+        return _doubt(case)
+
+    def bound(self, case: Case) -> float:
+        """Its ε."""
+        return max(_claims(case), default=0.0)
 
 
 class SeparateSegments(Rule):
@@ -116,18 +159,19 @@ class SeparateSegments(Rule):
 
     name = "separate-segments"
     theorem = "Theorem 3.1 of Song and Chaudhuri 2017, corrected"
+    costly = True
 
     def applies(self, case: Case) -> str | None:
         """Two segments, one after the other, each with one release and its own ε."""
-        if not case.chain_like:
+        if not case.terms.chain_like:
             return "it is about chains"
-        return case.without_epsilon() or _not_two(case) or belied(case)
+        return _not_two(case) or _doubt(case)
 
     def bound(self, case: Case) -> float:
         """The largest loss of a value in A, in B and between them."""
         (_, T2, (a,)), (T3, _, (b,)) = case.clusters
         ends = Ends.of(case.belief)
-        eps_a, eps_b = a.epsilon or 0.0, b.epsilon or 0.0
+        eps_a, eps_b = _claim(a, case), _claim(b, case)
         found = [
             eps_a + min(eps_b, ends.onward(T2, T3)),  # e(X_T3 | X_T2)
             eps_b + min(eps_a, ends.backward(T2, T3)),  # e(X_T2 | X_T3)
@@ -142,32 +186,37 @@ class FarSegments(Rule):
 
     name = "far-segments"
     theorem = "Theorem 3.3 of Song and Chaudhuri 2017"
+    costly = True
 
     def applies(self, case: Case) -> str | None:
         """quilt-approx in each, with a two-sided active quilt for every belief, and a gap as long as the segments."""
-        if not isinstance(case.belief, MarkovChain | ChainSet | MixingClass):
+        belief = case.terms.belief
+        if not isinstance(belief, MarkovChain | ChainSet | MixingClass):
             return "it is about chains whose spectral gap is known"
-        if any(release.mechanism != "quilt-approx" for release in case.releases):
+        if any(record.mechanism != "quilt-approx" for _, record in case.telling or ()):
             return "it is about releases by quilt-approx"
-        reason = case.without_epsilon() or _not_two(case) or too_little_noise(case)
+        reason = _not_two(case)
         if reason is not None:
             return reason
+        for (n, _), found in zip(case.telling or (), _quilt_claims(case), strict=True):
+            if isinstance(found, str):
+                return f"release {n} {found}"
         (T1, T2, _), (T3, T4, _) = case.clusters
         gap, longer = T3 - T2, max(T2 - T1, T4 - T3)
         if gap < longer:
             return f"the gap of {gap:,} must be at least {longer:,}, the length of the longer segment"
-        members = case.belief.members if isinstance(case.belief, ChainSet) else (case.belief,)
-        for first, last, (release,) in case.clusters:
+        members = belief.members if isinstance(belief, ChainSet) else (belief,)
+        for first, last, (record,) in case.clusters:
             for member in members:  # that the lemma covers each of them was seen with the noise
                 known = member if isinstance(member, MixingClass) else mixing_of(member)
-                quilt = approx_quilt(known, release.epsilon or 1.0, last - first + 1)
+                quilt = approx_quilt(known, record.epsilon or 1.0, last - first + 1)
                 if quilt.left is None or quilt.right is None:
                     return f"the segment {first:,} to {last:,} has no two-sided active quilt at its epsilon"
         return None
 
     def bound(self, case: Case) -> float:
         """The larger ε."""
-        return max(release.epsilon or 0.0 for release in case.releases)
+        return max(one for one in _quilt_claims(case) if isinstance(one, float))
 
 
 class Divergence(Rule):
@@ -175,10 +224,11 @@ class Divergence(Rule):
 
     name = "divergence"
     theorem = "Theorem 3.6 of Song and Chaudhuri 2017"
+    costly = True
 
     def applies(self, case: Case) -> str | None:
         """E is computed exactly, for short series."""
-        reason = case.without_epsilon()
+        reason = case.too_many() or case.not_placed() or _doubt(case)
         if reason is not None:
             return reason
         try:
@@ -189,33 +239,10 @@ class Divergence(Rule):
 
     def bound(self, case: Case) -> float:
         """Σ ε + 2E."""
-        return round_up(case.sum_of_epsilons() + 2 * self._divergence(case))
+        return round_up(_sum_of(_claims(case)) + 2 * self._divergence(case))
 
     def _divergence(self, case: Case) -> float:
-        return largest_divergence(case.belief, case.releases, case.length)
-
-
-class InfluenceCurveRule(Rule):
-    """Profiles add, and the influence curve turns their sum into a guarantee."""
-
-    name = "influence-curve"
-    promises = ("pufferfish", "bayesian")
-    theorem = "the influence curve of the sum of all profiles"
-
-    def applies(self, case: Case) -> str | None:
-        """Chains or a tree, and a profile of every release."""
-        if not case.chain_like and (case.network is None or not case.network.graph.forest):
-            return "it is about chains and trees"
-        reason = case.unknown_profile()
-        if reason is not None:
-            return reason
-        if math.isinf(self.bound(case)):
-            return "under this belief values may stay linked however far apart they are; give the length of the series"
-        return None
-
-    def bound(self, case: Case) -> float:
-        """The curve of the sum of profiles."""
-        return case.by_curve
+        return largest_divergence(case.belief, [record for _, record in case.telling or ()], case.length)
 
 
 class BayesianSum(Rule):
@@ -228,17 +255,18 @@ class BayesianSum(Rule):
     name = "bayesian"
     promises = ("pufferfish", "bayesian")
     theorem = "Theorem 1 on the composability of Bayesian differential privacy, with its condition"
+    costly = True
 
     def applies(self, case: Case) -> str | None:
         """Bayesian promises, and results that share no unknown."""
-        reason = _not_bayesian(case) or belied(case)
+        reason = _not_bayesian(case) or _doubt(case)
         if reason is not None or case.length == 1:
             return reason
         return _shared_unknown(case)
 
     def bound(self, case: Case) -> float:
         """Σ ε."""
-        return case.sum_of_epsilons()
+        return _sum_of(_claims(case))
 
 
 class BayesianParallel(Rule):
@@ -251,32 +279,75 @@ class BayesianParallel(Rule):
     name = "bayesian-parallel"
     theorem = "Theorem 2 on the composability of Bayesian differential privacy, with its condition"
     promises = ("pufferfish", "bayesian")
+    costly = True
 
     def applies(self, case: Case) -> str | None:
         """Bayesian promises about separate values that are independent of each other."""
-        return _not_bayesian(case) or _shared_unknown(case) or belied(case)
+        return _not_bayesian(case) or _shared_unknown(case) or _doubt(case)
 
     def bound(self, case: Case) -> float:
         """The largest ε."""
-        return max(release.epsilon or 0.0 for release in case.releases)
+        return max(_claims(case), default=0.0)
+
+
+RULES: tuple[Rule, ...] = (
+    InfluenceCurveRule(),
+    SequentialQuilts(),
+    SameQuilts(),
+    SingleRelease(),
+    HiddenTogether(),
+    SeparateSegments(),
+    FarSegments(),
+    Divergence(),
+    BayesianSum(),
+    BayesianParallel(),
+)
+
+
+def _doubt(case: Case) -> str | None:
+    """Why the ε that a release claims for itself cannot be used."""
+    for n, record in case.telling or ():
+        found = own_epsilon(record, case.terms, case.length)
+        if isinstance(found, str):
+            return f"release {n} {found}"
+    return None
+
+
+def _claim(record: ReleaseRecord, case: Case) -> float:
+    found = own_epsilon(record, case.terms, case.length)
+    return math.inf if isinstance(found, str) else found
+
+
+def _claims(case: Case) -> list[float]:
+    """The ε that releases claim for themselves, as they were checked."""
+    return [_claim(record, case) for _, record in case.telling or ()]
+
+
+def _quilt_claims(case: Case) -> list[float | str]:
+    return [quilt_epsilon(record, case.terms, case.length) for _, record in case.telling or ()]
+
+
+def _sum_of(epsilons: list[float]) -> float:
+    return round_up(math.fsum(epsilons), roundings=1)
 
 
 def _not_bayesian(case: Case) -> str | None:
-    for n, release in enumerate(case.releases, 1):
-        if release.guarantee != "bayesian" or release.epsilon is None:
+    for n, record in case.telling or ():
+        if record.guarantee != "bayesian":
             return f"release {n} does not promise Bayesian differential privacy"
-    return None
+    return case.too_many() or case.not_placed()
 
 
 def _shared_unknown(case: Case) -> str | None:
     """What an adversary may not know and several results depend on; None if there is nothing of the kind."""
-    if len(case.clusters) < len(case.releases):
+    if len(case.clusters) < len(case.telling or ()):
         first, last, _ = next(cluster for cluster in case.clusters if len(cluster[2]) > 1)
         return (
             f"several results depend on the values at times {first:,} to {last:,}, which an adversary may not know: "
             "given what is known they are not independent"
         )
-    members = case.belief.members if isinstance(case.belief, ChainSet) else (case.belief,)
+    belief = case.terms.belief
+    members = belief.members if isinstance(belief, ChainSet) else (belief,)
     if not all(isinstance(m, MarkovChain) and np.all(m.transition == m.transition[0]) for m in members):
         (_, before, _), (after, _, _) = case.clusters[:2] if len(case.clusters) > 1 else (case.clusters[0],) * 2
         return (
@@ -286,24 +357,16 @@ def _shared_unknown(case: Case) -> str | None:
     return None
 
 
-RULES: tuple[Rule, ...] = (
-    InfluenceCurveRule(),
-    SequentialQuilts(),
-    SameQuilts(),
-    SeparateSegments(),
-    FarSegments(),
-    Divergence(),
-    BayesianSum(),
-    BayesianParallel(),
-    SingleRelease(),
-)
-
-
 def _not_two(case: Case) -> str | None:
-    if any(release.segment is None for release in case.releases):
+    """Whether the releases are not two on separate segments."""
+    reason = case.too_many() or case.not_placed()
+    if reason is not None:
+        return reason
+    records = [record for _, record in case.telling or ()]
+    if any(record.segment is None for record in records):
         return "it is about separate segments, and a release is about the whole series"
-    if len(case.releases) != 2:
-        return f"it is about two releases, and there are {len(case.releases)}"
+    if len(records) != 2:
+        return f"it is about two releases, and there are {len(records)}"
     return "the segments overlap" if len(case.clusters) != 2 else None
 
 

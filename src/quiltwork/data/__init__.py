@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from quiltwork.data.reading import Reading, Segment
 from quiltwork.data.series import Countable, HeldSeries, Part, Series, Shape
 from quiltwork.data.times import Window
 from quiltwork.data.values import Codes, codes_of, names_in
@@ -19,6 +20,8 @@ __all__ = [
     "Countable",
     "HeldSeries",
     "Part",
+    "Reading",
+    "Segment",
     "Series",
     "Shape",
     "StoredSeries",

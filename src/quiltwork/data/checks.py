@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from quiltwork.data.engines import Columns
-from quiltwork.data.reading import Reading
-from quiltwork.data.series import check_segment, missing_values, no_values
+from quiltwork.data.reading import Reading, check_segment
+from quiltwork.data.series import missing_values, no_values
 from quiltwork.errors import DataError
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from quiltwork.data.engines import Columns, Engine, Progress
 from quiltwork.data.files import PolarsEngine
-from quiltwork.data.reading import Duplicates, Reading, Take, Unsorted
-from quiltwork.data.series import Missing, Segment
+from quiltwork.data.reading import Duplicates, Missing, Reading, Segment, Take, Unsorted
 from quiltwork.data.sql import DuckDBEngine, SparkEngine
 from quiltwork.data.stored import StoredSeries
 from quiltwork.errors import DataError
@@ -63,6 +62,9 @@ def read_series(
             why="a series told apart or sorted by its own values would tell them",
         )
     reading = Reading.of(
+        column=column,
+        subject=subject,
+        time=time,
         missing=missing,
         segment=segment,
         gap=gap,

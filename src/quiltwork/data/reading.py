@@ -1,76 +1,159 @@
-"""How rows become series, as a user says it."""
+"""How a file or table becomes values at positions, as a user says it: part of what a release is about."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import timedelta
-from typing import Literal
+from typing import Any, Literal
 
-from quiltwork.data.series import Missing, Segment, check_missing_rule, check_segment
 from quiltwork.data.times import Duration
 from quiltwork.data.values import Bins
-from quiltwork.errors import ParameterError
+from quiltwork.errors import DataError, ParameterError
 
+Missing = Literal["refuse", "split"]
 Take = Literal["first", "last", "mean"]
 Unsorted = Literal["refuse", "sort"]
 Duplicates = Literal["refuse", "drop"]
+Layout = Literal["series", "rows", "columns"]
+Segment = tuple[int, int]
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "layout": ("series", "rows", "columns"),
+    "missing": ("refuse", "split"),
+    "take": ("first", "last", "mean"),
+    "unsorted": ("refuse", "sort"),
+    "duplicates": ("refuse", "drop"),
+}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How rows become series: where stretches end, what is done about missing, unsorted and repeated rows.
+    """How rows become values at positions: which columns, where stretches end, which rows are kept.
 
+    ``column`` is None for values that were in memory; ``subject`` then says only that they were told apart by subject.
     ``gap`` is the longest pause within a stretch, ``every`` the step to which rows are thinned out, ``take`` which
-    row of a step counts, ``bins`` the edges between levels of numbers.
+    row of a step counts, ``bins`` the edges between levels of numbers. ``layout`` is "series"; records have their
+    variables in columns of their own, or in rows that name them in the column ``variable``.
+
+    >>> Reading(column="activity", time="time", every=Duration.parse("15min")).to_dict()
+    {'layout': 'series', 'column': 'activity', 'time': 'time', 'every': '15min'}
     """
 
+    layout: Layout = "series"
+    column: str | None = None
+    subject: str | None = None
+    time: str | None = None
+    variable: str | None = None
     missing: Missing = "refuse"
-    segment: Segment | None = None
     gap: Duration | None = None
     every: Duration | None = None
     take: Take = "first"
     bins: Bins | None = None
     unsorted: Unsorted = "refuse"
     duplicates: Duplicates = "refuse"
+    segment: Segment | None = None
+    """Which positions are asked for; the positions themselves do not depend on it."""
+
+    def __post_init__(self) -> None:
+        for name, known in CHOICES.items():
+            chosen = getattr(self, name)
+            if chosen not in known:
+                raise ParameterError(f"{name} must be {', '.join(known[:-1])} or {known[-1]}", got=repr(chosen))
+        for name in ("column", "subject", "time", "variable"):
+            if not isinstance(getattr(self, name), str | None):
+                raise ParameterError(f"{name} must be the name of a column", got=type(getattr(self, name)).__name__)
+        if self.segment is not None:
+            check_segment(self.segment, self.segment[1])
+        if self.take == "mean" and (self.bins is None or self.every is None):
+            raise ParameterError(
+                "take='mean' needs every and bins", got="none", why="means of numbers become levels again"
+            )
 
     @classmethod
     def of(
         cls,
         *,
-        missing: Missing,
-        segment: Segment | None,
-        gap: "str | float | timedelta | None",
-        every: "str | float | timedelta | None",
-        take: Take,
-        bins: "str | Sequence[float] | None",
-        unsorted: Unsorted,
-        duplicates: Duplicates,
+        gap: "str | float | timedelta | None" = None,
+        every: "str | float | timedelta | None" = None,
+        bins: "str | Sequence[float] | None" = None,
+        **given: Any,
     ) -> "Reading":
-        """As given by a user, checked."""
-        check_missing_rule(missing)
-        if segment is not None:
-            check_segment(segment, segment[1])
-        choices = {
-            "take": (take, ("first", "last", "mean")),
-            "unsorted": (unsorted, ("refuse", "sort")),
-            "duplicates": (duplicates, ("refuse", "drop")),
-        }
-        for name, (chosen, known) in choices.items():
-            if chosen not in known:
-                raise ParameterError(f"{name} must be {', '.join(known[:-1])} or {known[-1]}", got=repr(chosen))
+        """As given by a user: durations and bins may be text."""
         levels = None
         if bins is not None:
             levels = Bins.parse(bins) if isinstance(bins, str) else Bins(tuple(float(edge) for edge in bins))
-        if take == "mean" and (levels is None or every is None):
-            raise ParameterError(
-                "take='mean' needs every and bins", got="none", why="means of numbers become levels again"
-            )
         return cls(
-            missing=missing,
-            segment=segment,
             gap=None if gap is None else Duration.parse(gap),
             every=None if every is None else Duration.parse(every, name="every"),
-            take=take,
             bins=levels,
-            unsorted=unsorted,
-            duplicates=duplicates,
+            **given,
         )
+
+    @property
+    def whole(self) -> "Reading":
+        """The same reading of all positions."""
+        return replace(self, segment=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as records of releases hold them: what differs from the usual, and never a segment."""
+        found: dict[str, Any] = {"layout": self.layout}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name != "segment" and value != field.default:
+                plain = list(value.edges) if isinstance(value, Bins) else value
+                found[field.name] = str(value) if isinstance(value, Duration) else plain
+        return found
+
+    @classmethod
+    def from_dict(cls, contents: object) -> "Reading":
+        """As ``to_dict`` wrote it down."""
+        if not isinstance(contents, Mapping):
+            raise ParameterError("a reading must be an object", got=type(contents).__name__)
+        known = {field.name for field in fields(cls)} - {"segment"}
+        unknown = sorted(set(contents) - known)
+        if unknown:
+            raise ParameterError("a reading has a key that is not known", got=repr(unknown[0]))
+        try:
+            return cls.of(**contents)
+        except (TypeError, ValueError):
+            raise ParameterError("a reading cannot be read", got="values of another kind") from None
+
+    def difference(self, other: "Reading") -> str | None:
+        """What another reading does differently, in words; None if positions mean the same."""
+        mine, theirs = self.to_dict(), other.to_dict()
+        for field in fields(self):
+            before, now = mine.get(field.name), theirs.get(field.name)
+            if before != now:
+                return f"{field.name} was {_shown(field.name, before)} and is {_shown(field.name, now)}"
+        return None
+
+    def other_values(self, later: "Reading") -> str | None:
+        """Why a later reading may be of other values than this one, in words; None if it is of the same ones.
+
+        Rows told apart, sorted or thinned out differently are still values of the same series, at other positions.
+        Another column, other levels, means, and rows between the steps that were kept are not: what they have to do
+        with the values read before, the belief does not say.
+        """
+        names = ["layout", "column", "variable", "bins"]
+        if self.layout != "series":
+            names += ["subject"]
+        if self.every is not None or "mean" in (self.take, later.take):
+            names += ["every", "take"]
+        changed = {name: getattr(later, name) for name in names}
+        return self.difference(replace(self.whole, **changed))
+
+
+def _shown(name: str, value: object) -> str:
+    if value is None:
+        return {"column": "none (values in memory)"}.get(name, "the default" if name in CHOICES else "none")
+    return repr(value)
+
+
+def check_segment(segment: Segment, longest: int) -> Segment:
+    """It must lie within the longest series."""
+    first, last = segment
+    if not 1 <= first <= last <= longest:
+        raise DataError(
+            "a segment must lie within the longest series, first before last",
+            got=f"{first}:{last}",
+            why="it selects the values from the first position to the last, counted from 1",
+        )
+    return segment

@@ -7,19 +7,18 @@ there are, how long their series, and where the gaps are, is public.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from quiltwork.data.reading import Missing, Reading, Segment, check_segment
 from quiltwork.data.times import Window
 from quiltwork.data.values import Codes, codes_of, is_missing, name_of
-from quiltwork.errors import DataError, ParameterError
+from quiltwork.errors import DataError
 
-Missing = Literal["refuse", "split"]
-Segment = tuple[int, int]
+TOLD_APART = "by subject"  # what a reading says of values in memory that have subjects
 
 
 class Countable(ABC):
@@ -100,8 +99,13 @@ class Series(Countable):
     ([[0, 1], [0]], 3)
     """
 
-    segment: Segment | None = None
-    """Which times of the whole series these are, if not all."""
+    reading: Reading
+    """How they were read."""
+
+    @property
+    def segment(self) -> Segment | None:
+        """Which times of the whole series these are, if not all."""
+        return self.reading.segment
 
     @property
     @abstractmethod
@@ -179,7 +183,8 @@ class Series(Countable):
         Values are in time order; with ``subject``, in time order for each subject.
         """
         own = _by_subject(values, states, subject)
-        return Series.from_codes(own.values(), states=states, missing=missing, names=tuple(own))
+        reading = Reading(missing=missing, subject=None if subject is None else TOLD_APART)
+        return HeldSeries.of(own, states=states, reading=reading)
 
     @staticmethod
     def from_codes(
@@ -188,24 +193,11 @@ class Series(Countable):
         states: Sequence[str],
         missing: Missing = "refuse",
         segment: Segment | None = None,
-        names: tuple[str, ...] | None = None,
     ) -> "HeldSeries":
         """One array of state codes per subject, -1 for a missing value; of each, only the segment if there is one."""
-        check_missing_rule(missing)
-        arrays = [np.asarray(s, dtype=np.int64) for s in subjects]
-        longest = max(map(len, arrays), default=0)
-        if not longest:
-            raise no_values()
-        labels = names or tuple(str(n) for n in range(1, len(arrays) + 1))
-        if segment is not None:
-            first, last = check_segment(segment, longest)
-            arrays = [s[first - 1 : last] for s in arrays]
-        absent = sum(int((s < 0).sum()) for s in arrays)
-        if absent and missing == "refuse":
-            raise missing_values(absent)
-        if not any((s >= 0).any() for s in arrays):
-            raise no_values("missing ones only")
-        return HeldSeries(tuple(states), tuple(arrays), labels, segment, missing)
+        arrays = {str(n): np.asarray(codes, dtype=np.int64) for n, codes in enumerate(subjects, 1)}
+        reading = Reading(missing=missing, subject=TOLD_APART if len(arrays) > 1 else None, segment=segment)
+        return HeldSeries.of(arrays, states=states, reading=reading)
 
 
 @dataclass(frozen=True, repr=False)
@@ -215,8 +207,28 @@ class HeldSeries(Series):
     states: tuple[str, ...]
     codes: tuple[Codes, ...]
     names: tuple[str, ...]
-    segment: Segment | None = None
-    missing: Missing = "refuse"
+    reading: Reading
+
+    @classmethod
+    def of(cls, codes: Mapping[str, Codes], *, states: Sequence[str], reading: Reading) -> "HeldSeries":
+        """The codes of each subject, by name; of each, only the segment if there is one."""
+        arrays = list(codes.values())
+        longest = max(map(len, arrays), default=0)
+        if not longest:
+            raise no_values()
+        if reading.segment is not None:
+            first, last = check_segment(reading.segment, longest)
+            arrays = [own[first - 1 : last] for own in arrays]
+        absent = sum(int((own < 0).sum()) for own in arrays)
+        if absent and reading.missing == "refuse":
+            raise missing_values(absent)
+        if not any((own >= 0).any() for own in arrays):
+            raise no_values("missing ones only")
+        return cls(tuple(states), tuple(arrays), tuple(codes), reading)
+
+    @property
+    def _named(self) -> dict[str, Codes]:
+        return dict(zip(self.names, self.codes, strict=True))
 
     @cached_property
     def by_subject(self) -> tuple[tuple[Codes, ...], ...]:
@@ -260,7 +272,7 @@ class HeldSeries(Series):
     def between(self, first: int, last: int) -> "HeldSeries":
         """Only the values at these times of each series, both included; there must be no gaps."""
         self._check_segments()
-        return Series.from_codes(self.codes, states=self.states, segment=(first, last), names=self.names)
+        return HeldSeries.of(self._named, states=self.states, reading=replace(self.reading, segment=(first, last)))
 
     def check_asked(self, *, window: Window | None, ordered: bool) -> None:  # noqa: ARG002
         """Values in memory have an order, and no times."""
@@ -302,14 +314,14 @@ class HeldSeries(Series):
             raise DataError("further values must be a sequence", got=type(more).__name__)
         if self.segment is not None:
             raise DataError("a segment cannot grow", got="one", fix="Append to the whole series")
-        own = dict(zip(self.names, self.codes, strict=True))
+        own = self._named
         further = _by_subject(more, self.states, subject)
         if subject is None:
             if len(own) != 1:
                 raise DataError("it must be said whose values they are", got="none named", fix="subject=[...]")
             further = {next(iter(own)): next(iter(further.values()))}
         joined = own | {name: np.concatenate([own.get(name, codes[:0]), codes]) for name, codes in further.items()}
-        return Series.from_codes(joined.values(), states=self.states, missing=self.missing, names=tuple(joined))
+        return HeldSeries.of(joined, states=self.states, reading=self.reading)
 
 
 def _by_subject(values: Iterable[object], states: Sequence[str], subject: Iterable[object] | None) -> dict[str, Codes]:
@@ -343,24 +355,6 @@ def _transitions(codes: Iterable[Codes], k: int) -> Codes:
 def _stretches(codes: Codes) -> tuple[Codes, ...]:
     pieces = np.split(codes, np.flatnonzero(codes < 0))
     return tuple(kept for piece in pieces if len(kept := piece[piece >= 0]))
-
-
-def check_missing_rule(missing: str) -> None:
-    """refuse or split."""
-    if missing not in ("refuse", "split"):
-        raise ParameterError("missing must be refuse or split", got=repr(missing))
-
-
-def check_segment(segment: Segment, longest: int) -> Segment:
-    """It must lie within the longest series."""
-    first, last = segment
-    if not 1 <= first <= last <= longest:
-        raise DataError(
-            "a segment must lie within the longest series, first before last",
-            got=f"{first}:{last}",
-            why="it selects the values from the first position to the last, counted from 1",
-        )
-    return segment
 
 
 def no_values(got: str = "none") -> DataError:

@@ -15,9 +15,9 @@ import numpy as np
 from quiltwork.data.checks import check_facts, check_values
 from quiltwork.data.engines import Engine, Progress
 from quiltwork.data.matching import UNKNOWN, Matching
-from quiltwork.data.reading import Reading
+from quiltwork.data.reading import Reading, check_segment
 from quiltwork.data.rows import Rows
-from quiltwork.data.series import Part, Series, Shape, check_segment
+from quiltwork.data.series import Part, Series, Shape
 from quiltwork.data.times import Window
 from quiltwork.data.values import Codes, names_in, natural, unknown_states
 from quiltwork.errors import DataError
@@ -45,8 +45,7 @@ class StoredSeries(Series):
     ):
         engine = opened(sources)
         self._sources, self._opened, self._engine = tuple(sources), opened, engine
-        self._reading, self._progress = reading, progress
-        self.segment = reading.segment
+        self.reading, self._progress = reading, progress
         if reading.bins is not None and states is not None:
             reading.bins.check(states)
         matching = Matching(engine.kind, engine.columns.value, states, reading.bins)
@@ -59,15 +58,15 @@ class StoredSeries(Series):
         """The values that occur, sorted; levels are named by their edges."""
         import narwhals as nw
 
-        if self._reading.bins is not None:
-            return self._reading.bins.names
+        if self.reading.bins is not None:
+            return self.reading.bins.names
         raw = self._engine.collect(self._engine.rows.group_by("what").agg(nw.len().alias("n")))
         return tuple(sorted(set(names_in(raw["what"], None)) - {""}, key=natural))
 
     @cached_property
     def _facts(self) -> "pl.DataFrame":
         """A row for each different (values, stretches) that subjects have, with sums over those subjects; checked."""
-        rows, reading = self._rows, self._reading
+        rows, reading = self._rows, self.reading
         if not rows.ordered or (rows.plain and reading.gap is None and self._engine.order.rising):
             found = rows.gather(self._by_value, ordered=False)
             if not found["missing"].sum() or not rows.ordered:
@@ -118,8 +117,8 @@ class StoredSeries(Series):
             }
         if "clash" in schema:
             flags["clash"] = nw.col("clash")
-        if self._reading.segment is not None:
-            flags["reached"] = nw.col("place") >= self._reading.segment[1]
+        if self.reading.segment is not None:
+            flags["reached"] = nw.col("place") >= self.reading.segment[1]
         return flags
 
     def _summed(self, grouped: Frame, how: Mapping[str, str]) -> Frame:
@@ -149,16 +148,16 @@ class StoredSeries(Series):
 
     def _refuse(self, facts: "pl.DataFrame") -> None:
         """What is wrong with the rows."""
-        rows, unknown = check_facts(facts, self._engine.columns, self._reading, len(self.states))
+        rows, unknown = check_facts(facts, self._engine.columns, self.reading, len(self.states))
         if unknown:
             raise self._unknown(unknown, rows)
-        check_values(facts, self._reading)
+        check_values(facts, self.reading)
 
     def _unknown(self, unknown: int, rows: int) -> DataError:
         """Says how many, and where the first is if rows have an order."""
         import narwhals as nw
 
-        if self._reading.bins is not None:
+        if self.reading.bins is not None:
             return DataError(
                 f"column {self._engine.columns.value!r} must hold numbers to be cut into levels",
                 got=f"{unknown} of {rows} that are none",
@@ -191,11 +190,11 @@ class StoredSeries(Series):
     @property
     def _unsure_before(self) -> bool:
         """Whether there may be pauses before the segment, so that it is not known which times it is about."""
-        segment = self._reading.segment
+        segment = self.reading.segment
         if segment is None or segment[0] == 1 or self._engine.columns.time is None:
             return False
         try:
-            whole = self._again(self._sources, replace(self._reading, segment=None))
+            whole = self._again(self._sources, replace(self.reading, segment=None))
         except DataError:
             return True
         return not whole.shape.certain
@@ -203,7 +202,7 @@ class StoredSeries(Series):
     @property
     def _uneven(self) -> bool:
         """Whether times are not evenly spaced, so that values between them may not be recorded."""
-        if self._engine.columns.time is None or self._reading.gap is not None or self._reading.every is not None:
+        if self._engine.columns.time is None or self.reading.gap is not None or self.reading.every is not None:
             return False
         if "uneven" in self._facts:
             return bool(self._facts["uneven"].sum())
@@ -319,7 +318,7 @@ class StoredSeries(Series):
         """Only the values at these times of each series, both included; there must be no gaps."""
         self._check_segments()
         check_segment((first, last), last)
-        return self._again(self._sources, replace(self._reading, segment=(first, last)))
+        return self._again(self._sources, replace(self.reading, segment=(first, last)))
 
     def extended(self, more: object, *, subject: Iterable[object] | None = None) -> "StoredSeries":
         """With the rows of a further table of the same kind."""
@@ -337,13 +336,13 @@ class StoredSeries(Series):
         self._opened(sources)  # refuses tables that do not fit together
         if self._engine.columns.time is not None:
             self._check_later(self._opened([more]))
-        return self._again(sources, self._reading)
+        return self._again(sources, self.reading)
 
     def _check_later(self, further: Engine) -> None:
         """New rows must come after those of the same subject: else values that were released change their places."""
         import narwhals as nw
 
-        every, clock = self._reading.every, self._engine.clock
+        every, clock = self.reading.every, self._engine.clock
         width = 1 if every is None else clock.span(every.length, steps=every.steps)
         ended = self._engine.rows.group_by("who").agg(nw.col("when").max().alias("ended"))
         begun = further.rows.group_by("who").agg(nw.col("when").min().alias("begun"))

@@ -31,12 +31,22 @@ MOMENT = re.compile(
 class Duration:
     """A span of time in microseconds, or in steps (of ``every``, or of a column of numbers).
 
+    >>> str(Duration.parse("900s"))
+    '15min'
     >>> Duration.parse("15min"), Duration.parse(3), Duration.parse(timedelta(hours=1))
     (Duration(length=900000000, steps=False), Duration(length=3, steps=True), Duration(length=3600000000, steps=False))
     """
 
     length: float
     steps: bool
+
+    def __str__(self) -> str:
+        """Text that is read back as the same duration: 15min, 90s, or a number of steps."""
+        if self.steps:
+            return str(self.length)
+        units = {"d": 86_400 * 10**6, "h": 3600 * 10**6, "min": 60 * 10**6, "s": 10**6, "ms": 10**3, "us": 1}
+        unit = next(name for name, size in units.items() if self.length % size == 0)
+        return f"{int(self.length) // units[unit]}{unit}"
 
     @classmethod
     def parse(cls, given: "str | float | timedelta | Duration", *, name: str = "gap") -> "Duration":

@@ -9,22 +9,20 @@ from typing import Any
 
 from quiltwork.beliefs import Belief
 from quiltwork.calibration import check_epsilon
-from quiltwork.composition.kept import Bounds, Kept, sum_of
-from quiltwork.errors import InputError, LedgerError
+from quiltwork.composition import ReleaseRecord, Total
+from quiltwork.errors import InputError, LedgerError, NotCoveredError
 from quiltwork.influence.curve import Promise
 from quiltwork.influence.timeline import Losses
-from quiltwork.ledger.checks import verify_export, verify_rows
+from quiltwork.ledger.checks import SLACK, added_up, carried_over, verify_export, verify_rows
 from quiltwork.ledger.refusals import Refusals
-from quiltwork.ledger.rows import Outcome, Row, spend_of
+from quiltwork.ledger.rows import Outcome, Row
 from quiltwork.ledger.schema import MIGRATIONS, check_version, migrate, version_of
 from quiltwork.ledger.store import Store, Transaction
 from quiltwork.ledger.terms import Reservation, Statement, Terms
-from quiltwork.spend import Spend
 
 Clock = Callable[[], datetime]
 MANY = 64  # releases, from which on ε is computed somewhat further than the sum, so that small ones need it once
 ROOM = 1.1, 1.01  # how much further: far from the end of the budget, and near it
-SLACK = 1e-9  # bounds are rounded up by about that much: ten times a tenth fits
 _ROW = (
     "INSERT INTO quiltwork_rows (number, kind, time, content, previous, hash) "
     "VALUES (:number, :kind, :time, :content, :previous, :hash)"
@@ -48,19 +46,29 @@ _KEEP = (
 
 @dataclass(frozen=True)
 class State:
-    """What is kept of all rows: the sum of profiles, and ε of a ceiling that it is within."""
+    """What is kept of all rows: their total, and ε of a ceiling that it is within."""
 
-    kept: Kept
-    ceiling: Kept
+    total: Total
+    ceiling: Total
     epsilon: float
     rule: str
+
+    def content(self, opened: str) -> dict[str, Any]:
+        """As the row says it that wrote it."""
+        return {
+            "kept": self.total.digest,
+            "ceiling": self.ceiling.digest,
+            "spent": self.epsilon,
+            "rule": self.rule,
+            "opened": opened,
+        }
 
     def columns(self, row: Row) -> dict[str, Any]:
         """As it is written beside the last row."""
         return {
             "number": row.number,
             "hash": row.hash,
-            "sum": self.kept.to_bytes(),
+            "sum": self.total.to_bytes(),
             "ceiling": self.ceiling.to_bytes(),
             "epsilon": self.epsilon,
             "rule": self.rule,
@@ -70,9 +78,9 @@ class State:
 class _TooMuchError(Exception):
     """A request would exceed the budget: what there was before, and ε with it."""
 
-    def __init__(self, kept: Kept, epsilon: float):
+    def __init__(self, total: Total, epsilon: float):
         super().__init__()
-        self.kept, self.epsilon = kept, epsilon
+        self.total, self.epsilon = total, epsilon
 
 
 class Ledger:
@@ -107,9 +115,9 @@ class Ledger:
         if first.broken(None):
             raise LedgerError(f"ledger {self._store.name} is broken: row 1 was changed", why="its terms are there")
         self.terms, self._opened = Terms.from_dict(first.content), first.hash
-        self._bounds = Bounds(self.terms.belief, self.terms.promise)
+        self._accountant = self.terms.accountant()
         self._seen: tuple[tuple[int, str], State] | None = None
-        self._refusals = Refusals(self.terms, self._bounds)
+        self._refusals = Refusals(self.terms.budget, self._accountant)
         self._one_at_a_time = threading.Lock()
 
     @classmethod
@@ -134,7 +142,7 @@ class Ledger:
             if not work.run(_FIRST):
                 row = Row.after(None, "opened", now().isoformat(), terms.to_dict())
                 _write(work, row)
-                nothing = Kept.nothing(belief)
+                nothing = Total.nothing(belief)
                 work.run(_BEGIN, **State(nothing, nothing, 0.0, "nothing was released").columns(row))
             elif not exist_ok:
                 raise LedgerError(
@@ -182,29 +190,24 @@ class Ledger:
                 f"ledger {self.name} is for another guarantee", got=f"{promise}, not {self.terms.promise}"
             )
 
-    def reserve(self, spend: Spend, facts: Mapping[str, Any]) -> Reservation:
-        """Count a release before it is made; refused, and nothing is written, if the budget does not allow it."""
+    def reserve(self, record: ReleaseRecord, facts: Mapping[str, Any]) -> Reservation:
+        """Count a release before it is made; refused, and nothing is written, if the budget does not allow it.
+
+        ``facts`` are written down beside the record: who made it, by which program.
+        """
+        if record.delta > 0:
+            raise NotCoveredError(
+                "a ledger takes no releases with a delta", why="its budget is on ε alone", fix="Leave delta out"
+            )
 
         def reserve(work: Transaction) -> tuple[Row, State]:
             head = self._head(work)
             before = self._state(work, head)
-            total = before.kept.plus(spend, self.terms.belief)
-            after = replace(before, kept=total) if total.within(before.ceiling) else self._look_ahead(total)
+            total = self._accountant.plus(before.total, record)
+            after = replace(before, total=total) if total.within(before.ceiling) else self._look_ahead(total)
             if not after.epsilon <= self.terms.budget * (1 + SLACK):
-                raise _TooMuchError(before.kept, after.epsilon)
-            content = dict(facts) | {
-                "mechanism": spend.mechanism,
-                "epsilon": spend.epsilon,
-                "profile": spend.packed,
-                "length": spend.length,
-                "segment": None if spend.segment is None else list(spend.segment),
-                "started": spend.started,
-                "spent": after.epsilon,
-                "rule": after.rule,
-                "kept": total.digest,
-                "ceiling": after.ceiling.digest,
-                "opened": self._opened,
-            }
+                raise _TooMuchError(before.total, after.epsilon)
+            content = {"record": record.to_dict()} | dict(facts) | after.content(self._opened)
             row = Row.after(head, "reserved", self._clock().isoformat(), content)
             _write(work, row)
             work.run(_KEEP, **after.columns(row))
@@ -215,7 +218,7 @@ class Ledger:
                 row, state = self._store.transaction(reserve)
                 self._seen = row.head, state
         except _TooMuchError as refused:  # explained when nobody waits for the ledger any more
-            raise self._refusals.explain(refused.kept, spend, refused.epsilon) from None
+            raise self._refusals.explain(refused.total, record, refused.epsilon) from None
         return Reservation(row.number, row.hash, state.epsilon, state.rule, self.terms.budget)
 
     def complete(self, reservation: Reservation) -> None:
@@ -227,15 +230,15 @@ class Ledger:
     def statement(self) -> Statement:
         """Everything there is to see, at one moment."""
 
-        def look(work: Transaction) -> tuple[list[Row], list[Outcome], Kept]:
-            return _rows(work), _outcomes(work), self._state(work, self._head(work)).kept
+        def look(work: Transaction) -> tuple[list[Row], list[Outcome], Total]:
+            return _rows(work), _outcomes(work), self._state(work, self._head(work)).total
 
-        rows, outcomes, kept = self._store.read(look)
+        rows, outcomes, total = self._store.read(look)
         problems = verify_rows(rows)
         if problems:
             raise LedgerError(f"ledger {self.name} is broken: {problems[0]}", fix="Compare it with an earlier export")
-        bound = self._bounds.of(kept)
-        return Statement(self.name, self.terms, tuple(rows), tuple(outcomes), bound.epsilon, bound.rule)
+        told = self._accountant.told_by(total)
+        return Statement(self.name, self.terms, tuple(rows), tuple(outcomes), told.epsilon, told.rule)
 
     def rows(self) -> tuple[list[Row], list[Outcome]]:
         """All rows and outcomes as they are, checked or not."""
@@ -243,11 +246,14 @@ class Ledger:
 
     def spent(self) -> float:
         """ε of all releases so far together."""
-        return self._bounds.of(self._store.read(lambda work: self._state(work, self._head(work)).kept)).epsilon
+        return self._accountant.told_by(self._total()).epsilon
 
     def losses(self) -> Losses:
         """What all releases so far tell about each time of a series, at most."""
-        return self._bounds.losses(self._store.read(lambda work: self._state(work, self._head(work)).kept))
+        return self._accountant.losses_of(self._total())
+
+    def _total(self) -> Total:
+        return self._store.read(lambda work: self._state(work, self._head(work)).total)
 
     def verify(self) -> list[str]:
         """What is wrong with the ledger, the first broken row first; nothing if it is whole."""
@@ -255,15 +261,14 @@ class Ledger:
         def look(work: Transaction) -> tuple[list[Row], list[Outcome], tuple[int, str], bytes]:
             return _rows(work), _outcomes(work), self._head(work), bytes(work.run(_KEPT)[0][0])
 
-        rows, outcomes, head, total = self._store.read(look)
+        rows, outcomes, head, kept = self._store.read(look)
         problems = verify_export(rows, outcomes)
         self._seen = None  # what is in the database, not what this ledger remembers
         if problems:
             return problems
         if head != rows[-1].head:
             return [f"rows are missing: the last release is not among the {len(rows)} that are there"]
-        spends = [spend_of(row.content) for row in rows if row.kind == "reserved"]
-        if sum_of(spends, self.terms.belief).to_bytes() != total:
+        if added_up(rows, self._accountant)[0].to_bytes() != kept:
             return ["the kept sum is not that of the rows: it was changed"]
         try:
             self._store.read(lambda work: self._state(work, self._head(work)))
@@ -302,14 +307,14 @@ class Ledger:
         if seen is not None and seen[0] == head:
             return seen[1]
         ((total, ceiling, epsilon, rule),) = work.run(_KEPT)
-        state = State(Kept.from_bytes(bytes(total)), Kept.from_bytes(bytes(ceiling)), float(epsilon), str(rule))
+        state = State(Total.from_bytes(bytes(total)), Total.from_bytes(bytes(ceiling)), float(epsilon), str(rule))
         last = next(iter(_rows(work, _LAST)), None)
         whole = last is not None and last.head == head and last.hash == last.true_hash()
-        if whole and last is not None and last.kind == "reserved":
-            told = tuple(last.content.get(key) for key in ("kept", "ceiling", "spent", "rule", "opened"))
-            whole = told == (state.kept.digest, state.ceiling.digest, state.epsilon, state.rule, self._opened)
+        if whole and last is not None and last.kind != "opened":
+            written = state.content(self._opened)
+            whole = {key: last.content.get(key) for key in written} == written
         elif whole and last is not None:
-            whole = last.hash == self._opened and state.kept.count == 0 == state.epsilon
+            whole = last.hash == self._opened and state.total.count == 0 == state.epsilon
         if not whole:
             raise LedgerError(
                 f"ledger {self.name} was changed",
@@ -318,15 +323,16 @@ class Ledger:
             )
         return state
 
-    def _look_ahead(self, total: Kept) -> State:
-        """ε of somewhat more than the sum, if that is within the budget: it holds for all that comes in between."""
+    def _look_ahead(self, total: Total) -> State:
+        """ε of somewhat more than the total, if that is within the budget: it holds for all that comes in between."""
+        budget = self.terms.budget
         for room in ROOM if total.count >= MANY else ():
             further = total.stretched(room)
-            bound = self._bounds.of(further)
-            if bound.epsilon <= self.terms.budget * (1 - 3 * (room - 1)):
-                return State(total, further, bound.epsilon, bound.rule)
-        bound = self._bounds.of(total)
-        return State(total, total, bound.epsilon, bound.rule)
+            told = self._accountant.told_by(further, enough=budget)
+            if told.epsilon <= budget * (1 - 3 * (room - 1)):
+                return State(total, further, told.epsilon, told.rule)
+        told = self._accountant.told_by(total, enough=budget)
+        return State(total, total, told.epsilon, told.rule)
 
 
 def _checked(budget: float) -> float:
@@ -346,6 +352,25 @@ def _upgrade(work: Transaction, now: str) -> None:
     for migration in MIGRATIONS:
         if migration.version > version:
             migrate(work, migration, now)
+            if migration.carries_over:
+                _carry_over(work, now)
+
+
+def _carry_over(work: Transaction, now: str) -> None:
+    """Add up anew what an earlier version wrote, and write a row that says so."""
+    rows = _rows(work)
+    if not rows:
+        return
+    problems = verify_rows(rows)
+    if not problems and [(rows[-1].number, rows[-1].hash)] != [(int(n), str(h)) for n, h in work.run(_HEAD)]:
+        problems = ["the last release is not among its rows"]
+    if problems:
+        raise LedgerError(f"the ledger is broken: {problems[0]}", fix="Compare it with an earlier export")
+    total, told = carried_over(rows)
+    state = State(total, total, told.epsilon, told.rule)
+    row = Row.after(rows[-1], "migrated", now, state.content(rows[0].hash))
+    _write(work, row)
+    work.run(_KEEP, **state.columns(row))
 
 
 def _write(work: Transaction, row: Row) -> None:

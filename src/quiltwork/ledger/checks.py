@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 
-from quiltwork.composition.kept import Bounds, Kept
-from quiltwork.errors import InputError
-from quiltwork.ledger.rows import Outcome, Row, spend_of
+from quiltwork.beliefs import RecordBelief
+from quiltwork.composition import Accountant, Composed, Total
+from quiltwork.errors import InputError, LedgerError, NotCoveredError
+from quiltwork.ledger.rows import Outcome, Row, record_of
 from quiltwork.ledger.terms import Terms
+
+SLACK = 1e-9  # bounds are rounded up by about that much: ten times a tenth fits
 
 
 def verify_rows(rows: Sequence[Row]) -> list[str]:
@@ -32,14 +35,45 @@ def verify_export(rows: Sequence[Row], outcomes: Sequence[Outcome]) -> list[str]
             return [f"the outcome of row {one.number} was changed, or is that of another row"]
     try:
         terms = Terms.from_dict(rows[0].content)
-        kept = Kept.nothing(terms.belief)
-        for row in rows:
-            if row.kind == "reserved":
-                kept = kept.plus(spend_of(row.content), terms.belief)
-                if kept.digest != row.content.get("kept"):
-                    return [f"row {row.number} does not add up"]
-        if Bounds(terms.belief, terms.promise).of(kept).epsilon > terms.budget * (1 + 1e-9):
-            return ["more was released than the budget allows"]
-    except InputError as problem:
-        return [str(problem)]
-    return []
+        accountant = terms.accountant()
+        total, problem = added_up(rows, accountant)
+        if problem is None and accountant.told_by(total, enough=terms.budget).epsilon > terms.budget * (1 + SLACK):
+            problem = "more was released than the budget allows"
+    except (InputError, NotCoveredError) as refusal:
+        problem = str(refusal)
+    return [] if problem is None else [problem]
+
+
+def added_up(rows: Sequence[Row], accountant: Accountant) -> tuple[Total, str | None]:
+    """The total of all rows, and which of them says another than it is.
+
+    Rows from before a migration have the totals of their own version; the row that a migration wrote has the new one.
+    """
+    total = Total.nothing(accountant.terms.belief)
+    migrated = max((row.number for row in rows if row.kind == "migrated"), default=0)
+    for row in rows:
+        if row.kind == "reserved":
+            total = accountant.plus(total, record_of(row.content))
+        if row.kind != "opened" and row.number >= migrated and total.digest != row.content.get("kept"):
+            return total, f"row {row.number} does not add up"
+    return total, None
+
+
+def carried_over(rows: Sequence[Row]) -> tuple[Total, Composed]:
+    """The total of rows that the first version wrote, and what they tell; refused where they do not say enough."""
+    terms = Terms.from_dict(rows[0].content)
+    if isinstance(terms.belief, RecordBelief) and len(terms.belief.variables) > 1:
+        raise LedgerError(
+            "the ledger is about records and was written by an earlier version",
+            why="that version did not write down the order of variables, so which of them a release asked is not known",
+            fix="Create a new ledger with what is left of the budget",
+        )
+    accountant = terms.accountant()
+    total = Total.nothing(terms.belief)
+    for row in rows:
+        if row.kind == "reserved":
+            total = accountant.plus(total, record_of(row.content))
+    try:
+        return total, accountant.told_by(total)
+    except NotCoveredError as refusal:
+        raise LedgerError("the ledger cannot be carried over to this version", why=str(refusal)) from refusal

@@ -3,49 +3,56 @@
 import math
 from dataclasses import replace
 
-from quiltwork.composition.kept import Bounds, Kept
-from quiltwork.errors import BudgetError
-from quiltwork.ledger.terms import Terms
-from quiltwork.spend import Spend
+from quiltwork.composition import Accountant, ReleaseRecord, Total
+from quiltwork.errors import BudgetError, NotCoveredError
 
 SCALED = ("curve", "group", "quilt-exact", "quilt-approx")  # their ε falls with the profile in a known way
 LOOKS = 12  # for the largest request that would fit
 
 
 class Refusals:
-    """Explains refusals under a ledger's terms; the last one is remembered, as it is often asked again."""
+    """Explains refusals under a budget; the last one is remembered, as it is often asked again."""
 
-    def __init__(self, terms: Terms, bounds: Bounds):
-        self._terms, self._bounds = terms, bounds
+    def __init__(self, budget: float, accountant: Accountant):
+        self._budget, self._accountant = budget, accountant
         self._last: tuple[object, float | None] | None = None
 
-    def explain(self, kept: Kept, spend: Spend, after: float) -> BudgetError:
+    def explain(self, total: Total, record: ReleaseRecord, after: float) -> BudgetError:
         """What was requested, what remains, what is short, and what to do."""
-        budget, before = self._terms.budget, self._bounds.of(kept).epsilon
-        asked = kept.digest, spend.packed
+        budget, before = self._budget, self._told(total)
+        asked = total.digest, record.text
         if self._last is None or self._last[0] != asked:
-            self._last = asked, self._largest(kept, spend)
+            self._last = asked, self._largest(total, record)
         fits = self._last[1]
         fix = "Nothing is left for it" if fits is None else f"A request of ε = {fits:.4g} or less would fit"
-        if fits is not None and spend.mechanism not in SCALED:
+        if fits is not None and record.mechanism not in SCALED:
             fix = "A smaller request, or one by curve, may fit"
+        own = "" if record.epsilon is None else f" (ε = {record.epsilon:g})"
         return BudgetError(
             "the budget would be exceeded",
             requested=after - before,
             remaining=max(0.0, budget - before),
             short_by=after - budget,
-            why=f"together with earlier releases this one (ε = {spend.epsilon:g}) would tell {after:.6g} of {budget:g}",
+            why=f"together with earlier releases this one{own} would tell {after:.6g} of {budget:g}",
             fix=fix,
         )
 
-    def _largest(self, kept: Kept, spend: Spend) -> float | None:
-        """About the largest ε that could still be asked in this way: that of the same profile, smaller."""
+    def _told(self, total: Total) -> float:
+        try:
+            return self._accountant.told_by(total, enough=self._budget).epsilon
+        except NotCoveredError:
+            return math.inf
 
-        def part(share: float) -> Spend:
-            return replace(spend, epsilon=math.inf, profile=tuple(own * share for own in spend.profile))
+    def _largest(self, total: Total, record: ReleaseRecord) -> float | None:
+        """About the largest ε that could still be asked in this way: that of the same query with more noise."""
+        if record.noise_scale is None:
+            return None
+
+        def part(share: float) -> ReleaseRecord:
+            return replace(record, mechanism=None, epsilon=None, noise_scale=(record.noise_scale or 1.0) / share)
 
         def fits(share: float) -> bool:
-            return self._bounds.of(kept.plus(part(share), self._terms.belief)).epsilon <= self._terms.budget
+            return self._told(self._accountant.plus(total, part(share))) <= self._budget
 
         low = 0.25
         while not fits(low):
@@ -56,6 +63,8 @@ class Refusals:
         for _ in range(LOOKS):
             share = math.sqrt(low * high)
             low, high = (share, high) if fits(share) else (low, share)
-        alone = self._bounds.of(Kept.nothing(self._terms.belief).plus(part(low), self._terms.belief)).epsilon
+        alone = self._told(self._accountant.plus(Total.nothing(self._accountant.terms.belief), part(low)))
+        if not 0 < alone < math.inf:
+            return None
         step = 10.0 ** (math.floor(math.log10(alone)) - 2)
         return math.floor(alone / step) * step

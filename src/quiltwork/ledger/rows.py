@@ -12,10 +12,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from quiltwork.errors import LedgerError
-from quiltwork.spend import Spend
+from quiltwork.composition import ReleaseRecord
+from quiltwork.errors import InputError, LedgerError
 
-Kind = Literal["opened", "reserved"]
+Kind = Literal["opened", "reserved", "migrated"]
 BEFORE_THE_FIRST = "0" * 64
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
@@ -142,23 +142,28 @@ def read_export(path: str | Path) -> tuple[list[Row], list[Outcome]]:
     return [one for one in found if isinstance(one, Row)], [one for one in found if isinstance(one, Outcome)]
 
 
-def spend_of(content: Mapping[str, Any]) -> Spend:
-    """The spend that a row reserved."""
+def record_of(content: Mapping[str, Any]) -> ReleaseRecord:
+    """The release that a row reserved."""
     try:
-        matrices = tuple(
-            np.frombuffer(zlib.decompress(base64.b64decode(one["entries"])), dtype="<f8")
-            .astype(np.float64)
-            .reshape(one["states"], one["states"])
-            for one in content["profile"]
-        )
-        segment = content["segment"]
-        return Spend(
-            mechanism=str(content["mechanism"]),
-            epsilon=float(content["epsilon"]),
-            profile=matrices,
-            length=None if content["length"] is None else int(content["length"]),
-            segment=None if segment is None else (int(segment[0]), int(segment[1])),
-            started=bool(content["started"]),
-        )
-    except (KeyError, TypeError, ValueError, zlib.error) as problem:
+        return ReleaseRecord.from_dict(content["record"] if "record" in content else _of_version_1(content))
+    except (KeyError, TypeError, ValueError, zlib.error, InputError) as problem:
         raise LedgerError("a row of the ledger cannot be read", why="its content is not that of a release") from problem
+
+
+def _of_version_1(content: Mapping[str, Any]) -> dict[str, Any]:
+    """A release as the first version wrote it down: its profile for a series, without its query and reading."""
+    (packed,) = content["profile"]
+    k, scale = int(packed["states"]), float(content["noise_scale"]) or 1.0
+    profile = np.frombuffer(zlib.decompress(base64.b64decode(packed["entries"])), dtype="<f8").reshape(k, k)
+    changes = profile * scale * (1 + 2.0**-50)
+    return {
+        "mechanism": content["mechanism"],
+        "epsilon": content["epsilon"],
+        "noise_scale": scale,
+        "query": {"kind": "declared", "name": str(content["query"]), "sensitivity": changes.tolist()},
+        "segment": content["segment"],
+        "length": content["length"],
+        "gaps": None if content["started"] and content["length"] is not None else "dependent",
+        "guarantee": content["guarantee"],
+        "theorem": content["theorem"],
+    }

@@ -14,6 +14,8 @@ class Migration:
     version: int
     what: str
     statements: tuple[str, ...]
+    carries_over: bool = False
+    """Whether what is kept of the rows has to be computed anew."""
 
 
 MIGRATIONS = (
@@ -30,6 +32,7 @@ MIGRATIONS = (
             "hash CHAR(64) NOT NULL)",
         ),
     ),
+    Migration(2, "one record a release, with its query and reading; what is kept of them for all rules", (), True),
 )
 _BYTES = {"sqlite": "BLOB", "postgresql": "BYTEA"}
 _RECORDS = (

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from quiltwork.beliefs import Belief, belief_from_dict
+from quiltwork.composition import Accountant
+from quiltwork.data import Reading
 from quiltwork.errors import LedgerError
 from quiltwork.influence.curve import Promise
-from quiltwork.ledger.rows import Outcome, Row
+from quiltwork.ledger.rows import Outcome, Row, record_of
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,10 @@ class Terms:
             "budget": self.budget,
             "promise": self.promise,
         }
+
+    def accountant(self) -> Accountant:
+        """Who adds up under these terms."""
+        return Accountant(self.belief, promise=self.promise)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "Terms":
@@ -75,32 +81,38 @@ class Statement:
         return max(0.0, self.terms.budget - self.spent)
 
     @property
+    def reading(self) -> Reading | None:
+        """How the data were read for the first release; None if that is not known."""
+        return next((record_of(row.content).reading for row in self.rows if row.kind == "reserved"), None)
+
+    @property
     def head(self) -> str:
         """The hash of the last row: whoever keeps it can tell later whether rows were cut off."""
         return self.rows[-1].hash
 
     def releases(self) -> list[dict[str, Any]]:
         """One entry a release, with ``outcome`` "released", or "reserved" where no outcome is known (it counts)."""
-        done = {one.number for one in self.outcomes}
-        shown = (
-            "query",
-            "mechanism",
-            "epsilon",
-            "noise_scale",
-            "segment",
-            "who",
-            "program",
-            "theorem",
-            "spent",
-            "rule",
-        )
+        done = {outcome.number for outcome in self.outcomes}
         return [
-            {"row": row.number, "time": row.time}
-            | {key: row.content.get(key) for key in shown}
-            | {"outcome": "released" if row.number in done else "reserved"}
+            self._release(row) | {"outcome": "released" if row.number in done else "reserved"}
             for row in self.rows
             if row.kind == "reserved"
         ]
+
+    @staticmethod
+    def _release(row: Row) -> dict[str, Any]:
+        record = record_of(row.content)
+        return {
+            "row": row.number,
+            "time": row.time,
+            "query": None if record.asked is None else record.asked.text,
+            "mechanism": record.mechanism,
+            "epsilon": record.epsilon,
+            "noise_scale": record.noise_scale,
+            "segment": None if record.segment is None else list(record.segment),
+            "theorem": record.theorem,
+            "reading": None if record.reading is None else record.reading.to_dict(),
+        } | {key: row.content.get(key) for key in ("who", "program", "spent", "rule")}
 
     def to_dict(self) -> dict[str, Any]:
         """As ``quiltwork ledger show --json`` prints it."""
@@ -113,6 +125,7 @@ class Statement:
             "spent": self.spent,
             "remaining": self.remaining,
             "rule": self.rule,
+            "reading": None if self.reading is None else self.reading.to_dict(),
             "releases": releases,
             "without_outcome": sum(one["outcome"] == "reserved" for one in releases),
             "head": self.head,

@@ -26,7 +26,7 @@ def audited(query: Query, *, belief: Belief, epsilon: float, length: int | None)
         scale = float(unit_under(query, belief)) / epsilon  # see docs/decisions/0003
     return Calibration(
         mechanism="audited",
-        query=query.text,
+        query=query,
         epsilon=epsilon,
         length=length,
         lipschitz=lipschitz_under(query, belief),

@@ -34,7 +34,7 @@ def group(query: Query, *, belief: Belief, epsilon: float, length: int | None) -
         hidden = f"{size:,} variables that may depend on each other are hidden together."
     return Calibration(
         mechanism="group",
-        query=query.text,
+        query=query,
         epsilon=epsilon,
         length=length,
         lipschitz=lipschitz_under(query, belief),
@@ -55,7 +55,7 @@ def entry(query: Query, *, belief: Belief, epsilon: float, length: int | None) -
     lipschitz = lipschitz_under(query, belief)
     return Calibration(
         mechanism="entry",
-        query=query.text,
+        query=query,
         epsilon=epsilon,
         length=length,
         lipschitz=lipschitz,
@@ -89,7 +89,7 @@ def gk16(query: Query, *, belief: Belief, epsilon: float, length: int | None) ->
     lipschitz = lipschitz_under(query, belief)
     return Calibration(
         mechanism="gk16",
-        query=query.text,
+        query=query,
         epsilon=epsilon,
         length=length,
         lipschitz=lipschitz,

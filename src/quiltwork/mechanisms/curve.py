@@ -107,7 +107,7 @@ def curve(
         certificate = _certificate(belief, epsilon, profile, looks, length, guarantee)
     return Calibration(
         mechanism="curve",
-        query=query.text,
+        query=query,
         epsilon=epsilon,
         length=length,
         lipschitz=float(sensitivity.max()),
@@ -116,7 +116,6 @@ def curve(
         theorem=theorem if guarantee == "pufferfish" else f"{theorem}, by cross-ratios",
         reason=reason,
         certificate=certificate,
-        sensitivity=sensitivity,
     )
 
 

@@ -155,7 +155,7 @@ def network_quilts(query: Query, *, belief: BayesianNetwork | NetworkSet, epsilo
     scale = cover.score or asked.lipschitz / epsilon  # see docs/decisions/0003
     return Calibration(
         mechanism="quilt-exact",
-        query=query.text,
+        query=query,
         epsilon=epsilon,
         length=belief.size(),
         lipschitz=asked.lipschitz,
@@ -187,7 +187,7 @@ def tree_curve(
     n, member = _networks(belief)[found.index((scale, loss))]
     return Calibration(
         mechanism="curve",
-        query=query.text,
+        query=query,
         epsilon=epsilon,
         length=belief.size(),
         lipschitz=asked.lipschitz,

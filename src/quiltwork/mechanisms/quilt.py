@@ -333,7 +333,7 @@ def _calibration(
     lipschitz = query.lipschitz(belief.states)
     return Calibration(
         mechanism=mechanism,
-        query=query.text,
+        query=query,
         epsilon=epsilon,
         length=length,
         lipschitz=lipschitz,

@@ -81,7 +81,7 @@ def wasserstein(query: Query, *, belief: Belief, epsilon: float, length: int | N
         distance = float(unit_under(query, belief))  # see docs/decisions/0003
     return Calibration(
         mechanism="wasserstein",
-        query=query.text,
+        query=query,
         epsilon=epsilon,
         length=length,
         lipschitz=lipschitz,
@@ -90,6 +90,7 @@ def wasserstein(query: Query, *, belief: Belief, epsilon: float, length: int | N
         theorem="Wasserstein Mechanism, Theorem 3.2 of Wang, Song and Chaudhuri 2016"
         + (f", (ε, δ) with δ = {delta:g}" if delta else ""),
         reason=furthest,
+        delta=delta,
         one_length=True,
     )
 

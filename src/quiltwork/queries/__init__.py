@@ -10,14 +10,15 @@ from quiltwork.queries.base import (
     numbers_under,
     unit_under,
 )
-from quiltwork.queries.kinds import Count, Custom, Frequencies, Histogram, Mean, Sum, Transitions
-from quiltwork.queries.parse import parse_query
+from quiltwork.queries.kinds import Count, Custom, Declared, Frequencies, Histogram, Mean, Sum, Transitions
+from quiltwork.queries.parse import parse_query, query_from_dict
 from quiltwork.queries.variables import Over, Tally
 
 __all__ = [
     "ByVariable",
     "Count",
     "Custom",
+    "Declared",
     "Frequencies",
     "Histogram",
     "Mean",
@@ -32,5 +33,6 @@ __all__ = [
     "lipschitz_under",
     "numbers_under",
     "parse_query",
+    "query_from_dict",
     "unit_under",
 ]

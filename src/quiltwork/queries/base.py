@@ -44,6 +44,10 @@ class Query(ABC):
         """The query as written on the command line."""
 
     @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """The query as plain values that say all of it; ``query_from_dict`` reads them back."""
+
+    @abstractmethod
     def sensitivity(self, states: States) -> NDArray[np.float64]:
         """The most that the answer changes when one value goes from y to y'; shape (states, states)."""
 

@@ -32,6 +32,10 @@ class Count(Query):
         """The query as written on the command line."""
         return f"count:{self.state}"
 
+    def to_dict(self) -> dict[str, Any]:
+        """The query as plain values."""
+        return {"kind": "count", "state": self.state}
+
     def _code(self, states: States) -> int:
         if self.state not in states:
             raise QueryError(
@@ -67,6 +71,10 @@ class Histogram(Query):
     def text(self) -> str:
         """The query as written on the command line."""
         return "histogram"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The query as plain values."""
+        return {"kind": self.text}
 
     def sensitivity(self, states: States) -> NDArray[np.float64]:
         """2 between different states: one count falls, another rises."""
@@ -121,16 +129,25 @@ class Sum(Query):
     Fraction(3, 2)
     """
 
-    values: Mapping[str, float] | None = None
+    values: Mapping[str, float | str] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.values, Mapping | None):
+            raise QueryError("values must be a mapping of states to numbers", got=type(self.values).__name__)
+        if self.values is not None:  # a copy: what was calibrated must not change afterwards
+            object.__setattr__(self, "values", dict(self.values))
 
     @property
     def text(self) -> str:
         """The query as written on the command line."""
         return "sum"
 
+    def to_dict(self) -> dict[str, Any]:
+        """The query as plain values; numbers as decimal text, which is taken at its word."""
+        values = {} if self.values is None else {"values": {s: str(number) for s, number in self.values.items()}}
+        return {"kind": self.text} | values
+
     def _numbers(self, states: States) -> list[Fraction]:
-        if not isinstance(self.values, Mapping | None):
-            raise QueryError("values must be a mapping of states to numbers", got=type(self.values).__name__)
         numbers = []
         for state in states:
             value = state if self.values is None else self.values.get(state)
@@ -225,6 +242,10 @@ class Transitions(Query):
         """The query as written on the command line."""
         return "transitions"
 
+    def to_dict(self) -> dict[str, Any]:
+        """The query as plain values."""
+        return {"kind": self.text}
+
     def sensitivity(self, states: States) -> NDArray[np.float64]:
         """4 between different states."""
         return 4.0 * ~np.eye(len(states), dtype=bool)
@@ -285,6 +306,10 @@ class Custom(Query):
         """The name given to it."""
         return self.name
 
+    def to_dict(self) -> dict[str, Any]:
+        """What is known of it without its function: its name and constant."""
+        return Declared(self.name, self.constant).to_dict()
+
     def sensitivity(self, states: States) -> NDArray[np.float64]:
         """The declared constant between different states."""
         return self.constant * ~np.eye(len(states), dtype=bool)
@@ -308,3 +333,64 @@ class Custom(Query):
     def present(self, numbers: Sequence[float], states: States) -> Any:  # noqa: ARG002 - same for all states
         """A number, or a list of numbers."""
         return numbers[0] if len(numbers) == 1 else list(numbers)
+
+
+@dataclass(frozen=True)
+class Declared(Query):
+    """A question of which only the sensitivity is known, as in the record of a release: it cannot be asked again.
+
+    ``changes`` is how much one value can change the answer in L1 norm: a number, or one for each pair of states.
+
+    >>> Declared("changes", 2.0).sensitivity(["sit", "walk"]).tolist()
+    [[0.0, 2.0], [2.0, 0.0]]
+    """
+
+    name: str
+    changes: float | tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        try:
+            table = np.array(self.changes, dtype=np.float64)
+        except (TypeError, ValueError):
+            table = np.array(np.nan)
+        if not isinstance(self.name, str) or isinstance(self.changes, bool | str):
+            raise QueryError("a declared query needs a name and its sensitivity", got="something else")
+        if table.ndim not in (0, 2) or len(set(table.shape)) > 1 or not (np.isfinite(table) & (table >= 0)).all():
+            raise QueryError(
+                f"the sensitivity of {self.name} must be a number or a square table, finite and not negative",
+                got="something else",
+                why="it says how much one value can change the answer",
+            )
+        if table.ndim and (np.any(table != table.T) or np.any(np.diag(table))):
+            raise QueryError(
+                f"the sensitivity of {self.name} must be symmetric with zeros on its diagonal",
+                got="another table",
+                why="going back changes the answer as much as going there",
+            )
+        changes = float(table) if table.ndim == 0 else tuple(map(tuple, table.tolist()))
+        object.__setattr__(self, "changes", changes)
+
+    @property
+    def text(self) -> str:
+        """The name given to it."""
+        return self.name
+
+    def to_dict(self) -> dict[str, Any]:
+        """The query as plain values."""
+        table = self.changes if isinstance(self.changes, float) else [list(row) for row in self.changes]
+        return {"kind": "declared", "name": self.name, "sensitivity": table}
+
+    def sensitivity(self, states: States) -> NDArray[np.float64]:
+        """As declared."""
+        if isinstance(self.changes, float):
+            return self.changes * ~np.eye(len(states), dtype=bool)
+        if len(self.changes) != len(states):
+            raise QueryError(
+                f"the sensitivity of {self.name} must have a row for each of the {len(states)} states",
+                got=f"{len(self.changes)} rows",
+            )
+        return np.array(self.changes)
+
+    def evaluate(self, series: Countable) -> Numbers:  # noqa: ARG002 - there is nothing to compute
+        """Not possible."""
+        raise QueryError(f"{self.name} cannot be asked again", got="a query known by its sensitivity only")

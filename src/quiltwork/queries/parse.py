@@ -1,10 +1,11 @@
-"""Queries by their names, as written on the command line."""
+"""Queries by their names, as written on the command line, and from the plain values that records hold."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from quiltwork.errors import QueryError
 from quiltwork.queries.base import Query
-from quiltwork.queries.kinds import Count, Frequencies, Histogram, Mean, Sum, Transitions
+from quiltwork.queries.kinds import Count, Declared, Frequencies, Histogram, Mean, Sum, Transitions
 from quiltwork.queries.variables import Over, Tally
 
 _NAMED: dict[str, Callable[[], Query]] = {
@@ -42,6 +43,41 @@ def parse_query(text: str) -> Query:
         got=repr(text),
         fix=f"Known: count:STATE, {', '.join(_NAMED)}; of a record also QUERY over A,B and tally:A=x,B=y|z",
     )
+
+
+def query_from_dict(contents: Mapping[str, Any]) -> Query:
+    """The query that ``Query.to_dict`` wrote down.
+
+    >>> query_from_dict({"kind": "sum", "values": {"off": "0", "on": "1.5"}}) == Sum({"off": "0", "on": "1.5"})
+    True
+    """
+    kind = contents.get("kind")
+    if not isinstance(kind, str) or kind not in _READERS:
+        raise QueryError("a query's kind is not known", got=repr(kind)[:40], fix=f"Known: {', '.join(_READERS)}")
+    given = {key: value for key, value in contents.items() if key != "kind"}
+    try:
+        return _READERS[kind](**given)
+    except (TypeError, ValueError, AttributeError):
+        raise QueryError(
+            f"a query of kind {kind} cannot be read", got=f"keys {', '.join(sorted(given))}"[:80]
+        ) from None
+
+
+def _over(query: Mapping[str, Any], variables: list[list[str]]) -> Over:
+    return Over(query_from_dict(query), {str(name): str(weight) for name, weight in variables})
+
+
+def _tally(values: list[list[Any]]) -> Tally:
+    return Tally({str(name): [str(state) for state in states] for name, states in values})
+
+
+_READERS: dict[str, Callable[..., Query]] = {
+    "count": lambda state: Count(str(state)),
+    **_NAMED,
+    "over": _over,
+    "tally": _tally,
+    "declared": lambda name, sensitivity: Declared(name, sensitivity),
+}
 
 
 def _weights(text: str) -> list[str] | dict[str, float | str]:

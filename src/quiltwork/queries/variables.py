@@ -94,6 +94,11 @@ class Over(OfVariables):
         named = (n if w == 1 else f"{n}={_decimal(w)}" for n, w in self._weights().items())
         return f"{self.query.text} over {','.join(named)}"
 
+    def to_dict(self) -> dict[str, Any]:
+        """The query as plain values; weights as exact fractions."""
+        weights = [[name, str(weight)] for name, weight in self._weights().items()]
+        return {"kind": "over", "query": self.query.to_dict(), "variables": weights}
+
     def by_variable(self, variables: Variables) -> ByVariable:
         """The query asked of the named variables, and nothing of the others."""
         _check_names(self.variables, variables)
@@ -137,6 +142,10 @@ class Tally(OfVariables):
     def text(self) -> str:
         """The query as written on the command line."""
         return "tally:" + ",".join(f"{name}={'|'.join(own)}" for name, own in self._values().items())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The query as plain values."""
+        return {"kind": "tally", "values": [[name, list(states)] for name, states in self._values().items()]}
 
     def by_variable(self, variables: Variables) -> ByVariable:
         """1 for the values named, 0 for all others."""

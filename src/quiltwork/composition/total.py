@@ -1,0 +1,269 @@
+"""What all releases so far told, as a state that rules read: one more release costs the same however many there were.
+
+Profiles add, so their sum at every time, or for every variable, is all that has to be kept of them. Sums are rounded up
+exactly: a positive spend is never lost, however small. The first few records are kept as they are, for the theorems
+that need them; of more, the sums must do.
+"""
+
+import hashlib
+import json
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from quiltwork.beliefs import Belief, RecordBelief
+from quiltwork.composition.records import ReleaseRecord
+from quiltwork.data import Reading
+from quiltwork.errors import InputError, NotCoveredError, ParameterError
+from quiltwork.influence.contraction import Floats
+from quiltwork.influence.profile import Profile, Stretch
+from quiltwork.rounding import round_up
+
+FEW = 8  # releases whose records are kept
+UNCHECKED = "was not checked for the noise that quilts need"
+_ENCODER = json.JSONEncoder(sort_keys=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Total:
+    """All releases so far: the sums of their profiles on blocks of time that begin at ``firsts``, or by variable.
+
+    >>> from quiltwork import MarkovChain
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+    >>> total = Total.nothing(chain, length=100)
+    >>> total = total.plus(ReleaseRecord(noise_scale=2.0, query="count:1", segment=(1, 50)), chain)
+    >>> total.firsts, [round(float(matrix.max()), 3) for matrix in total.sums]
+    ((1, 51), [0.5, 0.0])
+    """
+
+    firsts: tuple[int, ...]
+    sums: tuple[Floats, ...]
+    length: int = 0
+    """The last position of the longest series, as far as it is known."""
+    grows: bool = True
+    """Whether series are as long as releases say; else their length is known."""
+    endless: bool = False
+    """Whether the sum is taken to hold at every time of series of any length."""
+    started: bool = True
+    """Whether positions count from the start that the belief is about."""
+    count: int = 0
+    records: tuple[ReleaseRecord, ...] | None = ()
+    """The releases themselves, while they are few."""
+    reading: Reading | None = None
+    """How the data were read for the first release."""
+    mixed: str | None = None
+    """How a later reading differs: positions can then not be compared."""
+    unknown: str | None = None
+    """Which release does not say its profile."""
+    mass: float | None = 0.0
+    """λ summed up over all values of all releases; None if their number is not known."""
+    quilts: float = 0.0
+    """Σ ε, for releases by quilts."""
+    about: tuple[int, int | None] | None = None
+    """The values that releases by quilts are about."""
+    apart: str | None = None
+    """Why ε of the releases do not add up as those of quilts do (C Theorem 3.7); None if they do."""
+
+    @classmethod
+    def nothing(cls, belief: Belief, *, length: int | None = 0) -> "Total":
+        """Before the first release, from series of this length (None: any; 0: as long as releases say they are)."""
+        if isinstance(belief, RecordBelief):
+            zeros = tuple(np.zeros((len(states),) * 2) for states in belief.variables.values())
+            return cls(firsts=tuple(range(1, len(zeros) + 1)), sums=zeros, length=len(zeros))
+        zero = np.zeros((len(belief.states),) * 2)
+        return cls(firsts=(1,), sums=(zero,), length=length or 0, grows=length == 0, endless=length is None)
+
+    def plus(self, record: ReleaseRecord, belief: Belief, *, quilts: float | str = UNCHECKED) -> "Total":
+        """With one more release; ``quilts`` is the ε that it adds as one by quilts, or why it does not add up so."""
+        number = self.count + 1
+        profile = record.profile(belief)
+        compared = self._compared(record, belief, number)
+        records = None if self.records is None or number > FEW else (*self.records, record)
+        told = replace(self, count=number, records=records, **compared)
+        if profile is not None and not any(matrix.any() for matrix in profile):
+            return told  # it tells nothing
+        told = told._added(record, quilts)
+        if profile is None:
+            return replace(told, unknown=self.unknown or f"release {number} {record.why_no_profile()}")
+        if isinstance(belief, RecordBelief):
+            return replace(told, sums=tuple(map(add_up, self.sums, profile)))
+        return told._along_time(record, profile[0])
+
+    def _compared(self, record: ReleaseRecord, belief: Belief, number: int) -> dict[str, Any]:
+        """What a release's reading changes: positions of different readings cannot be compared."""
+        before, now = self.reading, record.reading
+        if not self.count:
+            return {"reading": now}
+        if before is not None and now is not None:
+            other = before.other_values(now)
+            if other is not None:
+                raise NotCoveredError(
+                    f"release {number} was read in another way than release 1",
+                    got=other,
+                    why="the belief does not say what these values have to do with those released before",
+                    fix="Read the data as before, or keep a ledger of its own for what is not about the same person",
+                )
+            return {"mixed": self.mixed or before.difference(now)}
+        if before == now or isinstance(belief, RecordBelief):  # variables have names, however they were read
+            return {"reading": before or now}
+        return {"reading": before or now, "mixed": self.mixed or "not every release says how its data were read"}
+
+    def _added(self, record: ReleaseRecord, quilts: float | str) -> "Total":
+        """Σ ε as C Theorem 3.7 has it, while all releases are by quilts and about the same values."""
+        about = self.touched(record)
+        if isinstance(quilts, float) and (not record.placed or self.mixed is not None):
+            quilts = "is not at known positions"
+        if isinstance(quilts, str):
+            return replace(self, apart=self.apart or f"release {self.count} {quilts}")
+        if self.apart is None and self.about not in (None, about):
+            return replace(self, apart="the releases are about different segments")
+        return replace(self, quilts=float(add_up(np.array(self.quilts), np.array(quilts))), about=about)
+
+    def _along_time(self, record: ReleaseRecord, matrix: Floats) -> "Total":
+        first, last = self.touched(record)
+        placed = record.placed and self.mixed is None
+        length = self.length if last is None or not record.placed else max(self.length, last)
+        values = record.length if not record.placed else None if last is None else last - first + 1
+        mass = None
+        if self.mass is not None and values is not None and self.mixed is None:
+            mass = float(add_up(np.array(self.mass), np.array(round_up(values * float(matrix.max())))))
+        endless = self.endless or not placed or last is None
+        firsts: tuple[int, ...] = (1,)
+        sums: tuple[Floats, ...] = (add_up(np.max(self.sums, axis=0), matrix),)
+        if not endless and last is not None:
+            firsts, sums = self._on(first, last, matrix)
+        started = self.started and record.started and self.mixed is None
+        return replace(self, firsts=firsts, sums=sums, length=length, endless=endless, started=started, mass=mass)
+
+    def _on(self, first: int, last: int, matrix: Floats) -> tuple[tuple[int, ...], tuple[Floats, ...]]:
+        """The sum with a matrix added on a segment; only the blocks that it touches are looked at."""
+        firsts, sums = list(self.firsts), list(self.sums)
+        for begun in (first, last + 1):
+            at = bisect_left(firsts, begun)
+            if at == len(firsts) or firsts[at] != begun:
+                firsts.insert(at, begun)
+                sums.insert(at, sums[at - 1])
+        low, high = bisect_left(firsts, first), bisect_left(firsts, last + 1)
+        sums[low:high] = [add_up(own, matrix) for own in sums[low:high]]
+        for at in (high, low):  # blocks that have become alike are joined
+            if 0 < at < len(sums) and np.array_equal(sums[at], sums[at - 1]):
+                del firsts[at], sums[at]
+        return tuple(firsts), tuple(sums)
+
+    def touched(self, record: ReleaseRecord) -> tuple[int, int | None]:
+        """The first and the last position that a release is about; None if that is not known."""
+        return record.touched(None if self.grows or not self.length else self.length)
+
+    @property
+    def telling(self) -> bool:
+        """Whether anything was told of which the profile is known."""
+        return any(matrix.any() for matrix in self.sums)
+
+    @cached_property
+    def profile(self) -> Profile:
+        """The sum along time."""
+        if self.endless:
+            return Profile((Stretch(1, None, self.sums[0]),))
+        lasts = [*(begun - 1 for begun in self.firsts[1:]), self.length]
+        blocks = zip(self.firsts, lasts, self.sums, strict=True)
+        return Profile(tuple(Stretch(begun, last, matrix) for begun, last, matrix in blocks if begun <= last))
+
+    def stretched(self, factor: float) -> "Total":
+        """Somewhat more of everything: what holds for it holds for all sums up to it."""
+        sums = tuple(matrix * factor for matrix in self.sums)
+        mass = None if self.mass is None else self.mass * factor
+        return replace(self, sums=sums, mass=mass, quilts=self.quilts * factor)
+
+    def within(self, other: "Total") -> bool:
+        """Whether this is no more than another total, everywhere, so that its ε holds here too."""
+        names = ("endless", "started", "length", "grows", "mixed", "unknown")
+        if any(getattr(self, name) != getattr(other, name) for name in names):
+            return False
+        if other.records is not None and self.records != other.records:
+            return False  # its ε may rest on a theorem about those
+        if other.apart is None and (self.apart is not None or self.quilts > other.quilts or self.about != other.about):
+            return False
+        if other.mass is not None and (self.mass is None or self.mass > other.mass):
+            return False
+        if self.firsts == other.firsts:
+            return all(bool((a <= b).all()) for a, b in zip(self.sums, other.sums, strict=True))
+        firsts = sorted({*self.firsts, *other.firsts})
+        own, theirs = (
+            [k.sums[n] for n in (np.searchsorted(k.firsts, firsts, side="right") - 1).tolist()] for k in (self, other)
+        )
+        return all(bool((a <= b).all()) for a, b in zip(own, theirs, strict=True))
+
+    def to_bytes(self) -> bytes:
+        """For a ledger; equal totals have equal bytes."""
+        return self._bytes
+
+    @cached_property
+    def _bytes(self) -> bytes:
+        head = {
+            "count": self.count,
+            "length": self.length,
+            "firsts": list(self.firsts),
+            "shapes": [len(matrix) for matrix in self.sums],
+            "grows": self.grows,
+            "endless": self.endless,
+            "started": self.started,
+            "records": None if self.records is None else [record.text for record in self.records],
+            "reading": None if self.reading is None else self.reading.to_dict(),
+            "mixed": self.mixed,
+            "unknown": self.unknown,
+            "mass": None if self.mass is None else self.mass.hex(),
+            "quilts": self.quilts.hex(),
+            "about": self.about,
+            "apart": self.apart,
+        }
+        numbers = b"".join(matrix.astype("<f8").tobytes() for matrix in self.sums)
+        return _ENCODER.encode(head).encode() + b"\n" + numbers
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> "Total":
+        """As a ledger has it."""
+        try:
+            line, numbers = content.split(b"\n", 1)
+            head: dict[str, Any] = json.loads(line)
+            flat = np.frombuffer(numbers, dtype="<f8").astype(np.float64)
+            shapes = head.pop("shapes")
+            ends = np.cumsum([k * k for k in shapes])
+            if len(flat) != (int(ends[-1]) if len(ends) else 0):
+                raise ValueError
+            parts = np.split(flat, ends[:-1])
+            records = head["records"]
+            read = {
+                "firsts": tuple(head["firsts"]),
+                "sums": tuple(part.reshape(k, k) for part, k in zip(parts, shapes, strict=True)),
+                "records": None if records is None else tuple(ReleaseRecord.from_dict(json.loads(r)) for r in records),
+                "reading": None if head["reading"] is None else Reading.from_dict(head["reading"]),
+                "mass": None if head["mass"] is None else float.fromhex(head["mass"]),
+                "quilts": float.fromhex(head["quilts"]),
+                "about": None if head["about"] is None else (head["about"][0], head["about"][1]),
+            }
+            return cls(**(head | read))
+        except (ValueError, KeyError, TypeError, InputError) as problem:
+            raise InputError("the kept sum of a ledger cannot be read", why="it was changed") from problem
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of the total."""
+        return hashlib.sha256(self.to_bytes()).hexdigest()
+
+
+def add_up(a: Floats, b: Floats) -> Floats:
+    """a + b, rounded up: the smallest float that is not below the exact sum.
+
+    >>> float(add_up(np.array(1.0), np.array(5e-324))) > 1.0
+    True
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = a + b
+        part = total - a
+        short = (a - (total - part)) + (b - part) > 0  # exact, by Knuth
+    if not np.isfinite(total).all():
+        raise ParameterError("the sum of profiles must be finite", got="infinity")
+    return np.asarray(np.where(short, np.nextafter(total, np.inf), total) if short.any() else total)
