@@ -114,6 +114,8 @@ def print_statement(now: "Statement") -> None:
     ]
     out.print(table(rows) if rows else "Nothing was released yet.")
     if rows:
+        read = "not known (an earlier version did not write it down)" if now.reading is None else str(now.reading)
+        out.print(f"Data read by: {read}.")
         out.print(f"Adds up by {now.rule}.")
     out.print(f"Head: {now.head}")
 

@@ -139,8 +139,8 @@ class Accountant:
         Rules that take long are left out where others come to no more than ``enough``.
         """
         case = Case(self.terms, total)
-        if total.unknown is None and not total.telling:
-            return Composed(0.0, "nothing was told" if total.count else "nothing was released", ())
+        if not total.count:
+            return Composed(0.0, "nothing was released", ())
         findings = tuple(_findings(case, enough))
         usable = [finding for finding in findings if finding.epsilon is not None]
         if not usable:
@@ -160,7 +160,8 @@ class Accountant:
         return replace(told.losses, epsilon_at=np.minimum(told.losses.epsilon_at, told.epsilon))
 
     def _with(self, release: ReleaseRecord) -> Total:
-        if isinstance(release, ReleaseRecord) and release.placed and not isinstance(self.terms.belief, RecordBelief):
+        same = isinstance(release, ReleaseRecord) and (not self.total.count or release.reading == self.total.reading)
+        if same and release.placed and not isinstance(self.terms.belief, RecordBelief):
             if release.segment is not None and self.length is None:
                 raise ParameterError(
                     "a release on a segment needs the length of the series", got="any", why="the rest counts too"
@@ -195,8 +196,8 @@ def check_record(release: ReleaseRecord, belief: Belief) -> None:
 def _findings(case: Case, enough: float) -> Iterator[Finding]:
     best = math.inf
     for rule in RULES:
-        if rule.costly and best <= enough:
-            yield Finding(rule.name, rule.theorem, None, "another rule says enough")
+        if rule.costly and best <= max(enough, rule.floor(case)):
+            yield Finding(rule.name, rule.theorem, None, "it was left out: another rule says no more than it could")
             continue
         made = case.terms.promise in rule.promises
         why = rule.applies(case) if made else "it is about adversaries who know no values"

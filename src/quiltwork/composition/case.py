@@ -89,9 +89,11 @@ class Case:
                 found.append((first, last, (record,)))
         return found
 
-    def too_many(self) -> str | None:
+    def not_few(self) -> str | None:
         """Why a theorem about single releases cannot be used."""
-        return f"there are more than {FEW} releases" if self.telling is None else None
+        if self.telling is None:
+            return f"there are more than {FEW} releases"
+        return None if self.telling else "nothing was told"
 
     def not_placed(self) -> str | None:
         """Why a theorem about segments cannot be used."""

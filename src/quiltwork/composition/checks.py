@@ -11,6 +11,7 @@ from dataclasses import replace
 from quiltwork.audit import audit
 from quiltwork.beliefs import Belief, RecordBelief
 from quiltwork.composition.case import Case, Terms
+from quiltwork.composition.divergence import check_outputs
 from quiltwork.composition.records import OTHER, ReleaseRecord
 from quiltwork.composition.total import Total
 from quiltwork.errors import QuiltworkError
@@ -137,6 +138,8 @@ def _audited(record: ReleaseRecord, terms: Terms, length: int | None) -> float |
     elif noisy.segment == (1, length):
         noisy = replace(noisy, segment=None)
     try:
+        if length is not None:
+            check_outputs(terms.belief, [noisy], length)
         return audit(terms.held(started=record.started), [noisy], length=length).epsilon
     except QuiltworkError as refusal:
         return str(refusal)

@@ -18,6 +18,7 @@ from quiltwork.laws import Asked, SecretLaws, chain_laws, unit_of
 
 Floats = NDArray[np.float64]
 LONGEST = 200
+MOST_OUTPUTS = 2**18  # of all releases together; more would take minutes
 
 
 def largest_divergence(belief: Belief, releases: Sequence[ReleaseRecord], length: int | None) -> float:
@@ -41,9 +42,10 @@ def largest_divergence(belief: Belief, releases: Sequence[ReleaseRecord], length
 
 def _of_chain(chain: MarkovChain, noisy: Sequence[Noisy], length: int) -> float:
     asked = [Asked(one.query, one.segment) for one in noisy]
+    numbers = [_count(one, chain) for one in noisy]
+    check_outputs(chain, noisy, length)
     laws = chain_laws(chain, asked, length)
     lattice = Lattice(laws)
-    numbers = [_count(one, chain) for one in noisy]
     scales = np.concatenate(
         [
             np.full(count, one.noise_scale / float(unit_of(ask, chain, length)))
@@ -77,6 +79,20 @@ def _single(law: Floats, laws: SecretLaws, own: tuple[int, ...], scales: Floats,
     for axis, extent in zip(own, lattice.shape, strict=True):
         shape[1 + axis] = extent
     return np.asarray(density.reshape(shape))
+
+
+def check_outputs(chain: Belief, noisy: Sequence[Noisy], length: int) -> None:
+    """Refuse what an exact computation would take minutes for: it is tried unasked."""
+    outputs = 1
+    for release in noisy:
+        first, last = release.segment or (1, length)
+        steps = release.query.steps(chain.states)
+        if steps is None:
+            raise NotCoveredError("only answers that add up have exact laws", got=release.query.text)
+        for row in steps:
+            outputs *= (last - first + 1) * int(row.max() - row.min()) + 1
+    if outputs > MOST_OUTPUTS:
+        raise NotCoveredError(f"there must be at most {MOST_OUTPUTS:,} outputs", got=f"{float(outputs):.2g}")
 
 
 def _count(one: Noisy, chain: MarkovChain) -> int:

@@ -41,6 +41,10 @@ class Rule(ABC):
     def bound(self, case: Case) -> float:
         """ε of all releases together, where the theorem applies."""
 
+    def floor(self, case: Case) -> float:  # noqa: ARG002 - most rules do not know
+        """What the bound will not be below, if that is quickly seen."""
+        return 0.0
+
 
 class InfluenceCurveRule(Rule):
     """Profiles add, and the influence curve turns their sum into a guarantee."""
@@ -119,7 +123,7 @@ class SameQuilts(Rule):
         """The same mechanism and the same ε: then the search for quilts is the same. On a network, profiles."""
         if case.terms.network is not None:
             return case.total.unknown
-        reason = SequentialQuilts().applies(case) or case.too_many()
+        reason = SequentialQuilts().applies(case) or case.not_few()
         if reason is not None:
             return reason
         if len({(record.mechanism, record.epsilon) for _, record in case.telling or ()}) > 1:
@@ -228,7 +232,7 @@ class Divergence(Rule):
 
     def applies(self, case: Case) -> str | None:
         """E is computed exactly, for short series."""
-        reason = case.too_many() or case.not_placed() or _doubt(case)
+        reason = case.not_few() or case.not_placed() or _doubt(case)
         if reason is not None:
             return reason
         try:
@@ -240,6 +244,10 @@ class Divergence(Rule):
     def bound(self, case: Case) -> float:
         """Σ ε + 2E."""
         return round_up(_sum_of(_claims(case)) + 2 * self._divergence(case))
+
+    def floor(self, case: Case) -> float:
+        """Σ ε."""
+        return math.fsum(record.epsilon or 0.0 for _, record in case.telling or ())
 
     def _divergence(self, case: Case) -> float:
         return largest_divergence(case.belief, [record for _, record in case.telling or ()], case.length)
@@ -335,7 +343,7 @@ def _not_bayesian(case: Case) -> str | None:
     for n, record in case.telling or ():
         if record.guarantee != "bayesian":
             return f"release {n} does not promise Bayesian differential privacy"
-    return case.too_many() or case.not_placed()
+    return case.not_few() or case.not_placed()
 
 
 def _shared_unknown(case: Case) -> str | None:
@@ -359,7 +367,7 @@ def _shared_unknown(case: Case) -> str | None:
 
 def _not_two(case: Case) -> str | None:
     """Whether the releases are not two on separate segments."""
-    reason = case.too_many() or case.not_placed()
+    reason = case.not_few() or case.not_placed()
     if reason is not None:
         return reason
     records = [record for _, record in case.telling or ()]

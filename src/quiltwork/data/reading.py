@@ -102,6 +102,14 @@ class Reading:
                 found[field.name] = str(value) if isinstance(value, Duration) else plain
         return found
 
+    def __str__(self) -> str:
+        """In words: column activity, subject person, time time, every 15min."""
+        if self.layout == "columns":
+            return "a column for each variable"
+        said = {name: value for name, value in self.to_dict().items() if name != "layout"}
+        words = [f"{name} {', '.join(map(str, v)) if isinstance(v, list) else v}" for name, v in said.items()]
+        return ", ".join(["values in memory"] * (self.column is None) + words)
+
     @classmethod
     def from_dict(cls, contents: object) -> "Reading":
         """As ``to_dict`` wrote it down."""

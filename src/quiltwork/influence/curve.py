@@ -6,7 +6,6 @@ R bounds what the future tells about a value beyond the value itself, L what the
 of every length, under a profile that is the same at every time; ``timeline.py`` follows profiles that change.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,7 +19,7 @@ from quiltwork.beliefs.mixing import MixingClass
 from quiltwork.errors import NotCoveredError
 from quiltwork.influence.contraction import Floats
 from quiltwork.influence.ratios import AnyPast, IntervalFuture, IntervalRatios, mixing_sides
-from quiltwork.influence.sides import Bound, KernelSide, Side
+from quiltwork.influence.sides import Bound, KernelSide, Side, on_both
 from quiltwork.influence.started import GivenPast
 from quiltwork.influence.tables import UNIT_ROUNDOFF
 
@@ -98,8 +97,7 @@ class InfluenceCurve:
     def at(self, profile: Floats, *, thorough: bool = False) -> CurvePoint:
         """The guarantee under the profile λ(y, y')."""
         own = canonical(self.own(profile))
-        with ThreadPoolExecutor(2) as pool:
-            R, L = pool.map(lambda side: side.bound(own, thorough=thorough), (self.future, self.past))
+        R, L = on_both(lambda side: side.bound(own, thorough=thorough), (self.future, self.past), states=len(own))
         total = own + R.values + L.values
         np.fill_diagonal(total, 0.0)
         a, b = np.unravel_index(int(np.argmax(total)), total.shape)
@@ -111,6 +109,7 @@ def canonical(profile: Floats) -> Floats:
     """Rounded up to 9 digits, so that sums of the same releases in another order mean the same."""
     asked = profile > 0
     unit = 10.0 ** (np.floor(np.log10(np.where(asked, profile, 1.0))) - DIGITS + 1)
+    unit = np.maximum(unit, np.finfo(np.float64).smallest_subnormal)  # of the smallest floats, every digit
     return np.where(asked, np.maximum(np.ceil(profile / unit) * unit, profile), 0.0)
 
 

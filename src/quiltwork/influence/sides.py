@@ -12,7 +12,9 @@ guess below is kept only if a step proves it. ``Bound.skips`` says which m prove
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -39,6 +41,9 @@ ENLARGED = tuple(2e-4 * 1.5**n for n in range(20))
 SHIPPED = 0  # in place of a skip: proved by one pairwise step
 LONGEST_SKIP = 2**21
 POWER_ERROR = 1e-12  # of one step with a matrix power, for each transition skipped
+THREADS_FROM = 12  # states: with fewer, starting a thread takes longer than the work
+Given = TypeVar("Given")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -394,3 +399,12 @@ def _until(numbers: Iterator[int], wanted: Callable[[int], bool]) -> Iterator[in
         if not wanted(number):
             return
         yield number
+
+
+def on_both(work: Callable[[Given], Result], sides: tuple[Given, Given], *, states: int) -> tuple[Result, Result]:
+    """The same work on the future and on the past, at the same time where it takes long."""
+    if states < THREADS_FROM:
+        return work(sides[0]), work(sides[1])
+    with ThreadPoolExecutor(2) as pool:
+        future, past = pool.map(work, sides)
+    return future, past

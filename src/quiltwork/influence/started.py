@@ -8,6 +8,7 @@ certificate's balls prove it). What holds for any start holds for this one too, 
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -38,8 +39,13 @@ class _Backward:
 
     here: Integers
     before: Integers
-    kernel: Kernel
+    rows: Floats
     error: float
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """Prepared when a series reaches this node."""
+        return Kernel.of(self.rows)
 
     def step(self, difference: Floats) -> Bound:
         """One step with a D for each pair, over the states possible at t."""
@@ -47,7 +53,7 @@ class _Backward:
         values = scalar_step(self.kernel, float(D.max(initial=0.0))) + self.error
         found = Bound(values, np.ones(values.shape, dtype=np.int64))
         if 2 < len(self.before) <= PAIRWISE_UP_TO and D.max() < LARGEST_DIFFERENCE:
-            shipments = Shipments.of(self.kernel.rows, shortest(D))
+            shipments = Shipments.of(self.rows, shortest(D))
             better = shipments.smallest(values, near=0.9 * values, precision=1e-4) * (1 + 1e-12) + self.error
             found = found.improved(better, SHIPPED)
         return found
@@ -85,7 +91,7 @@ class GivenPast(AnyPast):
             joint = p[here, None] * chain.transition[np.ix_(here, there)]
             rows = np.ascontiguousarray((joint / later[there]).T)
             error = 4.04 * node * (k + 4) * UNIT_ROUNDOFF
-            self._backward.append(_Backward(there, here, Kernel.of(rows), error))
+            self._backward.append(_Backward(there, here, rows, error))
             p = later
         self._backward = self._backward[:MOST_NODES]
 

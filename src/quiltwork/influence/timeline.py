@@ -14,7 +14,6 @@ The work grows with the number of stretches, not with the length of the series.
 import itertools
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +23,7 @@ from quiltwork.errors import ParameterError
 from quiltwork.influence.contraction import Floats, Integers, without_detours
 from quiltwork.influence.curve import InfluenceCurve, Promise, canonical, curve_members
 from quiltwork.influence.profile import Profile, Stretch
-from quiltwork.influence.sides import POWER_ERROR, Bound, Frontier, Side, skips
+from quiltwork.influence.sides import POWER_ERROR, Bound, Frontier, Side, on_both, skips
 from quiltwork.influence.walk import EXPLICIT, LOOK_BACK, Arrays, walk, walk_steady
 
 NODE_BY_NODE = 400, 5e7  # the longest series that is followed pair by pair: nodes, and nodes times states to the 4th
@@ -143,8 +142,9 @@ def follow(curve: InfluenceCurve, profile: Profile) -> Losses:
     makers = _tracks(
         asked[-1][1] - asked[0][0], curve.future.states, sum(most > 0 for most in matrices.most), curve.started
     )
-    with ThreadPoolExecutor(2) as pool:
-        future, past = pool.map(lambda one: [make(one[0], one[1], matrices) for make in makers], sides)
+    future, past = on_both(
+        lambda side: [make(side[0], side[1], matrices) for make in makers], sides, states=curve.future.states
+    )
     return _together(onward, matrices, [_mirrored(track, length) for track in future], past, length)
 
 

@@ -195,7 +195,7 @@ class Ledger:
 
         ``facts`` are written down beside the record: who made it, by which program.
         """
-        if record.delta > 0:
+        if isinstance(record, ReleaseRecord) and record.delta > 0:
             raise NotCoveredError(
                 "a ledger takes no releases with a delta", why="its budget is on ε alone", fix="Leave delta out"
             )

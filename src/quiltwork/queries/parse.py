@@ -64,7 +64,8 @@ def query_from_dict(contents: Mapping[str, Any]) -> Query:
 
 
 def _over(query: Mapping[str, Any], variables: list[list[str]]) -> Over:
-    return Over(query_from_dict(query), {str(name): str(weight) for name, weight in variables})
+    weights: dict[str, float | str] = {str(name): str(weight) for name, weight in variables}
+    return Over(query_from_dict(query), list(weights) if set(weights.values()) == {"1"} else weights)
 
 
 def _tally(values: list[list[Any]]) -> Tally:
