@@ -119,6 +119,10 @@ class ReleaseRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that say all of it, as ``release --json`` prints them under ``record``."""
+        return dict(self._plain)
+
+    @cached_property
+    def _plain(self) -> dict[str, Any]:
         return json.loads(self.text)  # type: ignore[no-any-return]
 
     @cached_property

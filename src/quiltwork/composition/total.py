@@ -7,6 +7,7 @@ that need them; of more, the sums must do.
 
 import hashlib
 import json
+import math
 from bisect import bisect_left
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -80,63 +81,76 @@ class Total:
         """With one more release; ``quilts`` is the ε that it adds as one by quilts, or why it does not add up so."""
         number = self.count + 1
         profile = record.profile(belief)
-        compared = self._compared(record, belief, number)
-        records = None if self.records is None or number > FEW else (*self.records, record)
-        told = replace(self, count=number, records=records, **compared)
-        if profile is not None and not any(matrix.any() for matrix in profile):
-            return told  # it tells nothing
-        told = told._added(record, quilts)
+        changes: dict[str, Any] = {
+            "count": number,
+            "records": None if self.records is None or number > FEW else (*self.records, record),
+            "reading": self.reading or record.reading,
+            "mixed": self.mixed or self._difference(record, belief),
+        }
         if profile is None:
-            return replace(told, unknown=self.unknown or f"release {number} {record.why_no_profile()}")
-        if isinstance(belief, RecordBelief):
-            return replace(told, sums=tuple(map(add_up, self.sums, profile)))
-        return told._along_time(record, profile[0])
+            changes["unknown"] = self.unknown or f"release {number} {record.why_no_profile()}"
+        elif not any(matrix.any() for matrix in profile):
+            return replace(self, **changes)  # it tells nothing
+        placed = record.placed and changes["mixed"] is None
+        changes |= self._adding_quilts(record, quilts, placed)
+        if profile is not None and isinstance(belief, RecordBelief):
+            changes["sums"] = tuple(map(add_up, self.sums, profile))
+        elif profile is not None:
+            changes |= self._along_time(record, profile[0], placed, mixed=changes["mixed"] is not None)
+        return replace(self, **changes)
 
-    def _compared(self, record: ReleaseRecord, belief: Belief, number: int) -> dict[str, Any]:
-        """What a release's reading changes: positions of different readings cannot be compared."""
+    def _difference(self, record: ReleaseRecord, belief: Belief) -> str | None:
+        """How a release was read in another way than the first: positions can then not be compared."""
         before, now = self.reading, record.reading
-        if not self.count:
-            return {"reading": now}
+        if before == now or not self.count:
+            return None
         if before is not None and now is not None:
             other = before.other_values(now)
             if other is not None:
                 raise NotCoveredError(
-                    f"release {number} was read in another way than release 1",
+                    f"release {self.count + 1} was read in another way than release 1",
                     got=other,
                     why="the belief does not say what these values have to do with those released before",
                     fix="Read the data as before, or keep a ledger of its own for what is not about the same person",
                 )
-            return {"mixed": self.mixed or before.difference(now)}
-        if before == now or isinstance(belief, RecordBelief):  # variables have names, however they were read
-            return {"reading": before or now}
-        return {"reading": before or now, "mixed": self.mixed or "not every release says how its data were read"}
+            return before.difference(now)
+        if isinstance(belief, RecordBelief):
+            return None  # variables have names, however they were read
+        return "not every release says how its data were read"
 
-    def _added(self, record: ReleaseRecord, quilts: float | str) -> "Total":
+    def _adding_quilts(self, record: ReleaseRecord, quilts: float | str, placed: bool) -> dict[str, Any]:
         """Σ ε as C Theorem 3.7 has it, while all releases are by quilts and about the same values."""
-        about = self.touched(record)
-        if isinstance(quilts, float) and (not record.placed or self.mixed is not None):
+        if self.apart is not None:
+            return {}
+        if isinstance(quilts, float) and not placed:
             quilts = "is not at known positions"
         if isinstance(quilts, str):
-            return replace(self, apart=self.apart or f"release {self.count} {quilts}")
-        if self.apart is None and self.about not in (None, about):
-            return replace(self, apart="the releases are about different segments")
-        return replace(self, quilts=float(add_up(np.array(self.quilts), np.array(quilts))), about=about)
+            return {"apart": f"release {self.count + 1} {quilts}"}
+        about = self.touched(record)
+        if self.about not in (None, about):
+            return {"apart": "the releases are about different segments"}
+        return {"quilts": add_floats(self.quilts, quilts), "about": about}
 
-    def _along_time(self, record: ReleaseRecord, matrix: Floats) -> "Total":
+    def _along_time(self, record: ReleaseRecord, matrix: Floats, placed: bool, *, mixed: bool) -> dict[str, Any]:
         first, last = self.touched(record)
-        placed = record.placed and self.mixed is None
-        length = self.length if last is None or not record.placed else max(self.length, last)
+        endless = self.endless or not placed or last is None
+        if endless or last is None:
+            firsts: tuple[int, ...] = (1,)
+            sums: tuple[Floats, ...] = (add_up(np.max(self.sums, axis=0), matrix),)
+        else:
+            firsts, sums = self._on(first, last, matrix)
         values = record.length if not record.placed else None if last is None else last - first + 1
         mass = None
-        if self.mass is not None and values is not None and self.mixed is None:
-            mass = float(add_up(np.array(self.mass), np.array(round_up(values * float(matrix.max())))))
-        endless = self.endless or not placed or last is None
-        firsts: tuple[int, ...] = (1,)
-        sums: tuple[Floats, ...] = (add_up(np.max(self.sums, axis=0), matrix),)
-        if not endless and last is not None:
-            firsts, sums = self._on(first, last, matrix)
-        started = self.started and record.started and self.mixed is None
-        return replace(self, firsts=firsts, sums=sums, length=length, endless=endless, started=started, mass=mass)
+        if self.mass is not None and values is not None and not mixed:
+            mass = add_floats(self.mass, round_up(values * float(matrix.max())))
+        return {
+            "firsts": firsts,
+            "sums": sums,
+            "endless": endless,
+            "length": max(self.length, last) if placed and last is not None else self.length,
+            "started": self.started and record.started and not mixed,
+            "mass": mass,
+        }
 
     def _on(self, first: int, last: int, matrix: Floats) -> tuple[tuple[int, ...], tuple[Floats, ...]]:
         """The sum with a matrix added on a segment; only the blocks that it touches are looked at."""
@@ -267,3 +281,15 @@ def add_up(a: Floats, b: Floats) -> Floats:
     if not np.isfinite(total).all():
         raise ParameterError("the sum of profiles must be finite", got="infinity")
     return np.asarray(np.where(short, np.nextafter(total, np.inf), total) if short.any() else total)
+
+
+def add_floats(a: float, b: float) -> float:
+    """a + b for two numbers, rounded up in the same way.
+
+    >>> add_floats(1.0, 1e-300) > 1.0
+    True
+    """
+    total = a + b
+    part = total - a
+    short = (a - (total - part)) + (b - part) > 0
+    return math.nextafter(total, math.inf) if short else total

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
+from functools import cached_property
 from typing import Any, Literal
 
 from quiltwork.data.times import Duration
@@ -94,6 +95,10 @@ class Reading:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as records of releases hold them: what differs from the usual, and never a segment."""
+        return dict(self._plain)
+
+    @cached_property
+    def _plain(self) -> dict[str, Any]:
         found: dict[str, Any] = {"layout": self.layout}
         for field in fields(self):
             value = getattr(self, field.name)
