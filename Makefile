@@ -22,7 +22,7 @@ demo: $(STAMP) ## a private histogram from the sample diary, and a report to ope
 	$(BIN)/quiltwork demo
 
 test: $(STAMP) ## all tests
-	$(BIN)/python -m pytest --numprocesses auto
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 lint: $(STAMP) ## style
 	$(BIN)/ruff check .

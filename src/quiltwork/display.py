@@ -80,7 +80,7 @@ def print_composed(composed: "Composed", *, budget: float | None, promise: str =
     ]
     kind = "Pufferfish private" if promise == "pufferfish" else "Bayesian differentially private"
     out.print(f"Together these releases are {composed.epsilon:.6g}-{kind}, by {composed.rule}.")
-    if composed.losses is not None:
+    if composed.losses is not None and composed.rule == "influence-curve":
         first, last = composed.losses.worst
         when = f"time {first:,}" if first == last else f"times {first:,} to {last:,}"
         out.print(f"The most is told about {when}, up to {composed.losses.epsilon:.6g}.")
@@ -116,6 +116,10 @@ def print_statement(now: "Statement") -> None:
     if rows:
         read = "not known (an earlier version did not write it down)" if now.reading is None else str(now.reading)
         out.print(f"Data read by: {read}.")
+        if now.mixed is not None:
+            out.print(
+                f"Later read in another way ({now.mixed}): every release counts as if it were about every moment."
+            )
         out.print(f"Adds up by {now.rule}.")
     out.print(f"Head: {now.head}")
 
@@ -135,6 +139,11 @@ def print_release(result: Release) -> None:
             f"Recorded as row {result.ledger['row']} of {result.ledger['address']}: spent "
             f"{result.ledger['spent']:.6g} of {result.ledger['budget']:g}, {result.ledger['remaining']:.6g} remain."
         )
+        if "mixed" in result.ledger:
+            out.print(
+                f"The data were not always read in the same way ({result.ledger['mixed']}), so every release in this "
+                "ledger counts as if it were about every moment."
+            )
 
 
 def _bars(result: Release) -> list[dict[str, Any]]:

@@ -48,7 +48,7 @@ def calibrated(
             guarantee=guarantee,
         )
 
-    with_gaps = (series.gaps > 0 and gaps == "dependent") or series.shape.uneven
+    with_gaps = series.shape.uneven or (gaps == "dependent" and series.gaps > 0)
     name = mechanism or ("wasserstein" if delta > 0 else default_mechanism(held))
     if with_gaps and guarantee == "bayesian":
         found = of_length(None)  # for every length: what is not recorded has the profile 0
@@ -57,7 +57,7 @@ def calibrated(
     else:
         found = of_length(longest)
     found = with_a_promise(found)
-    if found.one_length and with_gaps:
+    if with_gaps and (found.one_length or found.mechanism == "gk16"):
         raise NotCoveredError(
             f"mechanism {found.mechanism} does not cover series with gaps",
             why="its laws are those of values without gaps between them",

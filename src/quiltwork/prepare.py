@@ -25,6 +25,7 @@ UNEVEN = (
     "The times are not evenly spaced: the noise also covers values in between that were not recorded. With a gap, "
     "pauses up to it count as one step, and series are split at longer ones."
 )
+BY_ORDER = "Rows were matched to variables by their order ({}); name the column that says which is which to be sure."
 MOST_STEPS = 2**55  # noise of a larger scale would not fit into 64-bit integers
 
 
@@ -234,7 +235,9 @@ def _of_series(
         series.reading,
         segment=series.segment,
         length=first + series.longest - 1 if certain else ready.covered,
-        gaps=None if certain else gaps,
+        lengths=_shorter(series, first) if certain else (),
+        window=None if window is None else window.span if window.kind == "values" else window.kind,
+        gaps=None if certain else gaps if series.gaps or series.shape.uneven else "late",
     )
     return Prepared(
         query,
@@ -247,6 +250,11 @@ def _of_series(
         sizes=(series.subjects, series.size),
         notes=(UNEVEN,) if series.shape.uneven else (),
     )
+
+
+def _shorter(series: Series, first: int) -> tuple[int, ...]:
+    """The last positions of series that are shorter than the longest."""
+    return tuple(sorted({first + values - 1 for values, _ in series.shape.chains} - {first + series.longest - 1}))
 
 
 def _recorded(query: Query, held: Belief, calibration: Calibration, reading: Reading, **places: Any) -> ReleaseRecord:
@@ -296,6 +304,7 @@ def _of_records(records: Records, query: Query, belief: RecordBelief, calibratio
         unit=asked.unit,
         states=asked.states,
         sizes=(len(records), records.codes.size),
+        notes=(BY_ORDER.format(", ".join(belief.variables)),) if records.reading.by_order else (),
     )
 
 

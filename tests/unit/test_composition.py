@@ -78,10 +78,8 @@ def test_sequential_quilts_checks_its_condition() -> None:
         )[1]
     )
     assert "does not say its epsilon" in finding([ReleaseRecord(mechanism="quilt-exact")], "sequential-quilt")[1]
-    assert finding(
-        [ReleaseRecord(mechanism="quilt-exact", epsilon=0.5), ReleaseRecord(mechanism="quilt-exact", epsilon=0.2)],
-        "sequential-quilt",
-    )[0] == (pytest.approx(0.7))
+    unsaid = ReleaseRecord(mechanism="quilt-exact", epsilon=0.5)
+    assert "does not say its noise_scale" in finding([unsaid], "sequential-quilt")[1]
     bounds = IntervalChain([[0.8, 0.1], [0.3, 0.5]], [[0.9, 0.2], [0.5, 0.7]])
     assert "max-influence" in finding([quilts(0.5)], "sequential-quilt", bounds)[1]
 
@@ -122,12 +120,12 @@ def test_separate_segments_cover_the_audited_loss(
 
 
 def test_segments_that_are_not_separate() -> None:
-    record = ReleaseRecord(mechanism="curve", epsilon=1.0, segment=(1, 10))
+    record = ReleaseRecord(mechanism="other", epsilon=1.0, segment=(1, 10))
     assert (
         "overlap"
-        in finding([record, ReleaseRecord(mechanism="curve", epsilon=1.0, segment=(10, 20))], "separate-segments")[1]
+        in finding([record, ReleaseRecord(mechanism="other", epsilon=1.0, segment=(10, 20))], "separate-segments")[1]
     )
-    assert "whole series" in finding([record, ReleaseRecord(mechanism="curve", epsilon=1.0)], "separate-segments")[1]
+    assert "whole series" in finding([record, ReleaseRecord(mechanism="other", epsilon=1.0)], "separate-segments")[1]
     assert "two releases" in finding([record] * 3, "separate-segments")[1]
     entry = ReleaseRecord(mechanism="entry", epsilon=1.0, segment=(11, 20))
     assert "no Pufferfish guarantee" in finding([record, entry], "separate-segments")[1]
@@ -179,16 +177,21 @@ def test_divergence_is_exact_and_covers_the_truth() -> None:
     assert finding(parts, "divergence", independent, 4)[0] == pytest.approx(2.0, abs=1e-6)
     vouched = ReleaseRecord(mechanism="other", epsilon=alone, query="count:1", noise_scale=1.0)
     assert finding([vouched, vouched], "divergence", chain, 2)[0] == pytest.approx(bound)
-    assert "at most 200" in finding([vouched], "divergence", LAZY, 1001)[1]
+    made = calibrate("count:1", belief=LAZY, epsilon=1.0, length=1001)
+    long = ReleaseRecord(mechanism="curve", epsilon=1.0, noise_scale=made.noise_scale, query="count:1")
+    assert "at most 200" in finding([long], "divergence", LAZY, 1001)[1]
     lie = ReleaseRecord(mechanism="audited", epsilon=0.1, noise_scale=1.0, lipschitz=1.0, query="count:1")
     assert "release 1 says epsilon = 0.1" in finding([lie], "divergence", chain, 2)[1]
     assert "query" in finding([ReleaseRecord(mechanism="other", epsilon=0.1)], "divergence", chain, 2)[1]
-    assert "first value" in finding([vouched], "divergence", chain.with_start("any"), 2)[1]
+    anywhere = chain.with_start("any")
+    noise = calibrate("count:1", belief=anywhere, epsilon=1.0, length=2).noise_scale
+    long = ReleaseRecord(mechanism="curve", epsilon=1.0, noise_scale=noise, query="count:1")
+    assert "first value" in finding([long], "divergence", anywhere, 2)[1]
 
 
 def test_bayesian_promises_add_only_without_a_shared_unknown() -> None:
-    promise = ReleaseRecord(mechanism="curve", epsilon=1.0, guarantee="bayesian")
-    parts = [ReleaseRecord(mechanism="curve", epsilon=1.0, segment=s, guarantee="bayesian") for s in ((1, 2), (3, 4))]
+    promise = ReleaseRecord(mechanism="other", epsilon=1.0, guarantee="bayesian")
+    parts = [ReleaseRecord(mechanism="other", epsilon=1.0, segment=s, guarantee="bayesian") for s in ((1, 2), (3, 4))]
     coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial="stationary")
     assert finding(parts, "bayesian", coin, 4)[0] == pytest.approx(2.0)
     assert finding(parts, "bayesian-parallel", coin, 4)[0] == 1.0

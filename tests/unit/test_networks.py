@@ -392,7 +392,7 @@ def test_the_command_takes_networks(garden: Path, tmp_path: Path) -> None:
     assert 1 <= composed["epsilon"] <= 2 * (1 + 1e-6)
     log.write_text(json.dumps([{"mechanism": "quilt-exact", "epsilon": 1}, {"mechanism": "quilt-exact", "epsilon": 2}]))
     refused = run("compose", garden, log, code=4)
-    assert "same-quilts: release 1 does not say" in refused.stderr
+    assert "group: release 1 does not say" in refused.stderr
     log.write_text(json.dumps([released["record"] | {"segment": [1, 2]}]))
     assert "has no segment" in run("compose", garden, log, code=2).stderr
     assert "got --segment" in run("release", data, *options, "--segment", "1:2", code=2).stderr
@@ -645,6 +645,6 @@ def test_a_false_epsilon_is_not_believed_on_a_joint_table() -> None:
         composed = Accountant(table, releases=[claim]).composed()
         assert composed.epsilon == pytest.approx(4.0)
         assert composed.rule == "group"
-        assert "its noise guarantees 4 only" in next(f.why or "" for f in composed.rules if f.rule == "single-release")
+        assert "epsilon = 0.01, but tells 4" in next(f.why or "" for f in composed.rules if f.rule == "single-release")
         honest = ReleaseRecord(mechanism=mechanism, epsilon=exact, noise_scale=0.5, query="count:1")
         assert Accountant(table, releases=[honest]).composed().epsilon == pytest.approx(exact)

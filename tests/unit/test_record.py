@@ -202,9 +202,9 @@ def test_another_reading_counts_everywhere_or_is_refused() -> None:
     for changed in ({"time": None}, {"missing": "split"}, {"unsorted": "sort"}, {"duplicates": "drop"}, {"gap": 2}):
         assert again(**changed) == pytest.approx(2.0)
     assert again(every=2, segment=(5, 5)) == pytest.approx(2.0)
-    with pytest.raises(NotCoveredError, match="column was 'x' and is 'y'"):
+    with pytest.raises(NotCoveredError, match="column: 'x' before, 'y' now"):
         again(column="y")
-    with pytest.raises(NotCoveredError, match="bins was none"):
+    with pytest.raises(NotCoveredError, match="bins: none before"):
         again(bins=[0.5])
 
 
@@ -213,7 +213,7 @@ def test_rows_between_the_steps_are_refused_once_steps_were_released() -> None:
     frame = pl.DataFrame({"t": range(1, 11), "x": ["0", "1"] * 5})
     ledger = Ledger.in_memory(belief=COIN, budget=10.0)
     reserved(ledger, read_series(frame, column="x", states=COIN.states, time="t", every=2))
-    with pytest.raises(NotCoveredError, match="every was '2' and is none"):
+    with pytest.raises(NotCoveredError, match="every: '2' before, none now"):
         reserved(ledger, read_series(frame, column="x", states=COIN.states, time="t"))
     assert len(ledger.statement().releases()) == 1
 
@@ -222,7 +222,7 @@ def test_values_in_memory_are_another_column() -> None:
     frame = pl.DataFrame({"t": range(1, 11), "x": ["0", "1"] * 5})
     ledger = Ledger.in_memory(belief=COIN, budget=10.0)
     reserved(ledger, read_series(frame, column="x", states=COIN.states, time="t"))
-    with pytest.raises(NotCoveredError, match=r"column was 'x' and is none \(values in memory\)"):
+    with pytest.raises(NotCoveredError, match=r"column: 'x' before, none \(values in memory\) now"):
         reserved(ledger, Series.from_values(["0", "1"], states=COIN.states))
 
 
@@ -238,8 +238,34 @@ def test_records_read_in_another_layout_are_refused(tmp_path: Path) -> None:
     session.release("count:yes over flu", epsilon=1.0)  # by name as well
     session.data = read_records(long, belief=WARD, column="value", variable="what", subject="who")
     session._prepared.clear()
-    with pytest.raises(NotCoveredError, match="layout was 'columns' and is 'rows'"):
+    with pytest.raises(NotCoveredError, match="layout: 'columns' before, 'rows' now"):
         session.release("count:yes over flu", epsilon=1.0)
+
+
+def test_another_column_is_refused_also_after_another_reading() -> None:
+    """One harmless difference must not switch the check off."""
+    frame = pl.DataFrame({"t": range(1, 11), "x": ["0", "1"] * 5, "y": ["1", "1"] * 5})
+    ledger = Ledger.in_memory(belief=COIN, budget=10.0)
+    reserved(ledger, read_series(frame, column="x", states=COIN.states, time="t"))
+    reserved(ledger, read_series(frame, column="x", states=COIN.states, time="t", unsorted="sort"))
+    with pytest.raises(NotCoveredError, match="column: 'x' before, 'y' now"):
+        reserved(ledger, read_series(frame, column="y", states=COIN.states, time="t"))
+    assert ledger.statement().mixed == "unsorted: the default before, 'sort' now"
+
+
+def test_rows_that_were_left_out_do_not_come_back() -> None:
+    """Of repeated rows one was kept, and one a step: another reading would bring back the others."""
+    frame = pl.DataFrame({"t": [1, 1, 2, 2, 3, 3], "who": list("ababab"), "x": ["0", "0", "1", "1", "0", "0"]})
+    options = {"column": "x", "states": COIN.states}
+    for first, later, said in (
+        ({"time": "t", "duplicates": "drop"}, {}, "time: 't' before, none now"),
+        ({"time": "t", "duplicates": "drop"}, {"time": "t", "subject": "who"}, "subject: none before"),
+        ({"time": "t", "subject": "who", "every": 2}, {"time": "t", "every": 2, "duplicates": "drop"}, "subject"),
+    ):
+        ledger = Ledger.in_memory(belief=COIN, budget=10.0)
+        reserved(ledger, read_series(frame, **options, **first))  # type: ignore[arg-type]
+        with pytest.raises(NotCoveredError, match=said):
+            reserved(ledger, read_series(frame, **options, **later))  # type: ignore[arg-type]
 
 
 def test_a_record_without_a_reading_is_placed_only_among_its_like() -> None:
@@ -274,7 +300,8 @@ def test_readings_are_written_down_and_compared(one: Reading, other: Reading) ->
     assert (one.difference(other) is None) == (one == other)
     if one.other_values(other) is not None:
         assert one != other
-    assert one.other_values(dataclasses.replace(other, column=one.column, bins=one.bins)) is None or one.every
+    same = dataclasses.replace(other, column=one.column, bins=one.bins, duplicates=one.duplicates)
+    assert one.other_values(same) is None or one.every or one.duplicates == "drop"
 
 
 # --- the start ---------------------------------------------------------------------------------------------------
@@ -290,7 +317,7 @@ def test_a_forgotten_start_stays_forgotten(transition: list[list[float]], mechan
     series = Series.from_values([None, None, "0", "1"], states=chain.states, missing="split")
     made = release(series, "count:1", belief=chain, epsilon=1.0, mechanism=mechanism)
     record = ReleaseRecord.from_dict(made.record().to_dict())
-    assert (record.start, record.gaps) == ("any", "dependent")
+    assert (record.start, record.gaps) == ("any", "late")
     exact = max(
         audit(chain, [Noisy(Count("1"), record.noise_scale or 0.0, (n + 1, n + 2))], length=n + 2).epsilon
         for n in range(40)
@@ -347,6 +374,70 @@ def test_what_cannot_be_checked_is_not_believed() -> None:
         claim = dataclasses.replace(lie, mechanism=mechanism)
         assert told(LAZY, claim, length=12) > 100
         assert why(LAZY, claim, length=12)
+
+
+SWAP = MarkovChain([[0.0, 0.0, 1 - 1e-6, 1e-6], [0.0, 0.0, 0.9, 0.1], [0.0, 0.0, 0.0, 1.0], [0.0, 0.0, 1.0, 0.0]],
+                   initial=[1e-9, 1 - 1e-9, 0.0, 0.0], states=list("abzo"))  # fmt: skip
+
+
+def test_answers_by_window_are_more_than_their_sum() -> None:
+    """Each value is seen, while their sum is always the same: no theorem may look at the sum."""
+    session = Session(list("bzo"), belief=SWAP, budget=1000.0)
+    values: dict[str, float | str] = {"a": 0, "b": 4, "z": 2, "o": 3}
+    for _ in range(4):
+        made = session.release(Sum(values), epsilon=2.2, window=1)
+    assert made.record().window == 1
+    assert session.spent() >= 10.0228
+    assert "an answer for each window" in why(SWAP, *[made.record()] * 4, length=3, rule="divergence")
+
+
+def test_shorter_series_count_too() -> None:
+    """At length 3 the sum tells nearly nothing, at length 2 it does."""
+    series = Series.from_values(list("bzobz"), states=SWAP.states, subject=[1, 1, 1, 2, 2])
+    session = Session(series, belief=SWAP, budget=1000.0)
+    for _ in range(8):
+        made = session.release(Sum({"a": 0, "b": 1, "z": 0, "o": 1}), epsilon=1.2, mechanism="audited")
+    record = made.record()
+    assert (record.length, record.lengths) == (3, (2,))
+    assert told(SWAP, record, length=3) == pytest.approx(1.2)
+    assert session.spent() >= 14.2326
+    lie = dataclasses.replace(record, epsilon=1.04)  # enough for length 3 alone
+    assert told(SWAP, lie, length=3) > 1.19
+    assert told(SWAP, dataclasses.replace(lie, lengths=()), length=3) == pytest.approx(1.04)
+    many = dataclasses.replace(record, lengths=tuple(range(1, 40)))
+    assert many.lengths == "many"
+    assert ReleaseRecord.from_dict(many.to_dict()).to_dict() == many.to_dict()
+    assert "many lengths" in why(SWAP, many, length=40)
+
+
+def test_with_gaps_mechanisms_are_run_again_as_they_were() -> None:
+    """Values at times 1, 3, 5 and 7 of a chain that alternates are all alike; side by side they cancel out."""
+    swap = MarkovChain([[0.0, 1.0], [1.0, 0.0]], initial="stationary")
+    claim = ReleaseRecord(
+        mechanism="wasserstein", epsilon=1.0, noise_scale=1.0001, query="count:1", gaps="dependent", length=4
+    )
+    assert told(swap, claim, length=4) >= 3.99
+    assert "does not cover series with gaps" in why(swap, claim, length=4)
+    for mechanism in ("wasserstein", "audited", "gk16"):
+        near = MarkovChain([[0.5, 0.5], [0.45, 0.55]], initial="stationary")
+        series = Series.from_values(["0", None, "1"], states=near.states, missing="split")
+        with pytest.raises(NotCoveredError, match=r"gaps|start"):
+            release(series, "count:1", belief=near, epsilon=1.0, mechanism=mechanism)
+
+
+def test_what_is_said_to_change_more_than_it_can_is_taken_at_its_word() -> None:
+    for query in (Sum({"0": 1, "1": 1}), Mean({"0": 1, "1": 1})):
+        assert told(COIN, ReleaseRecord(query=query, noise_scale=1.0), length=3) == 0.0
+        assert told(COIN, ReleaseRecord(query=query, noise_scale=0.1, lipschitz=5.0), length=3) == pytest.approx(50.0)
+
+
+def test_a_name_does_not_stand_for_its_noise() -> None:
+    for mechanism in ("curve", "quilt-exact", "quilt-approx", "group"):
+        claim = ReleaseRecord(mechanism=mechanism, epsilon=0.0001)
+        with pytest.raises(NotCoveredError, match="does not say its noise_scale"):
+            told(LAZY, claim, claim, length=100)
+    long = ReleaseRecord(mechanism="other", epsilon=0.001, noise_scale=16.0, query="histogram")
+    assert told(LAZY, long, length=2688) > 0.1  # its noise is known, and too long to be audited
 
 
 def test_the_larger_claim_of_an_entry_release_counts() -> None:

@@ -19,6 +19,7 @@ from quiltwork.influence.curve import Promise
 from quiltwork.influence.timeline import Losses
 from quiltwork.mechanisms import as_belief
 
+MOST_USED = ("influence-curve", "single-release", "group", "separate-segments")
 NEXT = (
     "Say the query (or lipschitz) and noise_scale of every release: then the influence curve covers chains and trees, "
     "and group privacy all beliefs with a known number of values"
@@ -125,7 +126,11 @@ class Accountant:
     def plus(self, total: Total, release: ReleaseRecord) -> Total:
         """A total with one more release, whose claims are checked."""
         if not isinstance(release, ReleaseRecord):
-            raise ParameterError("a release must be a ReleaseRecord", got=type(release).__name__)
+            raise ParameterError(
+                "a release must be a ReleaseRecord",
+                got=type(release).__name__,
+                fix="Pass Release.record(), or ReleaseRecord.from_dict(...) for plain values",
+            )
         check_record(release, self.terms.belief)
         quilts: float | str = "comes after others that do not add up"
         if total.apart is None:
@@ -144,7 +149,8 @@ class Accountant:
         findings = tuple(_findings(case, enough))
         usable = [finding for finding in findings if finding.epsilon is not None]
         if not usable:
-            reasons = "; ".join(f"{finding.rule}: {finding.why}" for finding in findings)
+            told = {finding.why: finding.rule for finding in reversed(findings) if finding.rule in MOST_USED}
+            reasons = "; ".join(f"{rule}: {why}" for why, rule in reversed(told.items()))
             raise NotCoveredError("no theorem says what these releases tell together", why=reasons, fix=NEXT)
         best = min(usable, key=lambda finding: finding.epsilon or 0.0)
         drawn = case.losses if any(f.rule == InfluenceCurveRule.name and f.applies for f in findings) else None
@@ -197,7 +203,9 @@ def _findings(case: Case, enough: float) -> Iterator[Finding]:
     best = math.inf
     for rule in RULES:
         if rule.costly and best <= max(enough, rule.floor(case)):
-            yield Finding(rule.name, rule.theorem, None, "it was left out: another rule says no more than it could")
+            yield Finding(
+                rule.name, rule.theorem, None, "not computed: another rule already gives a bound at least as small"
+            )
             continue
         made = case.terms.promise in rule.promises
         why = rule.applies(case) if made else "it is about adversaries who know no values"

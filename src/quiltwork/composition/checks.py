@@ -8,7 +8,7 @@ that is not ours, unless the audit contradicts it.
 from contextlib import suppress
 from dataclasses import replace
 
-from quiltwork.audit import audit
+from quiltwork.audit import Noisy, audit
 from quiltwork.beliefs import Belief, RecordBelief
 from quiltwork.composition.case import Case, Terms
 from quiltwork.composition.divergence import check_outputs
@@ -19,6 +19,7 @@ from quiltwork.mechanisms import calibrate
 from quiltwork.queries import Custom
 
 QUILTS = ("quilt-exact", "quilt-approx")
+CONTIGUOUS = ("wasserstein", "audited", "gk16")  # their theorems are about values without gaps between them
 BY_QUERY = ("wasserstein",)  # its noise depends on the query itself, not on its Lipschitz constant
 SLACK = 1e-6  # by which a noise scale may have been rounded down when it was written; it is added to ε
 ROUNDED_UP = 2.0**-49  # by which every noise scale is rounded up
@@ -57,12 +58,15 @@ def _proved(record: ReleaseRecord, terms: Terms, length: int | None) -> float | 
     nearly = [proof for proof in (shown, again, exact) if isinstance(proof, float) and proof <= claim * (1 + SLACK)]
     if nearly:
         return max(claim, min(nearly))
-    if record.mechanism == OTHER:
-        return claim if isinstance(exact, str) else f"says epsilon = {claim:g}, but tells {exact:.4g}"
+    if record.mechanism == OTHER and record.noise_scale is None:
+        return claim  # its owner's word
+    if isinstance(exact, float):
+        return f"says epsilon = {claim:g}, but tells {exact:.4g}"
+    because = exact if record.mechanism in (OTHER, "audited") else str(again)
     if shown is None:
-        return str(again)
+        return because
     more = "" if record.asked is not None else "; its query may say more"
-    return f"says epsilon = {claim:g}, but its noise guarantees {shown:.4g} only ({again}){more}"
+    return f"says epsilon = {claim:g}, but its noise guarantees {shown:.4g} only ({because}){more}"
 
 
 def _by_noise(record: ReleaseRecord, terms: Terms, length: int | None) -> float | None:
@@ -86,25 +90,27 @@ def by_mechanism(record: ReleaseRecord, terms: Terms, length: int | None) -> flo
     claim, name = record.epsilon or 1.0, record.mechanism or ""
     noisy = record.noisy(terms.belief)
     if name in (OTHER, "audited"):
-        return f"is by {name}, which is left to the exact audit"
+        return f"is by {name}: its noise is left to the exact audit"
     if name in BY_QUERY and noisy is None:
         return f"does not say the query and the noise_scale by which {name} could be run again"
-    held, values = _calibrated_for(record, terms, length)
-    unit = Custom(lambda _: 0.0, constant=1.0)
-    try:
-        needed = calibrate(
-            unit if noisy is None or name in QUILTS else noisy.query,
-            belief=held,
-            epsilon=claim,
-            length=values,
-            mechanism=name,
-            guarantee=record.guarantee,
-        ).noise_scale
-    except QuiltworkError as refusal:
-        return f"cannot be by {name}: {str(refusal).rstrip('.')}"
     profile = record.profile(terms.belief)
     if profile is None:
-        return claim if record.noise_scale is None else record.why_no_profile()  # the name stands for its noise
+        return record.why_no_profile()
+    if name in CONTIGUOUS and record.gaps == "dependent":
+        return f"cannot be by {name}: it does not cover series with gaps"
+    held, lengths = _calibrated_for(record, terms, length)
+    if name in BY_QUERY and not lengths:
+        return "is about series of many lengths, of which each would have to be looked at"
+    query = noisy.query if noisy is not None and name not in QUILTS else Custom(lambda _: 0.0, constant=1.0)
+    try:
+        needed = max(
+            calibrate(
+                query, belief=held, epsilon=claim, length=values, mechanism=name, guarantee=record.guarantee
+            ).noise_scale
+            for values in (lengths if name in BY_QUERY else lengths[-1:] or [None])
+        )
+    except QuiltworkError as refusal:
+        return f"cannot be by {name}: {str(refusal).rstrip('.')}"
     by_constant = noisy is None or name in QUILTS
     noise = 1 / max(float(matrix.max()) for matrix in profile) if noisy is None or by_constant else noisy.noise_scale
     if noise >= needed * (1 - ROUNDED_UP):
@@ -115,15 +121,20 @@ def by_mechanism(record: ReleaseRecord, terms: Terms, length: int | None) -> flo
     return claim * needed / noise  # but for the curve, ε grows no faster than noise shrinks
 
 
-def _calibrated_for(record: ReleaseRecord, terms: Terms, length: int | None) -> tuple[Belief, int | None]:
-    """The belief and the number of values that the noise was chosen for."""
+def _calibrated_for(record: ReleaseRecord, terms: Terms, length: int | None) -> tuple[Belief, list[int | None]]:
+    """The belief and the numbers of values that the noise was chosen for, the most last; none if they are too many."""
     if isinstance(terms.belief, RecordBelief):
-        return terms.belief, None
+        return terms.belief, [None]
     first, last = record.touched(length)
-    begins = record.started and first == 1
-    if not record.placed:
-        return terms.held(started=False), record.length
-    return terms.held(started=begins), None if last is None else last - first + 1
+    if record.gaps == "dependent":  # what is not recorded has the profile 0: the curve must hold for every length
+        return terms.held(started=False), [None if record.mechanism == "curve" else record.length]
+    if record.gaps is not None:
+        return terms.held(started=False), [record.length]
+    held = terms.held(started=record.started and first == 1)
+    longest = None if last is None else last - first + 1
+    if record.lengths == "many":
+        return held, [] if record.mechanism in BY_QUERY else [longest]
+    return held, [*(n - first + 1 for n in record.lengths if n >= first), longest]
 
 
 def _audited(record: ReleaseRecord, terms: Terms, length: int | None) -> float | str:
@@ -135,14 +146,27 @@ def _audited(record: ReleaseRecord, terms: Terms, length: int | None) -> float |
         length = None
     elif length is None or length > LONGEST_AUDIT:
         return f"its exact loss is computed for series of up to {LONGEST_AUDIT:,} values"
-    elif noisy.segment == (1, length):
-        noisy = replace(noisy, segment=None)
+    if record.lengths == "many":
+        return "its exact loss would have to be computed for many lengths"
+    held, losses = terms.held(started=record.started), []
     try:
-        if length is not None:
-            check_outputs(terms.belief, [noisy], length)
-        return audit(terms.held(started=record.started), [noisy], length=length).epsilon
+        for last in (*record.lengths, length):
+            cut = _cut(noisy, last, length)
+            if last is not None and cut is not None:
+                check_outputs(terms.belief, [cut], last)
+            if cut is not None:
+                losses.append(audit(held, [cut], length=last).epsilon)
     except QuiltworkError as refusal:
         return str(refusal)
+    return max(losses)
+
+
+def _cut(noisy: Noisy, last: int | None, length: int | None) -> Noisy | None:
+    """What a release asks of a series that ends here; None if nothing."""
+    if noisy.segment is None or last is None or noisy.segment == (1, length):
+        return replace(noisy, segment=None) if last == length or noisy.segment == (1, length) else noisy
+    first, end = noisy.segment
+    return None if first > last else replace(noisy, segment=(first, min(end, last)))
 
 
 def quilt_epsilon(record: ReleaseRecord, terms: Terms, length: int | None) -> float | str:

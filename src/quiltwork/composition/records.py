@@ -17,7 +17,7 @@ import numpy as np
 
 from quiltwork.audit import Noisy
 from quiltwork.beliefs import Belief, RecordBelief
-from quiltwork.data import Reading, Segment
+from quiltwork.data import Reading, Segment, Window
 from quiltwork.errors import InputError, ParameterError
 from quiltwork.influence.contraction import Floats
 from quiltwork.influence.curve import Promise
@@ -26,12 +26,13 @@ from quiltwork.queries import Query, lipschitz_under, query_from_dict
 
 OTHER = "other"  # a mechanism that is not ours: its owner vouches for its ε
 Start = Literal["given", "stationary", "any"]
-Gaps = Literal["dependent", "independent"]
+Gaps = Literal["dependent", "independent", "late"]
 CHOICES: Mapping[str, tuple[object, ...]] = {
     "guarantee": ("pufferfish", "bayesian"),
     "start": ("given", "stationary", "any", None),
-    "gaps": ("dependent", "independent", None),
+    "gaps": ("dependent", "independent", "late", None),
 }
+FEW_LENGTHS = 16
 ROUNDED = 1e-12  # by which a Lipschitz constant may have been rounded down when it was written
 ERROR = 2.0**-50  # more than the rounding of a profile's entries
 
@@ -47,7 +48,10 @@ class ReleaseRecord:
       mechanism that is not ours; without a mechanism it is Laplace noise that promises nothing by itself.
     - ``segment`` is the first and the last position, from 1 (None: the whole series), ``length`` the last position of
       the longest series, as far as it was released from. ``gaps`` says that values are not at the positions that they
-      seem to be; ``length`` is then the number of values that the noise covers.
+      seem to be: there are gaps between them, or ("late") they begin later than the series; ``length`` is then the
+      number of values that the noise covers.
+    - ``lengths`` are the last positions of shorter series, if there are any ("many" if there are more than a few), and
+      ``window`` says that there was an answer for each window: both matter to theorems about exact laws.
     - ``start`` is the start of the series that the noise was calibrated for: "any" where a given one was forgotten.
     - ``reading`` is how the data became positions. Positions of different readings cannot be compared.
 
@@ -64,6 +68,8 @@ class ReleaseRecord:
     query: Query | str | None = None
     segment: Segment | None = None
     length: int | None = None
+    lengths: tuple[int, ...] | Literal["many"] = ()
+    window: str | int | None = None
     gaps: Gaps | None = None
     start: Start | None = None
     guarantee: Promise = "pufferfish"
@@ -92,12 +98,17 @@ class ReleaseRecord:
                 raise ParameterError(f"the {name} of a release must be {named}", got=repr(getattr(self, name))[:40])
         if self.length is not None and (type(self.length) is not int or self.length < 1):
             raise ParameterError("length of a release must be a whole number from 1 on", got=repr(self.length)[:40])
+        object.__setattr__(self, "lengths", _lengths(self.lengths))
+        if self.window is not None:
+            Window.parse(self.window)
         if self.placed and self.segment is not None and self.length is not None and self.length < self.segment[0]:
             raise ParameterError(
                 "the segment of a release must lie within its length", got=f"{self.segment[0]} in {self.length}"
             )
-        if not isinstance(self.theorem, str | None) or not isinstance(self.reading, Reading | None):
-            raise ParameterError("theorem of a release must be text, and its reading a Reading", got="something else")
+        for name, kind in (("theorem", str), ("reading", Reading)):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, kind):
+                raise ParameterError(f"{name} of a release must be a {kind.__name__}", got=type(value).__name__)
 
     @classmethod
     def from_dict(cls, contents: Mapping[str, Any]) -> "ReleaseRecord":
@@ -131,7 +142,7 @@ class ReleaseRecord:
         found = {
             field.name: getattr(self, field.name)
             for field in fields(self)
-            if getattr(self, field.name) is not None and field.name not in ("query", "reading")
+            if getattr(self, field.name) not in (None, ()) and field.name not in ("query", "reading")
         }
         if isinstance(self.query, Query):
             found["query"] = self.query.to_dict()
@@ -174,7 +185,7 @@ class ReleaseRecord:
     def _profile(self, belief: Belief) -> tuple[Floats, ...] | None:
         changes, factor = self._changes(belief), self._factor(belief)
         profile = None
-        if changes is not None and not any(matrix.any() for matrix in changes):
+        if changes is not None and factor == 0:
             profile = changes  # it tells nothing, whatever its noise
         elif changes is not None and factor is not None and self.noise_scale is not None:
             with np.errstate(over="ignore", invalid="ignore"):
@@ -188,8 +199,9 @@ class ReleaseRecord:
         return profile
 
     def _changes(self, belief: Belief) -> tuple[Floats, ...] | None:
-        """How much a value can change the answer before it is divided, by pair; without a query, 1 for all pairs."""
-        if self.asked is None:
+        """How much a value can change the answer before it is divided, by pair; 1 for all where that is not known."""
+        constant = self.asked is not None and lipschitz_under(self.asked, belief) == 0
+        if self.asked is None or (constant and self.lipschitz is not None):
             return None if self.lipschitz is None else tuple(1.0 - np.eye(k) for k in _sizes(belief))
         if isinstance(belief, RecordBelief):
             return self.asked.by_variable(belief.variables).sensitivity
@@ -197,11 +209,13 @@ class ReleaseRecord:
 
     def _factor(self, belief: Belief) -> float | None:
         """By how much the changes are to be multiplied, so that the largest is the Lipschitz constant."""
-        if self.asked is None or self.lipschitz is None:
-            return self.lipschitz if self.asked is None else None if self._divided else 1.0
-        largest = lipschitz_under(self.asked, belief)
+        largest = 0.0 if self.asked is None else lipschitz_under(self.asked, belief)
+        if self.lipschitz is None:
+            return None if self.asked is None or (self._divided and largest) else float(largest > 0)
+        if self.asked is None or not largest:
+            return self.lipschitz  # what is said to change more than it can is taken at its word
         if self._divided:
-            return self.lipschitz / largest if largest else 1.0
+            return self.lipschitz / largest
         if self.lipschitz < largest * (1 - ROUNDED):
             raise ParameterError(
                 f"lipschitz of a release must be at least what its query says ({largest:g})",
@@ -209,7 +223,7 @@ class ReleaseRecord:
                 why=f"one value can change {self.asked.text} by that much",
                 fix="Leave lipschitz out, or mend it",
             )
-        return max(1.0, self.lipschitz / largest) if largest else 1.0  # a larger constant is taken at its word
+        return max(1.0, self.lipschitz / largest)  # a larger constant is taken at its word
 
     @property
     def _divided(self) -> bool:
@@ -225,9 +239,12 @@ class ReleaseRecord:
         )
 
     def noisy(self, belief: Belief) -> Noisy | None:
-        """The release as the exact audit takes it: shares and means as the counts and sums that they are made of."""
+        """The release as the exact audit takes it: shares and means as the counts and sums that they are made of.
+
+        None where its facts do not say it, and for answers by window, which are more than their sum.
+        """
         factor = None if self.asked is None else self._factor(belief)
-        if self.asked is None or self.noise_scale is None or not factor:
+        if self.asked is None or self.noise_scale is None or not factor or self.window is not None:
             return None
         scale = self.noise_scale / factor * (1 - ERROR) if factor != 1 else self.noise_scale
         first, last = self.touched(None)
@@ -245,7 +262,11 @@ def load_releases(path: str | Path) -> list[ReleaseRecord]:
     except (ValueError, RecursionError) as problem:
         raise InputError(f"releases {path} must be JSON", why=f"line {getattr(problem, 'lineno', 1)} is not") from None
     if not isinstance(contents, list):
-        raise InputError(f"releases {path} must be a list of objects", got=type(contents).__name__)
+        raise InputError(
+            f"releases {path} must be a list of objects",
+            got="one object" if isinstance(contents, dict) else "something else",
+            fix="Put the `record` that `release --json` prints into a list: [...]",
+        )
     if not contents:
         raise InputError(f"releases {path} must list a release", got="an empty list", why="nothing was released yet")
     records = []
@@ -286,6 +307,16 @@ def _positive(name: str, value: object) -> float | None:
             fix="Leave out what you do not know",
         )
     return number
+
+
+def _lengths(given: object) -> tuple[int, ...] | Literal["many"]:
+    if given == "many":
+        return "many"
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise ParameterError("lengths of a release must be a list of whole numbers, or many", got=repr(given)[:40])
+    if not all(type(n) is int and n >= 1 for n in given):
+        raise ParameterError("lengths of a release must be whole numbers from 1 on", got=repr(given)[:40])
+    return tuple(sorted(set(given))) if len(set(given)) <= FEW_LENGTHS else "many"
 
 
 def _segment(segment: Sequence[object]) -> Segment:

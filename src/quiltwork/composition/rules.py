@@ -232,7 +232,7 @@ class Divergence(Rule):
 
     def applies(self, case: Case) -> str | None:
         """E is computed exactly, for short series."""
-        reason = case.not_few() or case.not_placed() or _doubt(case)
+        reason = case.not_few() or case.not_placed() or _not_whole(case) or _doubt(case)
         if reason is not None:
             return reason
         try:
@@ -362,6 +362,16 @@ def _shared_unknown(case: Case) -> str | None:
             f"the values of separate segments depend on each other: what an adversary does not know at time {before:,} "
             f"shows in the result about time {after:,} too"
         )
+    return None
+
+
+def _not_whole(case: Case) -> str | None:
+    """Whether the exact law of a release is more than that of one answer about one series."""
+    for n, record in case.telling or ():
+        if record.window is not None:
+            return f"release {n} has an answer for each window"
+        if record.lengths:
+            return f"release {n} is about series of different lengths"
     return None
 
 

@@ -85,7 +85,7 @@ class Total:
             "count": number,
             "records": None if self.records is None or number > FEW else (*self.records, record),
             "reading": self.reading or record.reading,
-            "mixed": self.mixed or self._difference(record, belief),
+            "mixed": self._difference(record, belief) or self.mixed,
         }
         if profile is None:
             changes["unknown"] = self.unknown or f"release {number} {record.why_no_profile()}"
@@ -108,10 +108,10 @@ class Total:
             other = before.other_values(now)
             if other is not None:
                 raise NotCoveredError(
-                    f"release {self.count + 1} was read in another way than release 1",
+                    "the data must be read as for the first release",
                     got=other,
-                    why="the belief does not say what these values have to do with those released before",
-                    fix="Read the data as before, or keep a ledger of its own for what is not about the same person",
+                    why="the belief does not say how these values depend on those released before",
+                    fix=f"Read them as before ({before}); use a separate ledger only for data about other people",
                 )
             return before.difference(now)
         if isinstance(belief, RecordBelief):

@@ -107,6 +107,11 @@ class Reading:
                 found[field.name] = str(value) if isinstance(value, Duration) else plain
         return found
 
+    @property
+    def by_order(self) -> bool:
+        """Whether the rows of a record are matched to variables by their order alone."""
+        return self.layout == "rows" and self.variable is None
+
     def __str__(self) -> str:
         """In words: column activity, subject person, time time, every 15min."""
         if self.layout == "columns":
@@ -123,35 +128,40 @@ class Reading:
         known = {field.name for field in fields(cls)} - {"segment"}
         unknown = sorted(set(contents) - known)
         if unknown:
-            raise ParameterError("a reading has a key that is not known", got=repr(unknown[0]))
+            raise ParameterError(
+                "a reading has a key that is not known", got=repr(unknown[0]), fix=f"Known: {', '.join(sorted(known))}"
+            )
         try:
             return cls.of(**contents)
         except (TypeError, ValueError):
             raise ParameterError("a reading cannot be read", got="values of another kind") from None
 
-    def difference(self, other: "Reading") -> str | None:
+    def difference(self, other: "Reading", names: Sequence[str] | None = None) -> str | None:
         """What another reading does differently, in words; None if positions mean the same."""
         mine, theirs = self.to_dict(), other.to_dict()
-        for field in fields(self):
-            before, now = mine.get(field.name), theirs.get(field.name)
-            if before != now:
-                return f"{field.name} was {_shown(field.name, before)} and is {_shown(field.name, now)}"
+        for name in names or [field.name for field in fields(self)]:
+            if mine.get(name) != theirs.get(name):
+                return f"{name}: {_shown(name, mine.get(name))} before, {_shown(name, theirs.get(name))} now"
         return None
 
     def other_values(self, later: "Reading") -> str | None:
         """Why a later reading may be of other values than this one, in words; None if it is of the same ones.
 
-        Rows told apart, sorted or thinned out differently are still values of the same series, at other positions.
-        Another column, other levels, means, and rows between the steps that were kept are not: what they have to do
-        with the values read before, the belief does not say.
+        Rows told apart, sorted or thinned out differently are still values of the same series, at other positions, and
+        each counts once. Another column, other levels and means are not: what they have to do with the values read
+        before, the belief does not say. Where rows were left out before (steps, repeated times), any other reading may
+        bring some of them back.
         """
+        if self.layout != "series" or self.every is not None:
+            return self.difference(later)
         names = ["layout", "column", "variable", "bins"]
-        if self.layout != "series":
-            names += ["subject"]
-        if self.every is not None or "mean" in (self.take, later.take):
-            names += ["every", "take"]
-        changed = {name: getattr(later, name) for name in names}
-        return self.difference(replace(self.whole, **changed))
+        if later.take == "mean":
+            names += ["take", "every"]
+        if "drop" in (self.duplicates, later.duplicates):
+            names += ["time", "subject"]
+        if self.duplicates == "drop":
+            names += ["duplicates"]
+        return self.difference(later, names)
 
 
 def _shown(name: str, value: object) -> str:

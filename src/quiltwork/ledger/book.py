@@ -219,7 +219,8 @@ class Ledger:
                 self._seen = row.head, state
         except _TooMuchError as refused:  # explained when nobody waits for the ledger any more
             raise self._refusals.explain(refused.total, record, refused.epsilon) from None
-        return Reservation(row.number, row.hash, state.epsilon, state.rule, self.terms.budget)
+        mixed = state.total.mixed
+        return Reservation(row.number, row.hash, state.epsilon, state.rule, self.terms.budget, mixed)
 
     def complete(self, reservation: Reservation) -> None:
         """Note that a reserved release was made. If this is lost, the reservation still counts."""
@@ -238,7 +239,8 @@ class Ledger:
         if problems:
             raise LedgerError(f"ledger {self.name} is broken: {problems[0]}", fix="Compare it with an earlier export")
         told = self._accountant.told_by(total)
-        return Statement(self.name, self.terms, tuple(rows), tuple(outcomes), told.epsilon, told.rule)
+        seen = tuple(rows), tuple(outcomes)
+        return Statement(self.name, self.terms, *seen, told.epsilon, told.rule, total.mixed)
 
     def rows(self) -> tuple[list[Row], list[Outcome]]:
         """All rows and outcomes as they are, checked or not."""

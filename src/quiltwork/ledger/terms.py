@@ -51,6 +51,8 @@ class Reservation:
     epsilon: float
     rule: str
     budget: float
+    mixed: str | None = None
+    """How the data were read in another way than for the first release, if they ever were."""
 
     def to_dict(self) -> dict[str, Any]:
         """As ``release --json`` prints it under ``ledger``."""
@@ -61,7 +63,7 @@ class Reservation:
             "remaining": max(0.0, self.budget - self.epsilon),
             "budget": self.budget,
             "rule": self.rule,
-        }
+        } | ({} if self.mixed is None else {"mixed": self.mixed})
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,8 @@ class Statement:
     outcomes: tuple[Outcome, ...]
     spent: float
     rule: str
+    mixed: str | None = None
+    """How the data were read in another way than for the first release, if they ever were."""
 
     @property
     def remaining(self) -> float:
@@ -126,6 +130,7 @@ class Statement:
             "remaining": self.remaining,
             "rule": self.rule,
             "reading": None if self.reading is None else self.reading.to_dict(),
+            "mixed": self.mixed,
             "releases": releases,
             "without_outcome": sum(one["outcome"] == "reserved" for one in releases),
             "head": self.head,
