@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quiltwork import BayesianNetwork
-from quiltwork.influence.inference import Inference
-from quiltwork.influence.separation import Separation
+from quiltwork.influence.quilts.inference import Inference
+from quiltwork.influence.quilts.separation import Separation
 
 Array = NDArray[np.float64]
 

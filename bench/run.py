@@ -26,13 +26,13 @@ from networks import random_network
 from plain import plain_network_score, plain_quilt_score
 
 from quiltwork import Count, MarkovChain, Noisy, Sum, audit, calibrate, plan, save_belief
-from quiltwork.audit import smallest_scale
-from quiltwork.influence import sides
-from quiltwork.influence.curve import InfluenceCurve
-from quiltwork.influence.profile import Profile
-from quiltwork.influence.quilts import QuiltSearch
-from quiltwork.influence.timeline import follow
-from quiltwork.mechanisms.quilt import exact_quilt
+from quiltwork.auditor import smallest_scale
+from quiltwork.calibration.mechanisms.quilt import exact_quilt
+from quiltwork.influence.curve import sides
+from quiltwork.influence.curve.constant import InfluenceCurve
+from quiltwork.influence.curve.profile import Profile
+from quiltwork.influence.curve.timeline import follow
+from quiltwork.influence.quilts.cover import QuiltSearch
 
 RESULTS = Path(__file__).parent / "results.json"
 Row = dict[str, Any]

@@ -80,7 +80,7 @@ def spark_session() -> Any:
     """A real Spark session of this machine with several workers; nothing is reached but this machine."""
     java_home()
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    from quiltwork.clusters import spark_session as started
+    from quiltwork.data.engines.spark import spark_session as started
 
     session = started("local[2]")
     session.conf.set("spark.sql.shuffle.partitions", "3")

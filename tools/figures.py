@@ -18,11 +18,11 @@ from quiltwork import (
     read_series,
     release,
 )
-from quiltwork.charts import to_svg
-from quiltwork.pictures import network_chart, values_chart
-from quiltwork.report import noise_chart, timeline_chart
-from quiltwork.reproduce import reproduce_all
+from quiltwork.papers.reproduce import reproduce_all
 from quiltwork.samples import diary_belief, diary_path
+from quiltwork.show.charts import network_chart, values_chart
+from quiltwork.show.pages import noise_chart, timeline_chart
+from quiltwork.show.style import to_svg
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 

@@ -18,8 +18,7 @@ What went wrong?                 QuiltworkError, InputError, BudgetError, NotCov
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from quiltwork._version import __version__
-from quiltwork.audit import Audit, Leakage, Noisy, audit
+from quiltwork.auditor import Audit, Leakage, Noisy, audit
 from quiltwork.beliefs import (
     BayesianNetwork,
     Belief,
@@ -32,13 +31,13 @@ from quiltwork.beliefs import (
     load_belief,
     save_belief,
 )
-from quiltwork.calibration import Calibration
+from quiltwork.calibration.calibrate import calibrate
+from quiltwork.calibration.plan import Plan, plan
+from quiltwork.calibration.record import Calibration
 from quiltwork.certificate import Certificate
 from quiltwork.data import Series
+from quiltwork.data.records import Records, read_records
 from quiltwork.errors import BudgetError, InputError, NotCoveredError, QuiltworkError
-from quiltwork.mechanisms import calibrate
-from quiltwork.plan import Plan, plan
-from quiltwork.prepare import release
 from quiltwork.queries import (
     Count,
     Custom,
@@ -52,28 +51,30 @@ from quiltwork.queries import (
     Transitions,
     parse_query,
 )
-from quiltwork.records import Records, read_records
-from quiltwork.release import Release
+from quiltwork.releases.pipeline import release
+from quiltwork.releases.result import Release
 
 if TYPE_CHECKING:
-    from quiltwork.composition import Accountant, Composed, ReleaseRecord
+    from quiltwork.accounting import Accountant, Composed, ReleaseRecord
+    from quiltwork.accounting.leakage import bayesian_leakage
+    from quiltwork.calibration.ordinary_dp import EntryGuarantee, entry_epsilon, guarantee
     from quiltwork.data import read_series
-    from quiltwork.entry_level import EntryGuarantee, entry_epsilon, guarantee
-    from quiltwork.leakage import bayesian_leakage
     from quiltwork.ledger import Ledger
     from quiltwork.session import Session
 
+__version__ = "0.1.0"
+
 # these need compiled code or tables, which are slow to import: loaded when first asked for
 _LATER = {
-    "Accountant": "quiltwork.composition",
-    "Composed": "quiltwork.composition",
-    "ReleaseRecord": "quiltwork.composition",
-    "EntryGuarantee": "quiltwork.entry_level",
+    "Accountant": "quiltwork.accounting",
+    "Composed": "quiltwork.accounting",
+    "ReleaseRecord": "quiltwork.accounting",
+    "EntryGuarantee": "quiltwork.calibration.ordinary_dp",
     "Ledger": "quiltwork.ledger",
     "Session": "quiltwork.session",
-    "bayesian_leakage": "quiltwork.leakage",
-    "entry_epsilon": "quiltwork.entry_level",
-    "guarantee": "quiltwork.entry_level",
+    "bayesian_leakage": "quiltwork.accounting.leakage",
+    "entry_epsilon": "quiltwork.calibration.ordinary_dp",
+    "guarantee": "quiltwork.calibration.ordinary_dp",
     "read_series": "quiltwork.data.read",
 }
 
@@ -137,3 +138,7 @@ def __getattr__(name: str) -> Any:
     found = getattr(import_module(_LATER[name]), name)
     globals()[name] = found
     return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

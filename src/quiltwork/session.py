@@ -13,26 +13,25 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from quiltwork._version import __version__
+from quiltwork import __version__
 from quiltwork.beliefs import Belief, RecordBelief
+from quiltwork.calibration.calibrate import as_belief, as_query
+from quiltwork.calibration.plan import Plan
+from quiltwork.calibration.plan import plan as make_plan
 from quiltwork.data import Series
+from quiltwork.data.records import Records
 from quiltwork.errors import DataError, LedgerError, ParameterError
-from quiltwork.for_series import Gaps
 from quiltwork.ledger import Ledger, Statement
-from quiltwork.mechanisms import Promise, as_belief, as_query
-from quiltwork.plan import Plan
-from quiltwork.plan import plan as make_plan
-from quiltwork.prepare import Prepared, as_series, prepare
 from quiltwork.queries import Count, Frequencies, Histogram, Mean, Query, Sum, Transitions
-from quiltwork.records import Records
-from quiltwork.release import Release
+from quiltwork.releases.pipeline import Prepared, as_series, prepare
+from quiltwork.releases.result import Release
+from quiltwork.types import Gaps, Promise, Segment
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from quiltwork.influence.timeline import Losses
+    from quiltwork.influence.curve.timeline import Losses
 
-Segment = tuple[int, int]
 LONGEST_NAME = 100
 
 

@@ -28,8 +28,8 @@ from quiltwork import (
     Transitions,
     audit,
 )
-from quiltwork.audit import audit_mechanism, smallest_scale
-from quiltwork.laws import Asked, chain_laws
+from quiltwork.auditor import audit_mechanism, smallest_scale
+from quiltwork.laws.exact import Asked, chain_laws
 
 PAIR = MarkovChain([[0.99, 0.01], [0.1, 0.9]], initial=[0.1, 0.9])
 LAZY = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")

@@ -27,12 +27,12 @@ from quiltwork import (
     calibrate,
     release,
 )
-from quiltwork.audit import audit_mechanism, leakage
+from quiltwork.auditor import audit_mechanism, leakage
 from quiltwork.errors import ParameterError
-from quiltwork.influence.profile import Profile
-from quiltwork.influence.timeline import loss_along_time
+from quiltwork.influence.curve.profile import Profile
+from quiltwork.influence.curve.timeline import loss_along_time
+from quiltwork.papers.reproduce import reproduce
 from quiltwork.queries import Frequencies, Sum
-from quiltwork.reproduce import reproduce
 
 C34 = MarkovChain([[0.99, 0.01], [0.1, 0.9]], initial=[0.1, 0.9])
 SAME = JointTable({"x": "01", "y": "01"}, [((a, b), 0.495 if a == b else 0.005) for a in "01" for b in "01"])

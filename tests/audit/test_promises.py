@@ -22,8 +22,8 @@ from quiltwork import (
     calibrate,
     release,
 )
-from quiltwork.laws import Asked, chain_laws
-from quiltwork.mechanisms.wasserstein import line_distance, wasserstein
+from quiltwork.calibration.mechanisms.wasserstein import line_distance, wasserstein
+from quiltwork.laws.exact import Asked, chain_laws
 
 MECHANISMS = ["quilt-exact", "quilt-approx", "wasserstein", "audited"]
 

@@ -30,7 +30,7 @@ from quiltwork import (
     Session,
     save_belief,
 )
-from quiltwork.prepare import prepare
+from quiltwork.releases.pipeline import prepare
 
 LENGTH = 12
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from quiltwork import Count, Histogram, MarkovChain, MixingClass, NotCoveredError, calibrate
-from quiltwork.influence.spectral import spectral_influence
-from quiltwork.influence.tables import ChainTables
+from quiltwork.influence.quilts.spectral import spectral_influence
+from quiltwork.influence.quilts.tables import ChainTables
 
 STICKY = [[0.99, 0.01], [0.02, 0.98]]
 LAZY = [[0.9, 0.1], [0.4, 0.6]]

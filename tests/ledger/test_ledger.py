@@ -36,10 +36,11 @@ from quiltwork import (
     Sum,
     save_belief,
 )
-from quiltwork.composition.total import Total, add_up
+from quiltwork.accounting.total import Total
 from quiltwork.errors import LedgerError
 from quiltwork.ledger import schema, verify_export
 from quiltwork.ledger.schema import Migration
+from quiltwork.numeric import add_up
 from quiltwork.samples import contagion_belief
 
 CHAIN = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit", "walk"])
@@ -183,7 +184,7 @@ def test_a_crash_on_the_way_counts_as_spent(url: str, monkeypatch: pytest.Monkey
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("power cut")
 
-    monkeypatch.setattr(sys.modules["quiltwork.prepare"], "add_noise", broken)
+    monkeypatch.setattr(sys.modules["quiltwork.releases.pipeline"], "add_noise", broken)
     with pytest.raises(RuntimeError, match="power cut"):
         session.count("walk", epsilon=0.5)
     monkeypatch.undo()
@@ -205,10 +206,10 @@ def test_nothing_is_drawn_before_it_is_recorded(monkeypatch: pytest.MonkeyPatch)
         return wrapped
 
     for target, name in (
-        ("quiltwork.for_series.calibrate", "calibrate"),
+        ("quiltwork.calibration.series.calibrate", "calibrate"),
         ("quiltwork.ledger.book.Ledger.reserve", "reserve"),
         ("quiltwork.queries.kinds.Count.evaluate", "count"),
-        ("quiltwork.prepare.add_noise", "noise"),
+        ("quiltwork.releases.pipeline.add_noise", "noise"),
         ("quiltwork.ledger.book.Ledger.complete", "record"),
     ):
         module, _, attribute = target.rpartition(".")

@@ -35,7 +35,7 @@ from quiltwork import (
 )
 from quiltwork.data import HeldSeries, Reading
 from quiltwork.data.times import Duration
-from quiltwork.prepare import prepare
+from quiltwork.releases.pipeline import prepare
 
 Array = NDArray[np.float64]
 ROWS = 6  # of two people together

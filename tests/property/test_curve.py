@@ -10,7 +10,10 @@ from scipy.optimize import linprog
 from strategies import chains, distributions, epsilons, transitions
 
 from quiltwork import ChainSet, Count, Histogram, JointTable, MarkovChain, Noisy, NotCoveredError, audit, calibrate
-from quiltwork.influence.contraction import (
+from quiltwork.influence.curve.constant import InfluenceCurve
+from quiltwork.influence.curve.ratios import AnyPast, IntervalFuture, IntervalRatios
+from quiltwork.influence.curve.sides import KernelSide
+from quiltwork.influence.curve.steps import (
     Kernel,
     Shipments,
     cross_ratios,
@@ -20,9 +23,6 @@ from quiltwork.influence.contraction import (
     scalar_step,
     shortest,
 )
-from quiltwork.influence.curve import InfluenceCurve
-from quiltwork.influence.ratios import AnyPast, IntervalFuture, IntervalRatios
-from quiltwork.influence.sides import KernelSide
 
 
 @st.composite

@@ -23,13 +23,13 @@ from quiltwork import (
     calibrate,
     release,
 )
-from quiltwork.influence import priors, tables
-from quiltwork.influence.curve import InfluenceCurve
-from quiltwork.influence.ratios import IntervalRatios
-from quiltwork.influence.sides import KernelSide
-from quiltwork.influence.started import GivenPast
-from quiltwork.mechanisms.ends import Ends
-from quiltwork.mechanisms.quilt import exact_quilt
+from quiltwork.calibration.mechanisms.quilt import exact_quilt
+from quiltwork.influence.curve.constant import InfluenceCurve
+from quiltwork.influence.curve.given_start import GivenPast
+from quiltwork.influence.curve.ratios import IntervalRatios
+from quiltwork.influence.curve.sides import KernelSide
+from quiltwork.influence.quilts import priors, tables
+from quiltwork.influence.quilts.ends import Ends
 
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])

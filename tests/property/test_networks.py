@@ -23,12 +23,12 @@ from quiltwork import (
     audit,
     calibrate,
 )
-from quiltwork.influence.inference import Inference
-from quiltwork.influence.profile import Profile
-from quiltwork.influence.quilts import QuiltSearch, quilts_epsilon
-from quiltwork.influence.separation import Separation
-from quiltwork.influence.timeline import loss_along_time
-from quiltwork.influence.tree import TreeCurve
+from quiltwork.influence.curve.profile import Profile
+from quiltwork.influence.curve.timeline import loss_along_time
+from quiltwork.influence.curve.tree import TreeCurve
+from quiltwork.influence.quilts.cover import QuiltSearch, quilts_epsilon
+from quiltwork.influence.quilts.inference import Inference
+from quiltwork.influence.quilts.separation import Separation
 from quiltwork.queries import Query
 
 

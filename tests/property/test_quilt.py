@@ -9,7 +9,7 @@ from strategies import chains, distributions, epsilons, transitions
 
 from quiltwork import ChainSet, Count, MarkovChain, NotCoveredError, calibrate
 from quiltwork.beliefs.chain import REVERSIBLE_TOLERANCE
-from quiltwork.mechanisms.quilt import exact_quilt
+from quiltwork.calibration.mechanisms.quilt import exact_quilt
 
 
 def noise(belief: MarkovChain | ChainSet, epsilon: float, length: int | None, mechanism: str = "quilt-exact") -> float:

@@ -10,10 +10,10 @@ from strategies import chains
 
 from quiltwork import Belief, ChainSet, Count, IntervalChain, MarkovChain, MixingClass, Noisy, audit
 from quiltwork.errors import ParameterError
-from quiltwork.influence import timeline
-from quiltwork.influence.curve import InfluenceCurve
-from quiltwork.influence.profile import Profile
-from quiltwork.influence.timeline import loss_along_time
+from quiltwork.influence.curve import timeline
+from quiltwork.influence.curve.constant import InfluenceCurve
+from quiltwork.influence.curve.profile import Profile
+from quiltwork.influence.curve.timeline import loss_along_time
 
 Array = np.ndarray
 

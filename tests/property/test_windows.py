@@ -15,7 +15,7 @@ from strategies import chains, epsilons
 
 from quiltwork import Custom, InputError, MarkovChain, NotCoveredError, Session, parse_query, read_series, release
 from quiltwork.data import Series, Window
-from quiltwork.prepare import prepare
+from quiltwork.releases.pipeline import prepare
 
 CHAIN = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit", "walk"])
 

@@ -25,10 +25,10 @@ from quiltwork import (
     entry_epsilon,
     guarantee,
 )
-from quiltwork.audit import leakage
-from quiltwork.composition import load_releases
-from quiltwork.composition.case import Case
-from quiltwork.composition.rules import RULES
+from quiltwork.accounting import load_releases
+from quiltwork.accounting.case import Case
+from quiltwork.accounting.rules import RULES
+from quiltwork.auditor import leakage
 from quiltwork.errors import InputError, ParameterError
 
 LAZY = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")

@@ -13,7 +13,7 @@ from rich.console import Console
 from shell import answer, run
 
 from quiltwork import InputError, MarkovChain, display, save_belief
-from quiltwork.clusters import spark_session, spark_table
+from quiltwork.data.engines.spark import spark_session, spark_table
 
 BEGUN = datetime(2024, 3, 4, 22)
 

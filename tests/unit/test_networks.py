@@ -43,11 +43,11 @@ from quiltwork import (
 )
 from quiltwork.beliefs.graph import Graph
 from quiltwork.beliefs.summary import summarise
-from quiltwork.charts import to_svg
-from quiltwork.influence.inference import Inference, _pyagrum
-from quiltwork.pictures import network_chart
-from quiltwork.reproduce import reproduce
+from quiltwork.influence.quilts.inference import Inference, _pyagrum
+from quiltwork.papers.reproduce import reproduce
 from quiltwork.samples import contagion_belief, household_network, households_path, simulate_households
+from quiltwork.show.charts import network_chart
+from quiltwork.show.style import to_svg
 
 SPRINKLER = """
 network garden { property "made for a test"; }
@@ -208,7 +208,7 @@ def dense(count: int) -> BayesianNetwork:
 def test_a_dense_network_says_its_width_and_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     network = dense(7)
     assert network.width == (6, 6.0)
-    monkeypatch.setattr("quiltwork.influence.inference.WIDEST", 5.0)
+    monkeypatch.setattr("quiltwork.influence.quilts.inference.WIDEST", 5.0)
     with pytest.raises(NotCoveredError, match=r"width 5: a table of 6 variables with 2\^6 entries: the limit is 2\^5"):
         calibrate(Count("1"), belief=network, epsilon=1.0, mechanism="quilt-exact")
     offers = {offer.mechanism: offer for offer in plan(Count("1"), belief=network, epsilon=1.0).offers}

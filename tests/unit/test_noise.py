@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from quiltwork import InputError
-from quiltwork.noise import add_noise, noise_error
+from quiltwork.calibration.accuracy import noise_error
+from quiltwork.releases.noise import add_noise
 
 FALSE_ALARM = 1e-6
 

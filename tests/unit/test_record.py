@@ -45,13 +45,13 @@ from quiltwork import (
     release,
     save_belief,
 )
+from quiltwork.accounting.total import Total
 from quiltwork.beliefs import Belief
-from quiltwork.composition.total import Total
 from quiltwork.data import Reading
 from quiltwork.errors import CertificateError, LedgerError
 from quiltwork.ledger import Row
-from quiltwork.prepare import prepare
 from quiltwork.queries import query_from_dict
+from quiltwork.releases.pipeline import prepare
 from quiltwork.session import release_through
 
 COIN = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial="stationary")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from shell import answer, run
 
-from quiltwork.reproduce import NAMES, Reproduced, reproduce, reproduce_all
+from quiltwork.papers.reproduce import NAMES, Reproduced, reproduce, reproduce_all
 
 Rows = list[dict[str, Any]]
 

@@ -5,11 +5,10 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 from quiltwork.errors import BeliefError
-
-Start = Literal["stationary", "any", "given"]
+from quiltwork.types import Start
 
 
 class Belief(ABC):

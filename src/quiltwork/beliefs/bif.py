@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from quiltwork.beliefs.structure import Flags, Matrix
 from quiltwork.errors import BeliefError
+from quiltwork.types import Flags, Floats
 
 _WORD = r"(?:(?!//|/\*)[^\s{}()\[\],;|\"])+"  # a comment ends it
 _TOKEN = re.compile(rf'//[^\n]*|/\*.*?\*/|"([^"]*)"|({_WORD})|([{{}}()\[\],;|])', re.S)
@@ -22,7 +22,7 @@ class BifContents:
 
     variables: dict[str, tuple[str, ...]] = field(default_factory=dict)
     parents: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    tables: dict[str, Matrix] = field(default_factory=dict)
+    tables: dict[str, Floats] = field(default_factory=dict)
 
 
 def read_bif(path: str | Path) -> BifContents:

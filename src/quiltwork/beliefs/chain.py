@@ -8,9 +8,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from quiltwork.beliefs.base import Belief, Start, name_states
-from quiltwork.beliefs.structure import Flags, Matrix, Table, closed_classes, period, stationary_law
+from quiltwork.beliefs.base import Belief, name_states
+from quiltwork.beliefs.structure import Table, closed_classes, period, stationary_law
 from quiltwork.errors import BeliefError
+from quiltwork.types import Flags, Floats, Start
 
 SUM_TOLERANCE = 1e-9
 REVERSIBLE_TOLERANCE = 1e-12
@@ -35,10 +36,10 @@ class MarkovChain(Belief):
         initial: ArrayLike | Literal["stationary", "any"] = "any",
         states: Sequence[object] | None = None,
     ):
-        self.transition: Matrix = _distributions(transition, "transition")
+        self.transition: Floats = _distributions(transition, "transition")
         self.states = name_states(states, len(self.transition))
         self.start: Start
-        self._given: Matrix | None = None
+        self._given: Floats | None = None
         if isinstance(initial, str):
             if initial == "stationary":
                 self.start = "stationary"
@@ -120,7 +121,7 @@ class MarkovChain(Belief):
         return self.with_start("stationary") if near.all() else self
 
     @property
-    def initial(self) -> Matrix | None:
+    def initial(self) -> Floats | None:
         """The law of the first state; None when it may be any."""
         if self.start == "stationary":
             return self.stationary
@@ -136,7 +137,7 @@ class MarkovChain(Belief):
         return closed_classes(self.support)
 
     @cached_property
-    def stationary(self) -> Matrix:
+    def stationary(self) -> Floats:
         """The stationary distribution; zero on states that are left for good."""
         if len(self._closed) != 1:
             raise BeliefError(
@@ -295,7 +296,7 @@ class ChainSet(Belief):
         return {"kind": "set", "members": [m.to_dict() for m in self.members]}
 
 
-def square_table(table: Table, name: str) -> Matrix:
+def square_table(table: Table, name: str) -> Floats:
     """A square table of finite numbers that are not negative, or an error that names the row."""
     try:
         A = np.array(table, dtype=np.float64)
@@ -322,7 +323,7 @@ def square_table(table: Table, name: str) -> Matrix:
     return A
 
 
-def _distributions(table: Table, name: str) -> Matrix:
+def _distributions(table: Table, name: str) -> Floats:
     A = square_table(table, name)
     sums = A.sum(axis=1)
     wrong = np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE)
@@ -339,7 +340,7 @@ def _distributions(table: Table, name: str) -> Matrix:
     return A
 
 
-def _distribution(vector: ArrayLike, count: int) -> Matrix:
+def _distribution(vector: ArrayLike, count: int) -> Floats:
     try:
         v = np.array(vector, dtype=np.float64)
     except (TypeError, ValueError) as problem:

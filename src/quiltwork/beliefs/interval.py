@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from quiltwork.beliefs.base import Belief, name_states
 from quiltwork.beliefs.chain import SUM_TOLERANCE, square_table
-from quiltwork.beliefs.structure import Matrix, Table
+from quiltwork.beliefs.structure import Table
 from quiltwork.errors import BeliefError, ParameterError
+from quiltwork.types import Floats
 
 
 class IntervalChain(Belief):
@@ -22,8 +23,8 @@ class IntervalChain(Belief):
     """
 
     def __init__(self, lower: Table, upper: Table, *, states: Sequence[object] | None = None):
-        self.lower: Matrix = square_table(lower, "lower")
-        self.upper: Matrix = square_table(upper, "upper")
+        self.lower: Floats = square_table(lower, "lower")
+        self.upper: Floats = square_table(upper, "upper")
         if self.lower.shape != self.upper.shape:
             raise BeliefError(
                 "lower and upper must have the same shape",

@@ -8,8 +8,8 @@ import numpy as np
 
 from quiltwork.beliefs.chain import SUM_TOLERANCE
 from quiltwork.beliefs.record import Outcomes, RecordLaw, all_states, listed, name_variables
-from quiltwork.beliefs.structure import Matrix
 from quiltwork.errors import BeliefError
+from quiltwork.types import Floats
 
 
 class JointTable(RecordLaw):
@@ -40,7 +40,7 @@ class JointTable(RecordLaw):
             raise BeliefError("the table must sum to 1", got=f"{total:.10g}", why="it is a joint distribution")
         possible = {outcome: p for outcome, p in masses.items() if p > 0}
         self.outcomes: tuple[tuple[str, ...], ...] = tuple(possible)
-        self.probabilities: Matrix = np.array(list(possible.values()))
+        self.probabilities: Floats = np.array(list(possible.values()))
         self.probabilities.setflags(write=False)
 
     def _enumerate(self) -> Outcomes:

@@ -15,8 +15,8 @@ from quiltwork.beliefs.bif import read_bif
 from quiltwork.beliefs.chain import MarkovChain
 from quiltwork.beliefs.graph import Graph, cycle_of
 from quiltwork.beliefs.record import Outcomes, RecordBelief, RecordLaw, all_states, listed, name_variables
-from quiltwork.beliefs.structure import Matrix
 from quiltwork.errors import BeliefError, NotCoveredError
+from quiltwork.types import Floats
 
 TABLE_TOLERANCE = 1e-6  # published tables are printed to six or seven digits
 MOST_OUTCOMES = 2**20
@@ -60,7 +60,7 @@ class BayesianNetwork(RecordLaw):
                 fix="Turn or remove one of these edges",
             )
         self.graph = Graph(numbered)
-        self.tables: dict[str, Matrix] = {
+        self.tables: dict[str, Floats] = {
             name: _distributions(tables[name], name, [self.variables[p] for p in self.parents[name]], own)
             for name, own in self.variables.items()
         }
@@ -242,7 +242,7 @@ def _check_known(
         )
 
 
-def _distributions(given: ArrayLike, name: str, axes: Sequence[tuple[str, ...]], own: tuple[str, ...]) -> Matrix:
+def _distributions(given: ArrayLike, name: str, axes: Sequence[tuple[str, ...]], own: tuple[str, ...]) -> Floats:
     """A checked table, rows summing to 1, with an axis for each parent."""
     shape = (*map(len, axes), len(own))
     try:

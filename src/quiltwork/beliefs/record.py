@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from quiltwork.beliefs.base import Belief
 from quiltwork.errors import BeliefError
-from quiltwork.rounding import round_up
+from quiltwork.numeric import round_up
 
 
 @dataclass(frozen=True)

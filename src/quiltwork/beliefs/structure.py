@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Matrix = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from quiltwork.types import Flags, Floats
+
 Table = Sequence[Sequence[float]] | NDArray[Any]
 """What people pass as a matrix: rows of numbers, whole ones included."""
 
@@ -80,7 +80,7 @@ def period(support: Flags) -> int:
     return math.gcd(*(int(d) for d in level[source] + 1 - level[target]))
 
 
-def stationary_law(transition: Matrix) -> Matrix:
+def stationary_law(transition: Floats) -> Floats:
     """The stationary law of an irreducible chain by state reduction (Grassmann, Taksar, Heyman).
 
     It never subtracts, so every entry, however small, is accurate to a relative error of about 2 k^3 roundings. Entries

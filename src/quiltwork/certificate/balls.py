@@ -2,15 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from quiltwork.errors import CertificateError
+from quiltwork.types import Floats
 
 if TYPE_CHECKING:
     from flint import arb
 
-Floats = NDArray[np.float64]
 Row = list["arb"]
 
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 Guarantee = Literal["pufferfish", "bayesian"]
 Method = Literal["enumeration", "projective"]
-GapsRule = Literal["dependent", "independent"]
 BeliefFile = Annotated[Path, typer.Argument(metavar="BELIEF", help="A belief file, JSON or TOML.")]
 DataFile = Annotated[
     str, typer.Argument(metavar="DATA", help="A CSV, TSV or Parquet file, or a pattern of several: 'logs/*.parquet'.")
@@ -109,13 +108,13 @@ class HowToRead:
     def read(self, data: str, *, column: str, states: Any, segment: tuple[int, int] | None = None) -> "Series":
         """The series in a file, read in this way."""
         from quiltwork import read_series
-        from quiltwork.display import progress
+        from quiltwork.show.terminal import progress
 
         if self.master is not None and self.engine != "spark":
             raise ParameterError("a master is for Spark", got="--master", fix="--engine spark")
         source: object = data
         if self.engine == "spark":
-            from quiltwork.clusters import spark_table
+            from quiltwork.data.engines.spark import spark_table
 
             source = spark_table(data, master=self.master, time=self.time)
         with progress("Counting") as report:

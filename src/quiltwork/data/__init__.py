@@ -3,10 +3,11 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from quiltwork.data.reading import Reading, Segment
+from quiltwork.data.reading import Reading
 from quiltwork.data.series import Countable, HeldSeries, Part, Series, Shape
 from quiltwork.data.times import Window
-from quiltwork.data.values import Codes, codes_of, names_in
+from quiltwork.data.values import codes_of, names_in
+from quiltwork.types import Codes, Segment
 
 if TYPE_CHECKING:
     from quiltwork.data.read import read_series

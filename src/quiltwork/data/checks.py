@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from quiltwork.data.engines import Columns
+from quiltwork.data.engines.base import Columns
 from quiltwork.data.reading import Reading, check_segment
 from quiltwork.data.series import missing_values, no_values
 from quiltwork.errors import DataError

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from quiltwork.data.engines import Engine
+from quiltwork.data.engines.base import Engine
+from quiltwork.data.tables import Frame
 from quiltwork.data.values import Bins, flags_by_name, missing_words, not_values
 from quiltwork.errors import ParameterError
-from quiltwork.tables import Frame
 
 if TYPE_CHECKING:
     import narwhals as nw

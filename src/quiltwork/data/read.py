@@ -5,13 +5,14 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from quiltwork.data.engines import Columns, Engine, Progress
-from quiltwork.data.files import PolarsEngine
-from quiltwork.data.reading import Duplicates, Missing, Reading, Segment, Take, Unsorted
-from quiltwork.data.sql import DuckDBEngine, SparkEngine
+from quiltwork.data.engines.base import Columns, Engine
+from quiltwork.data.engines.polars import PolarsEngine
+from quiltwork.data.engines.sql import DuckDBEngine, SparkEngine
+from quiltwork.data.reading import Duplicates, Missing, Reading, Take, Unsorted
 from quiltwork.data.stored import StoredSeries
+from quiltwork.data.tables import Frame, as_frame, joined, mixed_types
 from quiltwork.errors import DataError
-from quiltwork.tables import Frame, as_frame, joined, mixed_types
+from quiltwork.types import Progress, Segment
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,13 +9,13 @@ from typing import Any, Literal
 from quiltwork.data.times import Duration
 from quiltwork.data.values import Bins
 from quiltwork.errors import DataError, ParameterError
+from quiltwork.types import Segment
 
 Missing = Literal["refuse", "split"]
 Take = Literal["first", "last", "mean"]
 Unsorted = Literal["refuse", "sort"]
 Duplicates = Literal["refuse", "drop"]
 Layout = Literal["series", "rows", "columns"]
-Segment = tuple[int, int]
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "layout": ("series", "rows", "columns"),
     "missing": ("refuse", "split"),

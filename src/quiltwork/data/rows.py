@@ -4,12 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from quiltwork.data.engines import Engine, Progress
+from quiltwork.data.engines.base import Engine
 from quiltwork.data.matching import Matching
 from quiltwork.data.reading import Reading
+from quiltwork.data.tables import Frame
 from quiltwork.data.times import Duration, Window
 from quiltwork.errors import DataError
-from quiltwork.tables import Frame
+from quiltwork.types import Progress
 
 if TYPE_CHECKING:
     import narwhals as nw

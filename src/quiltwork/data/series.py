@@ -13,10 +13,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from quiltwork.data.reading import Missing, Reading, Segment, check_segment
+from quiltwork.data.reading import Missing, Reading, check_segment
 from quiltwork.data.times import Window
-from quiltwork.data.values import Codes, codes_of, is_missing, name_of
+from quiltwork.data.values import codes_of, is_missing, name_of
 from quiltwork.errors import DataError
+from quiltwork.types import Codes, Segment
 
 TOLD_APART = "by subject"  # what a reading says of values in memory that have subjects
 

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quiltwork.data.checks import check_facts, check_values
-from quiltwork.data.engines import Engine, Progress
+from quiltwork.data.engines.base import Engine
 from quiltwork.data.matching import UNKNOWN, Matching
 from quiltwork.data.reading import Reading, check_segment
 from quiltwork.data.rows import Rows
 from quiltwork.data.series import Part, Series, Shape
+from quiltwork.data.tables import Frame
 from quiltwork.data.times import Window
-from quiltwork.data.values import Codes, names_in, natural, unknown_states
+from quiltwork.data.values import names_in, natural, unknown_states
 from quiltwork.errors import DataError
-from quiltwork.tables import Frame
+from quiltwork.types import Codes, Progress
 
 if TYPE_CHECKING:
     import narwhals as nw

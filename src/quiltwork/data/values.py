@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from quiltwork.errors import DataError, ParameterError
+from quiltwork.types import Codes
 
 if TYPE_CHECKING:
     import narwhals as nw
     import polars as pl
 
-Codes = NDArray[np.int64]
 MISSING_WORDS = frozenset({"NA", "N/A", "NaN", "nan", "null", "NULL", "None"})
 """Text that means a missing value, unless it is the name of a state; so does an empty cell."""
 MOST_LEVELS = 1000

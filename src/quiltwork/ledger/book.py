@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from quiltwork.accounting import ReleaseRecord, Total
 from quiltwork.beliefs import Belief
-from quiltwork.calibration import check_epsilon
-from quiltwork.composition import ReleaseRecord, Total
 from quiltwork.errors import InputError, LedgerError, NotCoveredError
-from quiltwork.influence.curve import Promise
-from quiltwork.influence.timeline import Losses
+from quiltwork.influence.curve.timeline import Losses
 from quiltwork.ledger.checks import SLACK, added_up, carried_over, verify_export, verify_rows
 from quiltwork.ledger.refusals import Refusals
 from quiltwork.ledger.rows import Outcome, Row
 from quiltwork.ledger.schema import MIGRATIONS, check_version, migrate, version_of
 from quiltwork.ledger.store import Store, Transaction
 from quiltwork.ledger.terms import Reservation, Statement, Terms
+from quiltwork.numeric import check_epsilon
+from quiltwork.types import Promise
 
 Clock = Callable[[], datetime]
 MANY = 64  # releases, from which on ε is computed somewhat further than the sum, so that small ones need it once

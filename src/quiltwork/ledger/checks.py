@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from quiltwork.accounting import Accountant, Composed, Total
 from quiltwork.beliefs import RecordBelief
-from quiltwork.composition import Accountant, Composed, Total
 from quiltwork.errors import InputError, LedgerError, NotCoveredError
 from quiltwork.ledger.rows import Outcome, Row, record_of
 from quiltwork.ledger.terms import Terms

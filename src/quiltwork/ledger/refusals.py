@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 
-from quiltwork.composition import Accountant, ReleaseRecord, Total
+from quiltwork.accounting import Accountant, ReleaseRecord, Total
 from quiltwork.errors import BudgetError, NotCoveredError
 
 SCALED = ("curve", "group", "quilt-exact", "quilt-approx")  # their ε falls with the profile in a known way

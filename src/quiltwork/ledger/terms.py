@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from quiltwork.accounting import Accountant
 from quiltwork.beliefs import Belief, belief_from_dict
-from quiltwork.composition import Accountant
 from quiltwork.data import Reading
 from quiltwork.errors import LedgerError
-from quiltwork.influence.curve import Promise
 from quiltwork.ledger.rows import Outcome, Row, record_of
+from quiltwork.types import Promise
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quiltwork.beliefs import Belief, RecordBelief
-from quiltwork.data import Codes, Countable
+from quiltwork.data import Countable
 from quiltwork.errors import QueryError
-from quiltwork.rounding import float_above, round_up
+from quiltwork.numeric import float_above, round_up
+from quiltwork.types import Codes
 
 States = Sequence[str]
 Variables = Mapping[str, tuple[str, ...]]

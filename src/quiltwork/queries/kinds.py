@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from quiltwork.data import Codes, Countable
+from quiltwork.data import Countable
 from quiltwork.errors import QueryError
+from quiltwork.numeric import float_above
 from quiltwork.queries.base import ByVariable, Numbers, Query, States, Variables
-from quiltwork.rounding import float_above
+from quiltwork.types import Codes
 
 LEAST = Fraction(1, 10**50)
 

@@ -8,10 +8,11 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from quiltwork.data import Codes, Countable
+from quiltwork.data import Countable
 from quiltwork.errors import QueryError
 from quiltwork.queries.base import ByVariable, Query, States, Variables
 from quiltwork.queries.kinds import Transitions
+from quiltwork.types import Codes
 
 SMALLEST, LARGEST = Fraction(1, 10**50), Fraction(10**50)
 

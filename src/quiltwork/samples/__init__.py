@@ -1,16 +1,7 @@
 """Simulated data, shipped with the package: an activity diary and flu in households. Nobody's, so it may be shown."""
 
-from importlib.resources import files
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from quiltwork.beliefs import MarkovChain
 from quiltwork.samples.contagion import contagion_belief, household_network, households_path, simulate_households
-
-if TYPE_CHECKING:
-    import polars as pl
+from quiltwork.samples.diary import diary_belief, diary_path, simulate_diary
 
 __all__ = [
     "contagion_belief",
@@ -21,51 +12,3 @@ __all__ = [
     "simulate_diary",
     "simulate_households",
 ]
-PEOPLE, DAYS, STEPS_A_DAY = 24, 28, 96
-STATES = ("sleep", "home", "work", "transit", "exercise", "shop")
-HABITS = (  # per 10,000 quarter hours, from row to column
-    (9640, 320, 5, 25, 5, 5),
-    (480, 8600, 120, 550, 130, 120),
-    (5, 130, 9200, 560, 45, 60),
-    (10, 3200, 2300, 3600, 290, 600),
-    (10, 900, 240, 1150, 7600, 100),
-    (5, 700, 250, 1700, 45, 7300),
-)
-
-
-def diary_belief() -> MarkovChain:
-    """The chain that the diary was simulated from, with any start.
-
-    >>> diary_belief()
-    MarkovChain(6 states, initial=any)
-    """
-    return MarkovChain.from_counts(HABITS, states=STATES)
-
-
-def simulate_diary(seed: int = 20240229) -> "pl.DataFrame":
-    """Quarter-hourly activities of 24 people over four weeks."""
-    import polars as pl
-
-    rng = np.random.default_rng(seed)
-    chain = diary_belief()
-    steps = DAYS * STEPS_A_DAY
-    cumulative = np.cumsum(chain.transition, axis=1)
-    state = rng.choice(len(STATES), size=PEOPLE, p=chain.stationary)
-    series = np.empty((PEOPLE, steps), dtype=np.int64)
-    for step, draw in enumerate(rng.random((steps, PEOPLE))):
-        series[:, step] = state
-        state = np.minimum((cumulative[state] < draw[:, None]).sum(axis=1), len(STATES) - 1)
-    minutes = np.tile(np.arange(steps) * (24 * 60 // STEPS_A_DAY), PEOPLE)
-    begin = np.datetime64("2024-03-04T00:00", "ms")
-    return pl.DataFrame(
-        {
-            "person": np.repeat([f"p{n + 1:02d}" for n in range(PEOPLE)], steps),
-            "time": begin + minutes.astype("timedelta64[m]"),
-            "activity": np.array(STATES)[series.ravel()],
-        }
-    )
-
-
-def diary_path() -> Path:
-    """Where the shipped diary is."""
-    return Path(str(files("quiltwork.samples"))) / "diary.parquet"

@@ -1,0 +1,216 @@
+"""The accountant: holds releases, tries a new one before it counts, and reports the smallest bound it has checked."""
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from quiltwork.accounting.case import Case, Terms
+from quiltwork.accounting.checks import quilt_epsilon
+from quiltwork.accounting.record import ReleaseRecord, numbered
+from quiltwork.accounting.rules import RULES, InfluenceCurveRule
+from quiltwork.accounting.total import Total
+from quiltwork.beliefs import Belief, RecordBelief
+from quiltwork.calibration.calibrate import as_belief
+from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.influence.curve.timeline import Losses
+from quiltwork.numeric import check_length
+from quiltwork.types import Promise
+
+MOST_USED = ("influence-curve", "single-release", "group", "separate-segments")
+NEXT = (
+    "Say the query (or lipschitz) and noise_scale of every release: then the influence curve covers chains and trees, "
+    "and group privacy all beliefs with a known number of values"
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one rule says: its ε, or why it does not apply."""
+
+    rule: str
+    theorem: str
+    epsilon: float | None
+    why: str | None
+
+    @property
+    def applies(self) -> bool:
+        """Whether the rule's condition holds."""
+        return self.why is None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The finding as ``quiltwork compose --json`` prints it."""
+        return {"rule": self.rule, "applies": self.applies, "epsilon": self.epsilon, "why": self.why or self.theorem}
+
+
+@dataclass(frozen=True)
+class Composed:
+    """The guarantee of all releases together: the smallest ε of the rules that apply.
+
+    >>> from quiltwork import MarkovChain
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+    >>> release = ReleaseRecord(mechanism="curve", epsilon=1.0, noise_scale=3.33641, lipschitz=1.0)
+    >>> composed = Accountant(chain, length=1000, releases=[release, release]).composed()
+    >>> round(composed.epsilon, 3), composed.rule
+    (2.086, 'influence-curve')
+    """
+
+    epsilon: float
+    rule: str
+    rules: tuple[Finding, ...]
+    losses: Losses | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as ``quiltwork compose --json`` prints it."""
+        return {"epsilon": self.epsilon, "rule": self.rule, "rules": [finding.to_dict() for finding in self.rules]}
+
+
+class Accountant:
+    """Adds up what releases from one data set tell about the value at any one time.
+
+    Releases may overlap, and later ones may depend on the results of earlier ones. With the promise "bayesian" it is
+    about adversaries who know any other values (Bayesian differential privacy). ``compose``, sessions and ledgers all
+    ask an accountant; a ledger keeps the ``total`` itself, and has it bounded by ``told_by``.
+
+    >>> from quiltwork import MarkovChain
+    >>> accountant = Accountant(MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary"), length=1000)
+    >>> release = ReleaseRecord(mechanism="curve", epsilon=1.0, noise_scale=3.33641, lipschitz=1.0)
+    >>> round(accountant.dry_run(release).epsilon, 4), len(accountant.releases)
+    (1.0, 0)
+    >>> round(accountant.add(release).epsilon, 4), len(accountant.releases)
+    (1.0, 1)
+    """
+
+    def __init__(
+        self,
+        belief: Belief,
+        *,
+        length: int | str | None = None,
+        releases: Iterable[ReleaseRecord] = (),
+        promise: Promise = "pufferfish",
+    ):
+        if promise not in ("pufferfish", "bayesian"):
+            raise ParameterError("the promise must be pufferfish or bayesian", got=repr(promise))
+        self.terms = Terms(as_belief(belief), promise)
+        self.length = check_length(length)
+        if isinstance(belief, RecordBelief):
+            self.length = belief.size(self.length)
+        self.total = Total.nothing(self.terms.belief, length=self.length)
+        self._releases: tuple[ReleaseRecord, ...] = ()
+        for n, release in enumerate(releases, 1):
+            with numbered(n):
+                self._count(release, self._with(release))
+
+    @property
+    def releases(self) -> tuple[ReleaseRecord, ...]:
+        """All releases so far."""
+        return self._releases
+
+    def composed(self) -> Composed:
+        """What all releases so far tell together; refused if no rule covers them."""
+        return self.told_by(self.total)
+
+    def dry_run(self, release: ReleaseRecord) -> Composed:
+        """What they would tell with one more; nothing is added."""
+        return self.told_by(self._with(release))
+
+    def add(self, release: ReleaseRecord) -> Composed:
+        """Count one more release, if a rule covers it."""
+        total = self._with(release)
+        composed = self.told_by(total)
+        self._count(release, total)
+        return composed
+
+    def plus(self, total: Total, release: ReleaseRecord) -> Total:
+        """A total with one more release, whose claims are checked."""
+        if not isinstance(release, ReleaseRecord):
+            raise ParameterError(
+                "a release must be a ReleaseRecord",
+                got=type(release).__name__,
+                fix="Pass Release.record(), or ReleaseRecord.from_dict(...) for plain values",
+            )
+        check_record(release, self.terms.belief)
+        quilts: float | str = "comes after others that do not add up"
+        if total.apart is None:
+            length = None if total.endless else max(total.length, release.touched(None)[1] or 0) or None
+            quilts = quilt_epsilon(release, self.terms, length)
+        return total.plus(release, self.terms.belief, quilts=quilts)
+
+    def told_by(self, total: Total, *, enough: float = 0.0) -> Composed:
+        """What the releases of a total tell together; refused if no rule covers them.
+
+        Rules that take long are left out where others come to no more than ``enough``.
+        """
+        case = Case(self.terms, total)
+        if not total.count:
+            return Composed(0.0, "nothing was released", ())
+        findings = tuple(_findings(case, enough))
+        usable = [finding for finding in findings if finding.epsilon is not None]
+        if not usable:
+            told = {finding.why: finding.rule for finding in reversed(findings) if finding.rule in MOST_USED}
+            reasons = "; ".join(f"{rule}: {why}" for why, rule in reversed(told.items()))
+            raise NotCoveredError("no theorem says what these releases tell together", why=reasons, fix=NEXT)
+        best = min(usable, key=lambda finding: finding.epsilon or 0.0)
+        drawn = case.losses if any(f.rule == InfluenceCurveRule.name and f.applies for f in findings) else None
+        return Composed(best.epsilon or 0.0, best.rule, findings, drawn)
+
+    def losses_of(self, total: Total) -> Losses:
+        """What the releases of a total tell about each time, at most; no more than about all times together."""
+        if isinstance(self.terms.belief, RecordBelief):
+            raise ParameterError("records have no times", got="a belief about named variables")
+        told = self.told_by(total)
+        if told.losses is None:
+            return Losses(np.array([1]), np.array([told.epsilon]), max(1, total.length), (0, 0), ())
+        return replace(told.losses, epsilon_at=np.minimum(told.losses.epsilon_at, told.epsilon))
+
+    def _with(self, release: ReleaseRecord) -> Total:
+        same = isinstance(release, ReleaseRecord) and (not self.total.count or release.reading == self.total.reading)
+        if same and release.placed and not isinstance(self.terms.belief, RecordBelief):
+            if release.segment is not None and self.length is None:
+                raise ParameterError(
+                    "a release on a segment needs the length of the series", got="any", why="the rest counts too"
+                )
+            reach = max(release.length or 0, release.segment[1] if release.segment else 0)
+            if self.length is not None and reach > self.length:
+                raise ParameterError(
+                    f"a release must lie within the {self.length:,} values of the series",
+                    got=f"one that reaches to {reach:,}",
+                    why="there is nothing beyond the last value",
+                )
+        return self.plus(self.total, release)
+
+    def _count(self, release: ReleaseRecord, total: Total) -> None:
+        self._releases, self.total = (*self._releases, release), total
+
+
+def check_record(release: ReleaseRecord, belief: Belief) -> None:
+    """Refuse a release that cannot be about this belief."""
+    if isinstance(belief, RecordBelief):
+        if release.segment is not None:
+            raise ParameterError(
+                "a release about a record has no segment",
+                got=f"{release.segment[0]}:{release.segment[1]}",
+                why="its variables have no order in time",
+                fix="Name the variables in its query: count:yes over fever,cough",
+            )
+        belief.size(release.length)
+    release.profile(belief)
+
+
+def _findings(case: Case, enough: float) -> Iterator[Finding]:
+    best = math.inf
+    for rule in RULES:
+        if rule.costly and best <= max(enough, rule.floor(case)):
+            yield Finding(
+                rule.name, rule.theorem, None, "not computed: another rule already gives a bound at least as small"
+            )
+            continue
+        made = case.terms.promise in rule.promises
+        why = rule.applies(case) if made else "it is about adversaries who know no values"
+        epsilon = None if why is not None else rule.bound(case)
+        if epsilon is not None and not math.isfinite(epsilon):
+            why, epsilon = "its bound is infinite here", None
+        best = min(best, math.inf if epsilon is None else epsilon)
+        yield Finding(rule.name, rule.theorem, epsilon, why)

@@ -1,0 +1,143 @@
+"""What was released from one data set, as the rules see it: a total under a belief and a guarantee."""
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from quiltwork.accounting.record import ReleaseRecord
+from quiltwork.accounting.total import FEW, Total
+from quiltwork.beliefs import BayesianNetwork, Belief, ChainSet, IntervalChain, MarkovChain, MixingClass, RecordBelief
+from quiltwork.influence.curve.constant import InfluenceCurve, curve_members
+from quiltwork.influence.curve.timeline import Losses, follow, largest_losses
+from quiltwork.influence.curve.tree import tree_epsilon
+from quiltwork.influence.quilts.cover import quilts_epsilon
+from quiltwork.numeric import round_up
+from quiltwork.types import Promise
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Under what releases are added up; what is slow to set up is set up once."""
+
+    belief: Belief
+    promise: Promise = "pufferfish"
+    _curves: dict[bool, list[InfluenceCurve]] = field(default_factory=dict, compare=False, repr=False)
+    own_epsilons: dict[tuple[str, int | None], float | str] = field(default_factory=dict, compare=False, repr=False)
+    """What was found about the ε of single releases, by record and length."""
+
+    @property
+    def chain_like(self) -> bool:
+        """Whether the belief is about chains."""
+        return isinstance(self.belief, MarkovChain | ChainSet | IntervalChain | MixingClass)
+
+    @property
+    def network(self) -> BayesianNetwork | None:
+        """The network that the belief is about (of a set, its first: they share one graph)."""
+        first = self.belief.members[0]
+        return first if isinstance(first, BayesianNetwork) else None
+
+    def held(self, *, started: bool) -> Belief:
+        """The belief where positions count from its own start, or do not."""
+        return self.belief if started else self.belief.without_given_start()
+
+    def curves(self, *, started: bool) -> list[InfluenceCurve]:
+        """The influence curve of each chain."""
+        if started not in self._curves:
+            self._curves[started] = curve_members(self.held(started=started), promise=self.promise)
+        return self._curves[started]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A total under its terms."""
+
+    terms: Terms
+    total: Total
+
+    @property
+    def belief(self) -> Belief:
+        """The belief as far as it holds: where positions do not count from the start, a given one says nothing."""
+        return self.terms.held(started=self.total.started)
+
+    @property
+    def length(self) -> int | None:
+        """The last position of the longest series; None if it may be any."""
+        return None if self.total.endless else self.total.length
+
+    @cached_property
+    def telling(self) -> tuple[tuple[int, ReleaseRecord], ...] | None:
+        """The releases that tell something, with their numbers; None if there were too many to keep them."""
+        if self.total.records is None:
+            return None
+        found = []
+        for n, record in enumerate(self.total.records, 1):
+            profile = record.profile(self.terms.belief)
+            if profile is None or any(matrix.any() for matrix in profile):
+                found.append((n, record))
+        return tuple(found)
+
+    @cached_property
+    def clusters(self) -> list[tuple[int, int, tuple[ReleaseRecord, ...]]]:
+        """Releases whose segments overlap, together, in the order of time: first time, last time, releases."""
+        found: list[tuple[int, int, tuple[ReleaseRecord, ...]]] = []
+        spans = [(self.total.touched(record), record) for _, record in self.telling or ()]
+        for (first, last), record in sorted(spans, key=lambda span: span[0][0]):
+            last = last or max(self.total.length, first)
+            if found and first <= found[-1][1]:
+                before = found.pop()
+                found.append((before[0], max(before[1], last), (*before[2], record)))
+            else:
+                found.append((first, last, (record,)))
+        return found
+
+    def not_few(self) -> str | None:
+        """Why a theorem about single releases cannot be used."""
+        if self.telling is None:
+            return f"there are more than {FEW} releases"
+        return None if self.telling else "nothing was told"
+
+    def not_placed(self) -> str | None:
+        """Why a theorem about segments cannot be used."""
+        if self.total.mixed is not None:
+            return f"the positions of releases cannot be compared ({self.total.mixed})"
+        for n, record in self.telling or ():
+            if not record.placed:
+                return f"the values of release {n} are not at known positions"
+        return None
+
+    @cached_property
+    def losses(self) -> Losses | None:
+        """By the influence curve, along time; None for series of any length."""
+        if self.total.endless or not self.terms.chain_like or not self.total.telling:
+            return None
+        curves = self.terms.curves(started=self.total.started)
+        return largest_losses([follow(curve, self.total.profile) for curve in curves])
+
+    @cached_property
+    def by_curve(self) -> float:
+        """ε of all releases together by the influence curve; all of them must have a profile."""
+        if not self.total.telling:
+            return 0.0
+        if self.terms.network is not None:
+            return tree_epsilon(self.terms.belief, self.total.sums, promise=self.terms.promise)
+        if self.losses is not None:
+            return self.losses.epsilon
+        (matrix,) = self.total.sums
+        return max(curve.at(matrix, thorough=True).epsilon for curve in self.terms.curves(started=self.total.started))
+
+    @cached_property
+    def by_quilts(self) -> float:
+        """ε of all releases together with one quilt at each variable of a network."""
+        return quilts_epsilon(self.terms.belief, self.total.sums)
+
+    @cached_property
+    def together(self) -> float:
+        """Σ λ over all values that may depend on each other; infinite if their number is not known."""
+        if isinstance(self.terms.belief, RecordBelief):
+            return self.terms.belief.heaviest_part([float(matrix.max()) for matrix in self.total.sums])[0]
+        if self.total.endless:
+            if not self.total.telling:
+                return 0.0
+            return math.inf if self.total.mass is None else round_up(self.total.mass)
+        blocks = self.total.profile.stretches
+        return round_up(math.fsum(float(b.matrix.max()) * ((b.last or b.first) - b.first + 1) for b in blocks))

@@ -1,0 +1,95 @@
+"""Bayesian differential privacy leakage of noise on a query: exact where possible, else a bound (chains, trees)."""
+
+import math
+from typing import Literal
+
+from quiltwork.auditor import Leakage, Noisy
+from quiltwork.auditor import leakage as exact_leakage
+from quiltwork.auditor.adversaries import MOST_SECONDS
+from quiltwork.beliefs import BayesianNetwork, Belief, NetworkSet
+from quiltwork.calibration.calibrate import as_belief, as_query
+from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.influence.curve.constant import curve_members
+from quiltwork.influence.curve.profile import Profile
+from quiltwork.influence.curve.timeline import loss_along_time
+from quiltwork.influence.curve.tree import tree_epsilon
+from quiltwork.numeric import check_length
+from quiltwork.queries import Query
+from quiltwork.types import Progress
+
+Method = Literal["enumeration", "projective"]
+
+
+def bayesian_leakage(
+    belief: Belief,
+    query: Query | str,
+    *,
+    noise_scale: float,
+    length: int | str | None = None,
+    releases: int = 1,
+    method: Method | None = None,
+    seconds: float = MOST_SECONDS,
+    progress: Progress | None = None,
+) -> Leakage:
+    """How much so many releases of a query tell somebody who knows any other values, at most.
+
+    By enumeration of all adversaries where that is possible; else, for chains of any length and for trees, by the
+    projective curve, which bounds all of them at once.
+
+    >>> from quiltwork import MarkovChain
+    >>> chain = MarkovChain([[0.99, 0.01], [0.1, 0.9]], initial=[0.1, 0.9])
+    >>> found = bayesian_leakage(chain, "count:1", noise_scale=1.0, length=2, releases=2)
+    >>> round(found.epsilon, 6), found.method
+    (3.847632, 'enumeration')
+    >>> bound = bayesian_leakage(chain, "count:1", noise_scale=1.0, length="any", releases=2)
+    >>> bound.method, bound.epsilon > found.epsilon
+    ('projective', True)
+    """
+    belief, query, length = as_belief(belief), as_query(query), check_length(length)
+    if isinstance(releases, bool) or not isinstance(releases, int) or releases < 1:
+        raise ParameterError("releases must be at least 1", got=str(releases))
+    noisy = [Noisy(query, noise_scale)] * releases
+    if method != "projective":
+        try:
+            found = exact_leakage(belief, noisy, length=length, seconds=seconds, progress=progress)
+        except NotCoveredError:
+            if method == "enumeration":
+                raise
+        else:
+            if found.complete or method == "enumeration" or _no_bound(belief):
+                return found
+    if _no_bound(belief):
+        raise NotCoveredError(
+            "leakage needs a network that is a tree, or small enough to enumerate",
+            got=repr(belief),
+            why="where a variable has several parents no bound holds against all adversaries",
+            fix="Ask about a part of the network",
+        )
+    return Leakage(_bound(belief, query, noise_scale, length, releases), None, {}, None, method="projective")
+
+
+def _no_bound(belief: Belief) -> bool:
+    first = belief.members[0]
+    return isinstance(first, BayesianNetwork) and not first.graph.forest
+
+
+def _bound(belief: Belief, query: Query, noise_scale: float, length: int | None, releases: int) -> float:
+    if isinstance(belief, BayesianNetwork | NetworkSet):
+        asked = query.by_variable(belief.variables)
+        times = releases / query.divisor(asked.asked) / noise_scale * (1 + 1e-14)
+        return tree_epsilon(belief, [own * times for own in asked.sensitivity], promise="bayesian")
+    if length is None and query.divisor(2) != 1:
+        raise ParameterError(f"{query.text} needs a length", got="any", why="its numbers are divided by it")
+    sensitivity = query.sensitivity(belief.states) / query.divisor(length or 1)
+    profile = sensitivity / noise_scale * releases * (1 + 1e-14)
+    found = max(one.at(profile, thorough=True).epsilon for one in curve_members(belief, promise="bayesian"))
+    if length is not None:
+        along = loss_along_time(belief, Profile.constant(profile, length=length), promise="bayesian")
+        found = min(found, along.epsilon)
+    if not math.isfinite(found):
+        raise NotCoveredError(
+            "no bound holds for series of any length",
+            why="under this belief some values may stay linked however far apart they are",
+            fix="Give the length of the series",
+        )
+    return found

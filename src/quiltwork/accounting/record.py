@@ -1,0 +1,333 @@
+"""The record of a release: all that composition needs to know about it afterwards, and no data.
+
+``Release.record()``, ``release --json``, ``compose``, ``Accountant``, ``Session`` and the ledger all use this one.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from functools import cached_property
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from quiltwork.auditor import Noisy
+from quiltwork.beliefs import Belief, RecordBelief
+from quiltwork.calibration.calibrate import MECHANISMS, as_query
+from quiltwork.data import Reading, Window
+from quiltwork.errors import InputError, ParameterError
+from quiltwork.queries import Query, lipschitz_under, query_from_dict
+from quiltwork.types import Floats, Promise, Segment, Start
+
+OTHER = "other"  # a mechanism that is not ours: its owner vouches for its ε
+Places = Literal["dependent", "independent", "late"]
+CHOICES: Mapping[str, tuple[object, ...]] = {
+    "guarantee": ("pufferfish", "bayesian"),
+    "start": ("given", "stationary", "any", None),
+    "gaps": ("dependent", "independent", "late", None),
+}
+FEW_LENGTHS = 16
+ROUNDED = 1e-12  # by which a Lipschitz constant may have been rounded down when it was written
+ERROR = 2.0**-50  # more than the rounding of a profile's entries
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseRecord:
+    """One release: what was asked, with how much noise, by which mechanism, and which values it is about.
+
+    - ``query`` says how much one value can change the answer, by pair of states (and by variable of a record). Without
+      it ``lipschitz`` does, for all pairs alike. With it ``lipschitz`` may be left out, but for shares and means, whose
+      size depends on what they were divided by: there the ratio of ``lipschitz`` and ``noise_scale`` counts.
+    - ``mechanism`` and ``epsilon``, with ``delta`` and ``guarantee``, are its own promise, by ``theorem``. "other" is a
+      mechanism that is not ours; without a mechanism it is Laplace noise that promises nothing by itself.
+    - ``segment`` is the first and the last position, from 1 (None: the whole series), ``length`` the last position of
+      the longest series, as far as it was released from. ``gaps`` says that values are not at the positions that they
+      seem to be: there are gaps between them, or ("late") they begin later than the series; ``length`` is then the
+      number of values that the noise covers.
+    - ``lengths`` are the last positions of shorter series, if there are any ("many" if there are more than a few), and
+      ``window`` says that there was an answer for each window: both matter to theorems about exact laws.
+    - ``start`` is the start of the series that the noise was calibrated for: "any" where a given one was forgotten.
+    - ``reading`` is how the data became positions. Positions of different readings cannot be compared.
+
+    >>> record = ReleaseRecord(mechanism="curve", epsilon=1.0, noise_scale=3.34, query="count:walk", segment=(1, 96))
+    >>> ReleaseRecord.from_dict(record.to_dict()) == record
+    True
+    """
+
+    mechanism: str | None = None
+    epsilon: float | None = None
+    delta: float = 0.0
+    noise_scale: float | None = None
+    lipschitz: float | None = None
+    query: Query | str | None = None
+    segment: Segment | None = None
+    length: int | None = None
+    lengths: tuple[int, ...] | Literal["many"] = ()
+    window: str | int | None = None
+    gaps: Places | None = None
+    start: Start | None = None
+    guarantee: Promise = "pufferfish"
+    theorem: str | None = None
+    reading: Reading | None = None
+
+    def __post_init__(self) -> None:
+        if self.mechanism not in (None, OTHER, *MECHANISMS):
+            raise ParameterError(
+                "the mechanism of a release is not known",
+                got=repr(self.mechanism)[:40],
+                fix=f"Known: {', '.join(MECHANISMS)}; {OTHER} if its owner vouches for its epsilon; leave it out for "
+                "any other Laplace noise",
+            )
+        for name in ("epsilon", "noise_scale", "lipschitz"):
+            object.__setattr__(self, name, _positive(name, getattr(self, name)))
+        if isinstance(self.delta, bool) or not isinstance(self.delta, int | float) or not 0 <= self.delta < 1:
+            raise ParameterError("delta of a release must be from 0 to below 1", got=repr(self.delta)[:40])
+        if self.query is not None:
+            object.__setattr__(self, "query", as_query(self.query))
+        if self.segment is not None:
+            object.__setattr__(self, "segment", _segment(self.segment))
+        for name, known in CHOICES.items():
+            if getattr(self, name) not in known:
+                named = " or ".join(str(one) for one in known if one is not None)
+                raise ParameterError(f"the {name} of a release must be {named}", got=repr(getattr(self, name))[:40])
+        if self.length is not None and (type(self.length) is not int or self.length < 1):
+            raise ParameterError("length of a release must be a whole number from 1 on", got=repr(self.length)[:40])
+        object.__setattr__(self, "lengths", _lengths(self.lengths))
+        if self.window is not None:
+            Window.parse(self.window)
+        if self.placed and self.segment is not None and self.length is not None and self.length < self.segment[0]:
+            raise ParameterError(
+                "the segment of a release must lie within its length", got=f"{self.segment[0]} in {self.length}"
+            )
+        for name, kind in (("theorem", str), ("reading", Reading)):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, kind):
+                raise ParameterError(f"{name} of a release must be a {kind.__name__}", got=type(value).__name__)
+
+    @classmethod
+    def from_dict(cls, contents: Mapping[str, Any]) -> "ReleaseRecord":
+        """A release as a JSON object has it; ``query`` may be text or an object, None stands for what is not said."""
+        known = {field.name for field in fields(cls)}
+        unknown = sorted(set(contents) - known)
+        if unknown:
+            raise ParameterError(
+                "a release has a key that is not known",
+                got=repr(unknown[0])[:40],
+                fix=f"Known: {', '.join(sorted(known))} (`release --json` prints them as `record`)",
+            )
+        given = {key: value for key, value in contents.items() if value is not None}
+        if isinstance(given.get("query"), Mapping):
+            given["query"] = query_from_dict(given["query"])
+        if "reading" in given and not isinstance(given["reading"], Reading):
+            given["reading"] = Reading.from_dict(given["reading"])
+        return cls(**given)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that say all of it, as ``release --json`` prints them under ``record``."""
+        return dict(self._plain)
+
+    @cached_property
+    def _plain(self) -> dict[str, Any]:
+        return json.loads(self.text)  # type: ignore[no-any-return]
+
+    @cached_property
+    def text(self) -> str:
+        """The record as JSON, in one form only."""
+        found = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if getattr(self, field.name) not in (None, ()) and field.name not in ("query", "reading")
+        }
+        if isinstance(self.query, Query):
+            found["query"] = self.query.to_dict()
+        if self.reading is not None:
+            found["reading"] = self.reading.to_dict()
+        return json.dumps(found, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+    @property
+    def asked(self) -> Query | None:
+        """What was asked, if that is known."""
+        return self.query if isinstance(self.query, Query) else None
+
+    @property
+    def placed(self) -> bool:
+        """Whether its values are at the positions that it names."""
+        return self.gaps is None
+
+    @property
+    def started(self) -> bool:
+        """Whether its positions count from the start that the belief is about."""
+        return self.placed and not (self.start == "any" and self.touched(None)[0] == 1)
+
+    def touched(self, length: int | None) -> tuple[int, int | None]:
+        """The first and the last position it is about, in series of this length."""
+        first, last = self.segment or (1, None)
+        ends = [end for end in (last, self.length) if end is not None]
+        return first, min(ends) if ends else length
+
+    def profile(self, belief: Belief) -> tuple[Floats, ...] | None:
+        """λ(y, y'): of a record for each variable, else one matrix for all times; None if its facts do not say it.
+
+        An answer that changes by c(y, y') under Laplace noise of scale s has λ = c / s.
+        """
+        known: dict[object, tuple[Floats, ...] | None] = self.__dict__.setdefault("_profiles", {})
+        about = tuple(belief.variables.items()) if isinstance(belief, RecordBelief) else belief.states
+        if about not in known:
+            known[about] = self._profile(belief)
+        return known[about]
+
+    def _profile(self, belief: Belief) -> tuple[Floats, ...] | None:
+        changes, factor = self._changes(belief), self._factor(belief)
+        profile = None
+        if changes is not None and factor == 0:
+            profile = changes  # it tells nothing, whatever its noise
+        elif changes is not None and factor is not None and self.noise_scale is not None:
+            with np.errstate(over="ignore", invalid="ignore"):
+                profile = tuple(matrix * (factor / self.noise_scale) * (1 + ERROR) for matrix in changes)
+        if self.mechanism == "entry" and self.epsilon is not None:
+            # an entry-level release has λ = ε; of two claims the larger counts
+            alike = tuple(self.epsilon * (1.0 - np.eye(k)) for k in _sizes(belief))
+            profile = alike if profile is None else tuple(map(np.maximum, profile, alike))
+        if profile is None or not all(np.isfinite(matrix).all() for matrix in profile):
+            return None
+        return profile
+
+    def _changes(self, belief: Belief) -> tuple[Floats, ...] | None:
+        """How much a value can change the answer before it is divided, by pair; 1 for all where that is not known."""
+        constant = self.asked is not None and lipschitz_under(self.asked, belief) == 0
+        if self.asked is None or (constant and self.lipschitz is not None):
+            return None if self.lipschitz is None else tuple(1.0 - np.eye(k) for k in _sizes(belief))
+        if isinstance(belief, RecordBelief):
+            return self.asked.by_variable(belief.variables).sensitivity
+        return (self.asked.sensitivity(belief.states),)
+
+    def _factor(self, belief: Belief) -> float | None:
+        """By how much the changes are to be multiplied, so that the largest is the Lipschitz constant."""
+        largest = 0.0 if self.asked is None else lipschitz_under(self.asked, belief)
+        if self.lipschitz is None:
+            return None if self.asked is None or (self._divided and largest) else float(largest > 0)
+        if self.asked is None or not largest:
+            return self.lipschitz  # what is said to change more than it can is taken at its word
+        if self._divided:
+            return self.lipschitz / largest
+        if self.lipschitz < largest * (1 - ROUNDED):
+            raise ParameterError(
+                f"lipschitz of a release must be at least what its query says ({largest:g})",
+                got=f"{self.lipschitz:g}",
+                why=f"one value can change {self.asked.text} by that much",
+                fix="Leave lipschitz out, or mend it",
+            )
+        return max(1.0, self.lipschitz / largest)  # a larger constant is taken at its word
+
+    @property
+    def _divided(self) -> bool:
+        """Whether it is a share or a mean: its size depends on what it was divided by."""
+        return self.asked is not None and self.asked.divisor(2) != 1
+
+    def why_no_profile(self) -> str:
+        """What it does not say, where its profile is not known."""
+        if self.noise_scale is not None and (self.lipschitz is not None or (self.asked and not self._divided)):
+            return "has too little noise to guarantee anything"
+        return "does not say its noise_scale with its query or lipschitz constant" + (
+            " (a share or a mean needs both)" if self._divided else ""
+        )
+
+    def noisy(self, belief: Belief) -> Noisy | None:
+        """The release as the exact audit takes it: shares and means as the counts and sums that they are made of.
+
+        None where its facts do not say it, and for answers by window, which are more than their sum.
+        """
+        factor = None if self.asked is None else self._factor(belief)
+        if self.asked is None or self.noise_scale is None or not factor or self.window is not None:
+            return None
+        scale = self.noise_scale / factor * (1 - ERROR) if factor != 1 else self.noise_scale
+        first, last = self.touched(None)
+        times = None if last is None or isinstance(belief, RecordBelief) else (first, last)
+        return Noisy(self.asked.undivided(), scale, times)
+
+
+def load_releases(path: str | Path) -> list[ReleaseRecord]:
+    """The releases that a JSON file lists."""
+    path = Path(path)
+    try:
+        contents = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise InputError(f"releases {path} cannot be read", why=problem.strerror or "the system refused") from problem
+    except (ValueError, RecursionError) as problem:
+        raise InputError(f"releases {path} must be JSON", why=f"line {getattr(problem, 'lineno', 1)} is not") from None
+    if not isinstance(contents, list):
+        raise InputError(
+            f"releases {path} must be a list of objects",
+            got="one object" if isinstance(contents, dict) else "something else",
+            fix="Put the `record` that `release --json` prints into a list: [...]",
+        )
+    if not contents:
+        raise InputError(f"releases {path} must list a release", got="an empty list", why="nothing was released yet")
+    records = []
+    for n, entry in enumerate(contents, 1):
+        if not isinstance(entry, dict):
+            raise InputError(f"release {n} in {path} must be an object", got=type(entry).__name__)
+        with numbered(n):
+            records.append(ReleaseRecord.from_dict(entry))
+    return records
+
+
+@contextmanager
+def numbered(n: int) -> Iterator[None]:
+    """Says in an error which release it is about."""
+    try:
+        yield
+    except InputError as problem:
+        raise type(problem)(f"release {n}: {problem.what}", got=problem.got, why=problem.why, fix=problem.fix) from None
+
+
+def _sizes(belief: Belief) -> list[int]:
+    """How many states each variable has; of a series, how many there are."""
+    states = belief.variables.values() if isinstance(belief, RecordBelief) else [belief.states]
+    return [len(own) for own in states]
+
+
+def _positive(name: str, value: object) -> float | None:
+    if value is None:
+        return None
+    try:
+        number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    except OverflowError:
+        number = math.inf
+    if not (math.isfinite(number) and number > 0):
+        raise ParameterError(
+            f"{name} of a release must be a finite, positive number",
+            got=repr(value)[:40],
+            fix="Leave out what you do not know",
+        )
+    return number
+
+
+def _lengths(given: object) -> tuple[int, ...] | Literal["many"]:
+    if given == "many":
+        return "many"
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise ParameterError("lengths of a release must be a list of whole numbers, or many", got=repr(given)[:40])
+    if not all(type(n) is int and n >= 1 for n in given):
+        raise ParameterError("lengths of a release must be whole numbers from 1 on", got=repr(given)[:40])
+    return tuple(sorted(set(given))) if len(set(given)) <= FEW_LENGTHS else "many"
+
+
+def _segment(segment: Sequence[object]) -> Segment:
+    pair = isinstance(segment, Sequence) and len(segment) == 2
+    if not pair or not all(isinstance(n, int) and not isinstance(n, bool) for n in segment):
+        raise ParameterError(
+            "segment of a release must be [first, last]", got=repr(segment)[:40], fix="For example [1, 96]"
+        )
+    first, last = (int(str(n)) for n in segment)
+    if not 1 <= first <= last:
+        raise ParameterError(
+            "segment of a release must go forward from time 1 on",
+            got=f"[{first}, {last}]",
+            why="it is the first and the last time, both included",
+        )
+    return first, last

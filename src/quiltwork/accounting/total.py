@@ -1,0 +1,267 @@
+"""What all releases so far told, as a state that rules read: one more release costs the same however many there were.
+
+Profiles add, so their sum at every time, or for every variable, is all that has to be kept of them. Sums are rounded up
+exactly: a positive spend is never lost, however small. The first few records are kept as they are, for the theorems
+that need them; of more, the sums must do.
+"""
+
+import hashlib
+import json
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from quiltwork.accounting.record import ReleaseRecord
+from quiltwork.beliefs import Belief, RecordBelief
+from quiltwork.data import Reading
+from quiltwork.errors import InputError, NotCoveredError
+from quiltwork.influence.curve.profile import Profile, Stretch
+from quiltwork.numeric import add_floats, add_up, round_up
+from quiltwork.types import Floats
+
+FEW = 8  # releases whose records are kept
+UNCHECKED = "was not checked for the noise that quilts need"
+_ENCODER = json.JSONEncoder(sort_keys=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Total:
+    """All releases so far: the sums of their profiles on blocks of time that begin at ``firsts``, or by variable.
+
+    >>> from quiltwork import MarkovChain
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+    >>> total = Total.nothing(chain, length=100)
+    >>> total = total.plus(ReleaseRecord(noise_scale=2.0, query="count:1", segment=(1, 50)), chain)
+    >>> total.firsts, [round(float(matrix.max()), 3) for matrix in total.sums]
+    ((1, 51), [0.5, 0.0])
+    """
+
+    firsts: tuple[int, ...]
+    sums: tuple[Floats, ...]
+    length: int = 0
+    """The last position of the longest series, as far as it is known."""
+    grows: bool = True
+    """Whether series are as long as releases say; else their length is known."""
+    endless: bool = False
+    """Whether the sum is taken to hold at every time of series of any length."""
+    started: bool = True
+    """Whether positions count from the start that the belief is about."""
+    count: int = 0
+    records: tuple[ReleaseRecord, ...] | None = ()
+    """The releases themselves, while they are few."""
+    reading: Reading | None = None
+    """How the data were read for the first release."""
+    mixed: str | None = None
+    """How a later reading differs: positions can then not be compared."""
+    unknown: str | None = None
+    """Which release does not say its profile."""
+    mass: float | None = 0.0
+    """λ summed up over all values of all releases; None if their number is not known."""
+    quilts: float = 0.0
+    """Σ ε, for releases by quilts."""
+    about: tuple[int, int | None] | None = None
+    """The values that releases by quilts are about."""
+    apart: str | None = None
+    """Why ε of the releases do not add up as those of quilts do (C Theorem 3.7); None if they do."""
+
+    @classmethod
+    def nothing(cls, belief: Belief, *, length: int | None = 0) -> "Total":
+        """Before the first release, from series of this length (None: any; 0: as long as releases say they are)."""
+        if isinstance(belief, RecordBelief):
+            zeros = tuple(np.zeros((len(states),) * 2) for states in belief.variables.values())
+            return cls(firsts=tuple(range(1, len(zeros) + 1)), sums=zeros, length=len(zeros))
+        zero = np.zeros((len(belief.states),) * 2)
+        return cls(firsts=(1,), sums=(zero,), length=length or 0, grows=length == 0, endless=length is None)
+
+    def plus(self, record: ReleaseRecord, belief: Belief, *, quilts: float | str = UNCHECKED) -> "Total":
+        """With one more release; ``quilts`` is the ε that it adds as one by quilts, or why it does not add up so."""
+        number = self.count + 1
+        profile = record.profile(belief)
+        changes: dict[str, Any] = {
+            "count": number,
+            "records": None if self.records is None or number > FEW else (*self.records, record),
+            "reading": self.reading or record.reading,
+            "mixed": self._difference(record, belief) or self.mixed,
+        }
+        if profile is None:
+            changes["unknown"] = self.unknown or f"release {number} {record.why_no_profile()}"
+        elif not any(matrix.any() for matrix in profile):
+            return replace(self, **changes)  # it tells nothing
+        placed = record.placed and changes["mixed"] is None
+        changes |= self._adding_quilts(record, quilts, placed)
+        if profile is not None and isinstance(belief, RecordBelief):
+            changes["sums"] = tuple(map(add_up, self.sums, profile))
+        elif profile is not None:
+            changes |= self._along_time(record, profile[0], placed, mixed=changes["mixed"] is not None)
+        return replace(self, **changes)
+
+    def _difference(self, record: ReleaseRecord, belief: Belief) -> str | None:
+        """How a release was read in another way than the first: positions can then not be compared."""
+        before, now = self.reading, record.reading
+        if before == now or not self.count:
+            return None
+        if before is not None and now is not None:
+            other = before.other_values(now)
+            if other is not None:
+                raise NotCoveredError(
+                    "the data must be read as for the first release",
+                    got=other,
+                    why="the belief does not say how these values depend on those released before",
+                    fix=f"Read them as before ({before}); use a separate ledger only for data about other people",
+                )
+            return before.difference(now)
+        if isinstance(belief, RecordBelief):
+            return None  # variables have names, however they were read
+        return "not every release says how its data were read"
+
+    def _adding_quilts(self, record: ReleaseRecord, quilts: float | str, placed: bool) -> dict[str, Any]:
+        """Σ ε as C Theorem 3.7 has it, while all releases are by quilts and about the same values."""
+        if self.apart is not None:
+            return {}
+        if isinstance(quilts, float) and not placed:
+            quilts = "is not at known positions"
+        if isinstance(quilts, str):
+            return {"apart": f"release {self.count + 1} {quilts}"}
+        about = self.touched(record)
+        if self.about not in (None, about):
+            return {"apart": "the releases are about different segments"}
+        return {"quilts": add_floats(self.quilts, quilts), "about": about}
+
+    def _along_time(self, record: ReleaseRecord, matrix: Floats, placed: bool, *, mixed: bool) -> dict[str, Any]:
+        first, last = self.touched(record)
+        endless = self.endless or not placed or last is None
+        if endless or last is None:
+            firsts: tuple[int, ...] = (1,)
+            sums: tuple[Floats, ...] = (add_up(np.max(self.sums, axis=0), matrix),)
+        else:
+            firsts, sums = self._on(first, last, matrix)
+        values = record.length if not record.placed else None if last is None else last - first + 1
+        mass = None
+        if self.mass is not None and values is not None and not mixed:
+            mass = add_floats(self.mass, round_up(values * float(matrix.max())))
+        return {
+            "firsts": firsts,
+            "sums": sums,
+            "endless": endless,
+            "length": max(self.length, last) if placed and last is not None else self.length,
+            "started": self.started and record.started and not mixed,
+            "mass": mass,
+        }
+
+    def _on(self, first: int, last: int, matrix: Floats) -> tuple[tuple[int, ...], tuple[Floats, ...]]:
+        """The sum with a matrix added on a segment; only the blocks that it touches are looked at."""
+        firsts, sums = list(self.firsts), list(self.sums)
+        for begun in (first, last + 1):
+            at = bisect_left(firsts, begun)
+            if at == len(firsts) or firsts[at] != begun:
+                firsts.insert(at, begun)
+                sums.insert(at, sums[at - 1])
+        low, high = bisect_left(firsts, first), bisect_left(firsts, last + 1)
+        sums[low:high] = [add_up(own, matrix) for own in sums[low:high]]
+        for at in (high, low):  # blocks that have become alike are joined
+            if 0 < at < len(sums) and np.array_equal(sums[at], sums[at - 1]):
+                del firsts[at], sums[at]
+        return tuple(firsts), tuple(sums)
+
+    def touched(self, record: ReleaseRecord) -> tuple[int, int | None]:
+        """The first and the last position that a release is about; None if that is not known."""
+        return record.touched(None if self.grows or not self.length else self.length)
+
+    @property
+    def telling(self) -> bool:
+        """Whether anything was told of which the profile is known."""
+        return any(matrix.any() for matrix in self.sums)
+
+    @cached_property
+    def profile(self) -> Profile:
+        """The sum along time."""
+        if self.endless:
+            return Profile((Stretch(1, None, self.sums[0]),))
+        lasts = [*(begun - 1 for begun in self.firsts[1:]), self.length]
+        blocks = zip(self.firsts, lasts, self.sums, strict=True)
+        return Profile(tuple(Stretch(begun, last, matrix) for begun, last, matrix in blocks if begun <= last))
+
+    def stretched(self, factor: float) -> "Total":
+        """Somewhat more of everything: what holds for it holds for all sums up to it."""
+        sums = tuple(matrix * factor for matrix in self.sums)
+        mass = None if self.mass is None else self.mass * factor
+        return replace(self, sums=sums, mass=mass, quilts=self.quilts * factor)
+
+    def within(self, other: "Total") -> bool:
+        """Whether this is no more than another total, everywhere, so that its ε holds here too."""
+        names = ("endless", "started", "length", "grows", "mixed", "unknown")
+        if any(getattr(self, name) != getattr(other, name) for name in names):
+            return False
+        if other.records is not None and self.records != other.records:
+            return False  # its ε may rest on a theorem about those
+        if other.apart is None and (self.apart is not None or self.quilts > other.quilts or self.about != other.about):
+            return False
+        if other.mass is not None and (self.mass is None or self.mass > other.mass):
+            return False
+        if self.firsts == other.firsts:
+            return all(bool((a <= b).all()) for a, b in zip(self.sums, other.sums, strict=True))
+        firsts = sorted({*self.firsts, *other.firsts})
+        own, theirs = (
+            [k.sums[n] for n in (np.searchsorted(k.firsts, firsts, side="right") - 1).tolist()] for k in (self, other)
+        )
+        return all(bool((a <= b).all()) for a, b in zip(own, theirs, strict=True))
+
+    def to_bytes(self) -> bytes:
+        """For a ledger; equal totals have equal bytes."""
+        return self._bytes
+
+    @cached_property
+    def _bytes(self) -> bytes:
+        head = {
+            "count": self.count,
+            "length": self.length,
+            "firsts": list(self.firsts),
+            "shapes": [len(matrix) for matrix in self.sums],
+            "grows": self.grows,
+            "endless": self.endless,
+            "started": self.started,
+            "records": None if self.records is None else [record.text for record in self.records],
+            "reading": None if self.reading is None else self.reading.to_dict(),
+            "mixed": self.mixed,
+            "unknown": self.unknown,
+            "mass": None if self.mass is None else self.mass.hex(),
+            "quilts": self.quilts.hex(),
+            "about": self.about,
+            "apart": self.apart,
+        }
+        numbers = b"".join(matrix.astype("<f8").tobytes() for matrix in self.sums)
+        return _ENCODER.encode(head).encode() + b"\n" + numbers
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> "Total":
+        """As a ledger has it."""
+        try:
+            line, numbers = content.split(b"\n", 1)
+            head: dict[str, Any] = json.loads(line)
+            flat = np.frombuffer(numbers, dtype="<f8").astype(np.float64)
+            shapes = head.pop("shapes")
+            ends = np.cumsum([k * k for k in shapes])
+            if len(flat) != (int(ends[-1]) if len(ends) else 0):
+                raise ValueError
+            parts = np.split(flat, ends[:-1])
+            records = head["records"]
+            read = {
+                "firsts": tuple(head["firsts"]),
+                "sums": tuple(part.reshape(k, k) for part, k in zip(parts, shapes, strict=True)),
+                "records": None if records is None else tuple(ReleaseRecord.from_dict(json.loads(r)) for r in records),
+                "reading": None if head["reading"] is None else Reading.from_dict(head["reading"]),
+                "mass": None if head["mass"] is None else float.fromhex(head["mass"]),
+                "quilts": float.fromhex(head["quilts"]),
+                "about": None if head["about"] is None else (head["about"][0], head["about"][1]),
+            }
+            return cls(**(head | read))
+        except (ValueError, KeyError, TypeError, InputError) as problem:
+            raise InputError("the kept sum of a ledger cannot be read", why="it was changed") from problem
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of the total."""
+        return hashlib.sha256(self.to_bytes()).hexdigest()

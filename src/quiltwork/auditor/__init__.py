@@ -1,0 +1,11 @@
+"""The exact loss of a release: a second, independent way to every privacy number.
+
+Imports nothing from ``mechanisms`` or ``influence``: an error there cannot hide here.
+"""
+
+from quiltwork.auditor.adversaries import Leakage, leakage
+from quiltwork.auditor.exact import Audit, Noisy, audit, audit_mechanism
+from quiltwork.auditor.loss import exact_loss
+from quiltwork.auditor.smallest import smallest_scale
+
+__all__ = ["Audit", "Leakage", "Noisy", "audit", "audit_mechanism", "exact_loss", "leakage", "smallest_scale"]

@@ -1,0 +1,292 @@
+"""Bayesian differential privacy leakage, exactly (theory section 8).
+
+    BDPL = sup over i, K, x_K, two values of X_i and all outputs w of  log p(w | x_i, x_K) / p(w | x_i', x_K)
+
+*Chains.* Given what is known, the values between the nearest known ones on both sides of X_i are independent of all
+others. What those others add to the answer is noise for whoever does not know them, so knowing them only helps: the
+worst adversary knows everything outside some interval around X_i and nothing else inside. So it is enough to look at
+intervals, not at 2^n sets. *Records.* All sets K, fewest known values first.
+
+Both searches stop where nothing better can follow: with m values unknown, X_i among them, the leakage is at most m
+times that of one.
+"""
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from quiltwork.auditor.exact import Audit, Noisy, audit
+from quiltwork.beliefs import Belief, ChainSet, MarkovChain, NetworkSet, RecordLaw
+from quiltwork.beliefs.structure import following
+from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.numeric import check_length
+from quiltwork.queries import divisor_under, lipschitz_under
+from quiltwork.types import Flags, Progress
+
+MOST_SECONDS = 60.0
+LONGEST = 400
+
+
+@dataclass(frozen=True)
+class Leakage:
+    """How much releases tell the worst adversary: which value is attacked, and what the adversary knows.
+
+    ``complete`` says whether every adversary was looked at; else ``looked`` of ``adversaries`` were, and ``epsilon`` is
+    only what was found so far.
+
+    >>> from quiltwork import Count, MarkovChain
+    >>> chain = MarkovChain([[0.99, 0.01], [0.1, 0.9]], initial=[0.1, 0.9])
+    >>> found = leakage(chain, [Noisy(Count("1"), 1.0)], length=2)
+    >>> round(found.epsilon, 6), found.node, found.knows
+    (1.917665, 1, {})
+    """
+
+    epsilon: float
+    node: int | str | None
+    knows: Mapping[int | str, str]
+    pair: tuple[str, str] | None
+    method: Literal["enumeration", "projective"] = "enumeration"
+    complete: bool = True
+    looked: int = 0
+    adversaries: int = 0
+    member: int | None = None
+
+    def lines(self) -> list[str]:
+        """The leakage in words."""
+        if self.method == "projective":
+            return [
+                f"Leakage: at most {self.epsilon:.7g}, against everybody who knows any of the other values.",
+                "It is a bound (projective). Exact leakage takes a short series, a known start, a query that adds up.",
+            ]
+        sign = "=" if self.complete else "≥"
+        found = [f"Leakage {sign} {self.epsilon:.7g}, exactly."]
+        if self.pair is not None:
+            where = f"time {self.node}" if isinstance(self.node, int) else f"variable {self.node}"
+            what = ", ".join(f"{place} = {state}" for place, state in self.knows.items()) or "no other value"
+            found.append(f"The worst adversary attacks {where} ({self.pair[0]} or {self.pair[1]}) and knows {what}.")
+        if not self.complete:
+            found.append(f"Stopped early: {self.looked:,} of {self.adversaries:,} adversaries were looked at.")
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """The leakage as ``quiltwork leakage --json`` prints it."""
+        found = {
+            "epsilon": self.epsilon,
+            "node": self.node,
+            "knows": {str(place): state for place, state in self.knows.items()},
+            "pair": None if self.pair is None else list(self.pair),
+            "method": self.method,
+            "complete": self.complete,
+            "looked": self.looked,
+            "adversaries": self.adversaries,
+        }
+        return found if self.member is None else found | {"member": self.member}
+
+
+def leakage(
+    belief: Belief,
+    releases: Sequence[Noisy],
+    *,
+    length: int | None = None,
+    seconds: float = MOST_SECONDS,
+    progress: Progress | None = None,
+) -> Leakage:
+    """The exact leakage of several releases together, with the worst adversary; at most this many seconds.
+
+    >>> from quiltwork import JointTable
+    >>> pair = JointTable({"x": "01", "y": "01"}, [((a, b), 0.495 if a == b else 0.005) for a in "01" for b in "01"])
+    >>> from quiltwork import Count
+    >>> found = leakage(pair, [Noisy(Count("1"), 1.0)])
+    >>> round(found.epsilon, 4), dict(found.knows)
+    (1.9766, {})
+    """
+    check_length(length)
+    if not releases:
+        raise ParameterError("leakage needs a release", got="none")
+    if not seconds > 0:
+        raise ParameterError("seconds must be positive", got=f"{seconds:g}", why="the search needs some time")
+    if isinstance(belief, ChainSet | NetworkSet):
+        members = [
+            replace(leakage(m, releases, length=length, seconds=seconds, progress=progress), member=n)
+            for n, m in enumerate(belief.members, 1)
+        ]
+        worst = max(members, key=lambda one: one.epsilon)
+        return replace(worst, complete=all(one.complete for one in members))
+    until = time.monotonic() + seconds
+    if isinstance(belief, RecordLaw):
+        length = belief.size(length)
+        return _search(_sets(belief, releases), _most(belief, releases, length), len(belief.variables), until, progress)
+    if not isinstance(belief, MarkovChain) or belief.initial is None:
+        raise NotCoveredError(
+            "exact leakage needs chains with a start, a network or a joint table",
+            got=repr(belief),
+            why="a supremum over infinitely many beliefs is not a finite computation",
+            fix="Use the projective bound, which covers them all",
+        )
+    if length is None or length > LONGEST:
+        raise NotCoveredError(
+            f"exact leakage needs a length of at most {LONGEST}",
+            got=str(length or "any"),
+            why="every interval of the series is looked at",
+            fix="Use the projective bound",
+        )
+    counted = [_undivided(release, length) for release in releases]
+    return _search(_intervals(belief, counted, length), _most(belief, counted, length), length, until, progress)
+
+
+Adversary = tuple[int, int, Callable[[], tuple[Audit, Callable[[int | str], int | str], Mapping[int | str, str]]]]
+
+
+def _search(
+    adversaries: Iterator[Adversary], most: float, size: int, until: float, progress: Progress | None
+) -> Leakage:
+    """The worst of all adversaries (unknown values, their number, how to look at one), most unknown values first."""
+    best = Leakage(0.0, None, {}, None)
+    looked = total = 0
+    stopped = False
+    for unknown, count, look in adversaries:
+        total += count
+        if stopped or best.epsilon >= unknown * most:
+            looked += 0 if stopped else count  # they cannot learn more
+            continue
+        if time.monotonic() > until:
+            stopped = True
+            continue
+        found, place, knows = look()
+        looked += count
+        if progress is not None:
+            progress(1 - unknown / size)
+        if found.pair is not None and found.node is not None and found.epsilon > best.epsilon:
+            best = Leakage(found.epsilon, place(found.node), knows, found.pair)
+    return replace(best, complete=not stopped, looked=looked, adversaries=total)
+
+
+def _intervals(chain: MarkovChain, releases: Sequence[Noisy], length: int) -> Iterator[Adversary]:
+    """Adversaries who know everything outside an interval, longest intervals first."""
+    reach = [np.asarray(chain.initial) > 0]  # which values are possible; probabilities might underflow
+    for _ in range(length - 1):
+        reach.append(following(reach[-1], chain.support))
+    everywhere = all(release.segment is None for release in releases)
+    for count in range(length, 0, -1):
+        inner_done = False
+        for first in range(1, length - count + 2):
+            last = first + count - 1
+            if everywhere and first > 1 and last < length:
+                if inner_done:
+                    continue  # the same as further left, if the same values are possible there
+                inner_done = bool(reach[first - 2].all())
+            befores = [None] if first == 1 else np.flatnonzero(reach[first - 2]).tolist()
+            afters: list[int | None] = [None] if last == length else list(range(len(chain.states)))
+            for before, after in itertools.product(befores, afters):
+                start = reach[0] if before is None else chain.support[before]
+                if after is not None and not _possible(chain, start, count, after):
+                    continue
+                yield count, 1, _look(chain, releases, (first, last), before, after, length)
+
+
+def _possible(chain: MarkovChain, start: Flags, count: int, after: int) -> bool:
+    """Whether the state can follow that many values."""
+    here = start
+    for _ in range(count):
+        here = following(here, chain.support)
+    return bool(here[after])
+
+
+def _look(
+    chain: MarkovChain,
+    releases: Sequence[Noisy],
+    interval: tuple[int, int],
+    before: int | None,
+    after: int | None,
+    length: int,
+) -> Callable[[], tuple[Audit, Callable[[int | str], int | str], Mapping[int | str, str]]]:
+    first, last = interval
+    count = last - first + 1
+
+    def look() -> tuple[Audit, Callable[[int | str], int | str], Mapping[int | str, str]]:
+        inside = [_moved(release, interval, length) for release in releases]
+        part = chain if before is None else chain.with_start(chain.transition[before])
+        knows: dict[int | str, str] = {}
+        if first > 1 and before is not None:
+            knows |= _path(chain, first - 1, before)
+        if after is not None:
+            knows[last + 1] = chain.states[after]
+            knows |= {t: chain.states[s] for t, s in _onward(chain, last + 1, after, length).items()}
+        kept = [release for release in inside if release is not None]
+        if not kept:
+            return Audit(0.0, None, None, None, (), 0), lambda node: node, knows
+        if after is None:
+            found = audit(part, kept, length=count)
+        else:
+            found = audit(part, kept, length=count + 1, know={count + 1: chain.states[after]})
+        return found, lambda node: int(node) + first - 1, knows
+
+    return look
+
+
+def _path(chain: MarkovChain, time_known: int, state: int) -> dict[int | str, str]:
+    """Values up to a time that end in a state and can occur: the worst adversary knows all of them."""
+    reach = [np.asarray(chain.initial) > 0]
+    for _ in range(time_known - 1):
+        reach.append(following(reach[-1], chain.support))
+    path = [state]
+    for t in range(time_known - 1, 0, -1):
+        path.append(int(np.argmax(reach[t - 1] * chain.transition[:, path[-1]])))
+    return {t: chain.states[s] for t, s in enumerate(reversed(path), 1)}
+
+
+def _onward(chain: MarkovChain, begun: int, state: int, length: int) -> dict[int, int]:
+    """Values after a time that can follow a state."""
+    found = {}
+    for t in range(begun + 1, length + 1):
+        state = int(np.argmax(chain.transition[state]))
+        found[t] = state
+    return found
+
+
+def _moved(release: Noisy, interval: tuple[int, int], length: int) -> Noisy | None:
+    """The part of a release inside an interval, counted from its beginning; None if there is none."""
+    first, last = release.segment or (1, length)
+    inside = (max(first, interval[0]) - interval[0] + 1, min(last, interval[1]) - interval[0] + 1)
+    return None if inside[0] > inside[1] else Noisy(release.query, release.noise_scale, inside)
+
+
+def _undivided(release: Noisy, length: int) -> Noisy:
+    """Shares and means as the counts and sums that they are made of: parts of them are divided by the same number."""
+    first, last = release.segment or (1, length)
+    divisor = release.query.divisor(last - first + 1)
+    return Noisy(release.query.undivided(), release.noise_scale * divisor, release.segment)
+
+
+def _most(belief: Belief, releases: Sequence[Noisy], length: int | None) -> float:
+    """What one value by itself can tell at most: its profile, rounded up."""
+    found = 0.0
+    for release in releases:
+        first, last = release.segment or (1, length or 1)
+        divisor = divisor_under(release.query, belief, last - first + 1)
+        found += lipschitz_under(release.query, belief) / divisor / release.noise_scale
+    return found * (1 + 1e-9)
+
+
+def _sets(law: RecordLaw, releases: Sequence[Noisy]) -> Iterator[Adversary]:
+    """All sets of known variables with all their possible values, fewest known first."""
+    names, codes = list(law.variables), law.all_outcomes.codes
+    for count in range(len(names)):
+        for chosen in itertools.combinations(range(len(names)), count):
+            for values in np.unique(codes[:, list(chosen)], axis=0).tolist():
+                knows = {names[n]: law.variables[names[n]][v] for n, v in zip(chosen, values, strict=True)}
+                yield len(names) - count, 1, _look_at_record(law, releases, knows)
+
+
+def _look_at_record(
+    law: RecordLaw, releases: Sequence[Noisy], knows: dict[str, str]
+) -> Callable[[], tuple[Audit, Callable[[int | str], int | str], Mapping[int | str, str]]]:
+    def look() -> tuple[Audit, Callable[[int | str], int | str], Mapping[int | str, str]]:
+        named: dict[int | str, str] = dict(knows.items())
+        return audit(law, releases, know=knows), lambda node: node, named
+
+    return look

@@ -1,0 +1,268 @@
+"""Audit releases under a belief: the exact loss, and the node, pair and output where it is attained."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from quiltwork.auditor.loss import Lattice, losses, node_densities, rounding_error
+from quiltwork.beliefs import Belief, JointTable, MarkovChain, RecordBelief, RecordLaw
+from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.laws.exact import Asked, ImpossibleError, SecretLaws, chain_laws, record_laws, unit_of
+from quiltwork.numeric import check_length
+from quiltwork.queries import Query, numbers_under
+from quiltwork.types import Floats, Progress
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """A query released with Laplace noise of this scale on each of its numbers, on a segment (None: all values).
+
+    >>> from quiltwork import Histogram
+    >>> Noisy(Histogram(), 10.0, segment=(1, 96)).noise_scale
+    10.0
+    """
+
+    query: Query
+    noise_scale: float
+    segment: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.noise_scale) and self.noise_scale > 0):
+            raise ParameterError(
+                "the noise scale must be positive and finite",
+                got=str(self.noise_scale),
+                why="without noise a release may tell everything",
+            )
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The exact loss of releases under a belief, and where it is attained.
+
+    ``epsilon`` is rounded up by a bound on the arithmetic's error. ``node`` is a time (or a variable's name), ``pair``
+    the more and the less likely state at ``output``; ``by_node`` has the loss at every node. ``skipped`` counts secrets
+    of probability zero, which need no protection.
+
+    >>> from quiltwork import Count, MarkovChain
+    >>> coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial="stationary")
+    >>> [round(loss, 6) for loss in audit(coin, [Noisy(Count("1"), 2.0)], length=3).by_node]
+    [0.5, 0.5, 0.5]
+    """
+
+    epsilon: float
+    node: int | str | None
+    pair: tuple[str, str] | None
+    output: tuple[float, ...] | None
+    by_node: tuple[float, ...]
+    skipped: int
+    member: int | None = None
+
+    def lines(self) -> list[str]:
+        """The audit in words."""
+        found = [f"Exact loss: ε = {self.epsilon:.7g}"]
+        if self.pair is None or self.output is None:
+            found.append("No time has two possible values: there is no secret to protect.")
+        else:
+            where = f"time {self.node}" if isinstance(self.node, int) else f"variable {self.node}"
+            whose = "" if self.member is None else f", under member {self.member} of the set"
+            shown = ", ".join(f"{w:g}" for w in self.output)
+            found.append(
+                f"Attained at {where} between {self.pair[0]} (more likely) and {self.pair[1]} (less likely), at output "
+                f"{shown}{whose}."
+            )
+        if self.skipped:
+            found.append(f"{self.skipped} secrets have probability zero under the belief and were skipped.")
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """The audit as plain values, as ``quiltwork audit --json`` prints it."""
+        output: Any = None if self.output is None else list(self.output)
+        if output is not None and len(output) == 1:
+            output = output[0]
+        found = {
+            "epsilon": self.epsilon,
+            "node": self.node,
+            "pair": None if self.pair is None else list(self.pair),
+            "output": output,
+            "skipped": self.skipped,
+        }
+        return found if self.member is None else found | {"member": self.member}
+
+
+def audit(
+    belief: Belief,
+    releases: Sequence[Noisy],
+    *,
+    length: int | None = None,
+    know: Mapping[int, str] | Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+) -> Audit:
+    """The exact loss of several releases seen together, by somebody who knows some values (time or variable → state).
+
+    >>> from quiltwork import Count, MarkovChain
+    >>> chain = MarkovChain([[0.99, 0.01], [0.1, 0.9]], initial=[0.1, 0.9])
+    >>> once = audit(chain, [Noisy(Count("1"), 1.0)], length=2)
+    >>> round(once.epsilon, 6), once.node, once.pair
+    (1.917665, 1, ('1', '0'))
+    """
+    check_length(length)
+    if isinstance(belief, RecordBelief):
+        length = belief.size(length)
+    found, impossible = [], None
+    for n, member in belief.numbered_members:
+        try:
+            found.append(_audit_one(member, releases, length, know, progress, member=n))
+        except ImpossibleError as problem:
+            impossible = problem  # whoever believes in this member cannot know that
+    if not found and impossible is not None:
+        raise impossible
+    return max(found, key=lambda one: one.epsilon)
+
+
+def secret_laws(
+    belief: Belief,
+    asked: Sequence[Asked],
+    length: int | None,
+    know: Mapping[int, str] | Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+) -> SecretLaws:
+    """The laws of what is asked under one belief, given each secret."""
+    if isinstance(belief, MarkovChain):
+        if length is None:
+            raise ParameterError("an exact loss needs a length", got="any", why="the tables go through all values")
+        return chain_laws(belief, asked, length, know=_times(know or {}), progress=progress)
+    if isinstance(belief, RecordLaw):
+        return record_laws(belief, asked, know={str(v): s for v, s in (know or {}).items()})
+    raise NotCoveredError(
+        "an exact loss needs chains, a network or a joint table",
+        got=repr(belief),
+        why="the class has infinitely many beliefs",
+        fix="Audit some of its members",
+    )
+
+
+def _times(know: Mapping[int, str] | Mapping[str, str]) -> dict[int, str]:
+    try:
+        return {int(t): s for t, s in know.items()}
+    except ValueError:
+        raise ParameterError(
+            "what is known of a series must be a time and a state", got=", ".join(map(str, know)), fix="3=walk, say"
+        ) from None
+
+
+def scales_in_units(belief: Belief, releases: Sequence[Noisy], length: int | None) -> Floats:
+    """The noise scale of every number released, in units of its lattice."""
+    span = belief.size() if isinstance(belief, RecordBelief) else length or 1
+    scales: list[float] = []
+    for release in releases:
+        unit = unit_of(Asked(release.query, release.segment), belief, span)
+        if not 1e-100 < release.noise_scale / float(unit) < 1e100:
+            raise ParameterError(
+                "the noise scale must be between 1e-100 and 1e100 steps of the answer",
+                got=str(release.noise_scale),
+                why="beyond that the exact loss cannot be computed",
+            )
+        scales += [release.noise_scale / float(unit)] * numbers_under(release.query, belief)
+    return np.array(scales)
+
+
+def _audit_one(
+    belief: Belief,
+    releases: Sequence[Noisy],
+    length: int | None,
+    know: Mapping[int, str] | Mapping[str, str] | None,
+    progress: Progress | None,
+    member: int | None = None,
+) -> Audit:
+    if not releases:
+        raise ParameterError("an audit needs a release", got="none")
+    laws = secret_laws(belief, [Asked(r.query, r.segment) for r in releases], length, know, progress)
+    lattice, scales = Lattice(laws), scales_in_units(belief, releases, length)
+    nodes = losses(laws, lattice, scales)
+    worst = max(range(len(nodes)), key=lambda n: nodes[n].loss)
+    at = nodes[worst]
+    skipped = sum(len(s) for s in laws.states) - int(laws.possible.sum())
+    if at.more < 0:
+        return Audit(0.0, None, None, None, tuple(n.loss for n in nodes), skipped, member)
+    name = laws.nodes[worst]
+    return Audit(
+        epsilon=at.loss + rounding_error(laws, lattice, scales),
+        node=int(name) if isinstance(belief, MarkovChain) else name,
+        pair=(laws.states[worst][at.more], laws.states[worst][at.less]),
+        output=_in_answer_terms(belief, releases, length, lattice.output(at.output)),
+        by_node=tuple(n.loss for n in nodes),
+        skipped=skipped,
+        member=member,
+    )
+
+
+def _in_answer_terms(
+    belief: Belief, releases: Sequence[Noisy], length: int | None, output: tuple[int, ...]
+) -> tuple[float, ...]:
+    units = [r.noise_scale for r in releases for _ in range(numbers_under(r.query, belief))]
+    return tuple(
+        float(n * s / u) for n, s, u in zip(output, units, scales_in_units(belief, releases, length), strict=True)
+    )
+
+
+def worst_densities(
+    belief: Belief, releases: Sequence[Noisy], found: Audit, *, length: int | None = None
+) -> tuple[list[float], list[float], list[float]]:
+    """Outputs and the two output densities at the worst node, for a picture: single numbers only."""
+    belief = belief.members[(found.member or 1) - 1]
+    laws = secret_laws(belief, [Asked(r.query, r.segment) for r in releases], length)
+    lattice, scales = Lattice(laws), scales_in_units(belief, releases, length)
+    if len(lattice.shape) != 1 or found.pair is None:
+        raise NotCoveredError("densities are drawn for a single number", got=f"{len(lattice.shape)} numbers")
+    at = laws.nodes.index(str(found.node))
+    density = node_densities(laws.logs[at], lattice, scales)
+    outputs = [_in_answer_terms(belief, releases, length, lattice.output(n))[0] for n in range(lattice.size)]
+    normaliser = 2 * releases[0].noise_scale
+    curves = [np.exp(density[laws.states[at].index(s)]) / normaliser for s in found.pair]
+    return outputs, curves[0].tolist(), curves[1].tolist()
+
+
+def audit_mechanism(table: JointTable, mechanism: Mapping[Any, Sequence[float]]) -> Audit:
+    """The exact loss of any mechanism with finitely many outputs: outcome of the variables → law of the output.
+
+    >>> pair = JointTable({"x": "01", "y": "01"}, [(("0", "0"), 0.5), (("1", "1"), 0.5)])
+    >>> flip = {(a, b): [0.75, 0.25] if a == "0" else [0.25, 0.75] for a in "01" for b in "01"}
+    >>> round(audit_mechanism(pair, flip).epsilon, 6)       # log 3, for x and for y alike
+    1.098612
+    """
+    rows = []
+    for outcome in table.outcomes:
+        row = np.asarray(mechanism.get(outcome, ()), dtype=np.float64)
+        if row.ndim != 1 or not row.size or np.any(~np.isfinite(row) | (row < 0)) or abs(row.sum() - 1) > 1e-9:
+            raise ParameterError(
+                "the mechanism must give every possible outcome a law of its output",
+                got="one without, or one that does not sum to 1",
+            )
+        rows.append(row)
+    if len({len(row) for row in rows}) != 1:
+        raise ParameterError("the mechanism's laws must have one length", got="several", why="they share the outputs")
+    outputs = np.array(rows)
+    worst = Audit(0.0, None, None, None, (), 0)
+    by_node, skipped = [], 0
+    for position, (name, states) in enumerate(table.variables.items()):
+        laws = {}
+        for state in states:
+            here = np.array([outcome[position] == state for outcome in table.outcomes])
+            mass = table.probabilities[here].sum()
+            if mass > 0:
+                laws[state] = table.probabilities[here] @ outputs[here] / mass
+            else:
+                skipped += 1
+        largest = 0.0
+        for more, p in laws.items():
+            for less, q in laws.items():
+                for w in np.flatnonzero(p > 0):
+                    loss = math.inf if q[w] == 0 else math.log(p[w] / q[w])
+                    largest = max(largest, loss)
+                    if more != less and loss > worst.epsilon:
+                        worst = Audit(loss * (1 + 1e-12), name, (more, less), (float(w),), (), 0)
+        by_node.append(largest)
+    return Audit(worst.epsilon, worst.node, worst.pair, worst.output, tuple(by_node), skipped)

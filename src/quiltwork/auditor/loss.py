@@ -1,0 +1,98 @@
+"""The exact privacy loss of Laplace noise, from the laws of what is released given each secret (theory section 4).
+
+For Laplace noise on a lattice-valued answer the log-ratio of two mixtures is, in each coordinate, monotone between
+neighbouring lattice points and constant beyond the last ones. So its supremum over all outputs is attained on the
+lattice spanned by the possible answers: a finite computation. Discrete Laplace noise has the same ratios there.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from quiltwork.errors import NotCoveredError
+from quiltwork.laws.exact import SecretLaws, in_threads
+from quiltwork.types import Floats
+
+MOST_OUTPUTS = 2**24
+MOST_WORK = 4 * 10**9
+
+
+@dataclass(frozen=True)
+class NodeLoss:
+    """The largest loss at one node: between which two states, at which output (an index into the lattice)."""
+
+    loss: float
+    more: int
+    less: int
+    output: int
+
+
+class Lattice:
+    """The outputs at which the loss can be attained: all combinations of the values between the extreme ones."""
+
+    def __init__(self, laws: SecretLaws):
+        self.lows = laws.points.min(axis=0)
+        self.shape = tuple(int(n) for n in np.ptp(laws.points, axis=0) + 1)
+        self.size = int(np.prod([float(n) for n in self.shape]))
+        nodes, states, _ = laws.logs.shape
+        work = nodes * states * self.size * len(self.shape)
+        if self.size > MOST_OUTPUTS or work > MOST_WORK:
+            raise NotCoveredError(
+                "the exact loss would need too many outputs",
+                got=f"{self.size:,} outputs and {work:.1e} steps",
+                why=f"the limits are {MOST_OUTPUTS:,} and {MOST_WORK:.0e}",
+                fix="Use a shorter length, fewer releases, or a count instead of a histogram",
+            )
+        self.places = np.ravel_multi_index(tuple((laws.points - self.lows).T), self.shape)
+
+    def output(self, index: int) -> tuple[int, ...]:
+        """The lattice point with this index."""
+        return tuple(int(n + low) for n, low in zip(np.unravel_index(index, self.shape), self.lows, strict=True))
+
+
+def node_densities(law: Floats, lattice: Lattice, scales: Floats) -> Floats:
+    """log of the output densities given each state of one node, up to a common constant: shape (states, outputs)."""
+    density = np.full((len(law), lattice.size), -np.inf)
+    density[:, lattice.places] = law
+    _smooth_axes(density, lattice.shape, scales)
+    return density
+
+
+def losses(laws: SecretLaws, lattice: Lattice, scales: Floats) -> list[NodeLoss]:
+    """The largest loss at every node; ``scales`` are the noise scales of the numbers, in units."""
+    if len(lattice.shape) == 1 and len(lattice.places) == lattice.size:
+        from quiltwork.auditor.densities import line_losses  # compiled: loaded when needed
+
+        table = np.empty((len(laws.logs), 4))
+        in_threads(lambda nodes: line_losses(laws.logs[nodes], 1.0 / float(scales[0]), table[nodes]), len(table))
+        return [NodeLoss(float(row[0]), int(row[1]), int(row[2]), int(row[3])) for row in table]
+    from quiltwork.auditor.densities import worst_pair
+
+    found = []
+    for law in laws.logs:
+        row = worst_pair(node_densities(law, lattice, scales))
+        found.append(NodeLoss(float(row[0]), int(row[1]), int(row[2]), int(row[3])))
+    return found
+
+
+def rounding_error(laws: SecretLaws, lattice: Lattice, scales: Floats) -> float:
+    """A bound on the error of a computed loss: so many roundings of logarithms of this size."""
+    finite = laws.logs[np.isfinite(laws.logs)]
+    size = float(np.abs(finite).max(initial=1.0)) + float((np.array(lattice.shape) / scales).sum())
+    states = laws.logs.shape[1]
+    return float(4 * (states + 2) * (len(laws.nodes) + sum(lattice.shape)) * size * 2.0**-53)
+
+
+def exact_loss(laws: SecretLaws, scales: Floats) -> float:
+    """The largest loss over all nodes, rounded up; ``scales`` are the noise scales of the numbers, in units."""
+    lattice = Lattice(laws)
+    return max(node.loss for node in losses(laws, lattice, scales)) + rounding_error(laws, lattice, scales)
+
+
+def _smooth_axes(density: Floats, shape: tuple[int, ...], scales: Floats) -> None:
+    from quiltwork.auditor.densities import smooth
+
+    inner = density.shape[1]
+    for extent, scale in zip(shape, scales, strict=True):
+        inner //= extent
+        smooth(density.reshape(-1, extent, inner), 1.0 / float(scale))

@@ -1,0 +1,49 @@
+"""The smallest Laplace scale whose exact loss is within ε: the yardstick for every mechanism."""
+
+import numpy as np
+
+from quiltwork.auditor.exact import Noisy, scales_in_units, secret_laws
+from quiltwork.auditor.loss import Lattice, losses, rounding_error
+from quiltwork.beliefs import Belief
+from quiltwork.laws.exact import Asked
+from quiltwork.numeric import smallest_within
+from quiltwork.queries import Query
+from quiltwork.types import Progress
+
+TOLERANCE = 1e-9
+
+
+def smallest_scale(
+    query: Query,
+    *,
+    belief: Belief,
+    epsilon: float,
+    length: int | None,
+    progress: Progress | None = None,
+) -> float:
+    """The smallest scale of Laplace noise on each number of the answer whose exact loss is at most ε, rounded up.
+
+    Laplace noise of a larger scale is Laplace noise of a smaller one plus independent noise, so the loss falls with the
+    scale and bisection finds the smallest; the safe end is returned.
+
+    >>> from quiltwork import Count, MarkovChain
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+    >>> round(smallest_scale(Count("1"), belief=chain, epsilon=1.0, length=100), 4)
+    3.3364
+    """
+    return max(_smallest(query, m, epsilon, length, progress) for m in belief.members)
+
+
+def _smallest(query: Query, belief: Belief, epsilon: float, length: int | None, progress: Progress | None) -> float:
+    laws = secret_laws(belief, [Asked(query)], length, progress=progress)
+    lattice = Lattice(laws)
+    units = scales_in_units(belief, [Noisy(query, 1.0)], length)
+
+    def loss(scale: float) -> float:
+        scales = units * scale
+        return max(n.loss for n in losses(laws, lattice, scales)) + rounding_error(laws, lattice, scales)
+
+    reach = float((np.array(lattice.shape) - 1).sum() / units[0])
+    if reach == 0 or all(int(row.sum()) < 2 for row in laws.possible):
+        return 0.0
+    return smallest_within(loss, epsilon, reach / epsilon, precision=TOLERANCE)

@@ -1,0 +1,1 @@
+"""(query, belief, ε) → how much noise, and why. Sees no data."""

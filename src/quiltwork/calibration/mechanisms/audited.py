@@ -1,0 +1,38 @@
+"""The least Laplace noise that any analysis could allow for one query under one belief: found by the exact audit."""
+
+from quiltwork.auditor import smallest_scale
+from quiltwork.beliefs import Belief
+from quiltwork.calibration.record import Calibration, Plain
+from quiltwork.errors import NotCoveredError
+from quiltwork.numeric import round_up
+from quiltwork.queries import Query, divisor_under, lipschitz_under, unit_under
+
+
+def audited(query: Query, *, belief: Belief, epsilon: float, length: int | None) -> Calibration:
+    """Noise of the smallest scale whose exact loss is at most ε, rounded up.
+
+    Promise: ε-Pufferfish privacy for this one release. Limits: chains with a start, sets of them, joint tables;
+    counts, sums and small histograms; releases calibrated like this do not add up in any simple way.
+
+    >>> from quiltwork import Count, MarkovChain
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+    >>> round(audited(Count("1"), belief=chain, epsilon=1.0, length=100).noise_scale, 4)
+    3.3364
+    """
+    if length is None:
+        raise NotCoveredError("audited needs a length", got="any", why="the exact loss goes through all values")
+    scale = smallest_scale(query, belief=belief, epsilon=epsilon, length=length) * divisor_under(query, belief, length)
+    if scale == 0 and lipschitz_under(query, belief) > 0:
+        scale = float(unit_under(query, belief)) / epsilon  # see docs/decisions/0003
+    return Calibration(
+        mechanism="audited",
+        query=query,
+        epsilon=epsilon,
+        length=length,
+        lipschitz=lipschitz_under(query, belief),
+        noise_scale=round_up(scale),
+        guarantee="pufferfish",
+        theorem="the definition itself, checked at every time, pair of states and output",
+        reason=Plain("the exact loss of this noise is ε; any less would break the promise."),
+        one_length=True,
+    )

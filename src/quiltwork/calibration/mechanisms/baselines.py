@@ -1,0 +1,149 @@
+"""What to compare with (theory section 9): group privacy, GK16, entry privacy."""
+
+import math
+
+import numpy as np
+
+from quiltwork.beliefs import Belief, ChainSet, MarkovChain, RecordBelief
+from quiltwork.calibration.record import Calibration, Plain
+from quiltwork.errors import NotCoveredError
+from quiltwork.numeric import round_up
+from quiltwork.queries import Query, lipschitz_under
+
+SMALLEST = 1e-12  # below this, differences of probabilities lose all their digits
+SOLVE_UP_TO = 200  # longer series take the limit, which is never smaller
+
+
+def group(query: Query, *, belief: Belief, epsilon: float, length: int | None) -> Calibration:
+    """Group privacy: hides all values that may depend on each other at once. Scale L T / ε.
+
+    That is a whole series, for every belief whatever; of a network, the largest part that edges hold together.
+
+    >>> from quiltwork import Count
+    >>> group(Count("1"), belief=MarkovChain([[0.5, 0.5], [0.5, 0.5]]), epsilon=1.0, length=100).noise_scale > 100
+    True
+    """
+    if length is None:
+        raise NotCoveredError(
+            "group privacy needs a length", why="its noise grows with it without bound", fix="Give --length N"
+        )
+    together, size = lipschitz_under(query, belief) * length, length
+    hidden = f"all {length:,} values of a series are hidden together."
+    if isinstance(belief, RecordBelief):
+        together, size = belief.heaviest_part(query.by_variable(belief.variables).lipschitz_by_variable)
+        hidden = f"{size:,} variables that may depend on each other are hidden together."
+    return Calibration(
+        mechanism="group",
+        query=query,
+        epsilon=epsilon,
+        length=length,
+        lipschitz=lipschitz_under(query, belief),
+        noise_scale=round_up(together / epsilon),
+        guarantee="pufferfish",
+        theorem="group differential privacy",
+        reason=Plain(hidden, (("nearby", size),)),
+    )
+
+
+def entry(query: Query, *, belief: Belief, epsilon: float, length: int | None) -> Calibration:
+    """Entry-level differential privacy: what a library for independent records would add. NO guarantee here.
+
+    >>> from quiltwork import Count
+    >>> entry(Count("1"), belief=MarkovChain([[0.9, 0.1], [0.4, 0.6]]), epsilon=1.0, length=100).guarantee
+    'none'
+    """
+    lipschitz = lipschitz_under(query, belief)
+    return Calibration(
+        mechanism="entry",
+        query=query,
+        epsilon=epsilon,
+        length=length,
+        lipschitz=lipschitz,
+        noise_scale=round_up(lipschitz / epsilon),
+        guarantee="none",
+        theorem="none: differential privacy of one entry does not hide a value that others reveal",
+        reason=Plain("one value is covered as if no other value told anything about it."),
+    )
+
+
+def gk16(query: Query, *, belief: Belief, epsilon: float, length: int | None) -> Calibration:
+    """Ghosh and Kleinberg (2016) on chains with two states.
+
+    With γ half the largest log-ratio by which a neighbour's value changes the odds of a value given the rest, and Γ
+    tridiagonal with γ: if its spectral norm is below 1, the scale is the largest row sum of 2 (I - Γ)^-1 times L / ε.
+
+    >>> from quiltwork import Count
+    >>> near_independent = MarkovChain([[0.5, 0.5], [0.45, 0.55]], initial="stationary")
+    >>> round(gk16(Count("1"), belief=near_independent, epsilon=1.0, length=100).noise_scale, 3)
+    2.247
+    """
+    members = belief.members if isinstance(belief, ChainSet) else (belief,)
+    if len(belief.states) != 2 or not all(isinstance(m, MarkovChain) for m in members):
+        raise NotCoveredError(
+            "gk16 needs chains with two states",
+            got=repr(belief),
+            why="its influence matrix is known for those only",
+        )
+    gammas = [_neighbour_influence(m) for m in members if isinstance(m, MarkovChain)]
+    row_sum = max(_largest_row_sum(gamma, length) for gamma in gammas)
+    lipschitz = lipschitz_under(query, belief)
+    return Calibration(
+        mechanism="gk16",
+        query=query,
+        epsilon=epsilon,
+        length=length,
+        lipschitz=lipschitz,
+        noise_scale=round_up(2 * lipschitz * row_sum / epsilon, roundings=1000),
+        guarantee="pufferfish",
+        theorem="Ghosh and Kleinberg 2016, inferential privacy under weak dependence",
+        reason=Plain(
+            f"a neighbour's value moves the odds by at most γ = {max(gammas):.4g}; summed along the series that makes "
+            f"a factor of {2 * row_sum:.4g}.",
+            (("gamma", max(gammas)), ("row_sum", row_sum)),
+        ),
+    )
+
+
+def _neighbour_influence(chain: MarkovChain) -> float:
+    """γ: half the largest log-ratio of P(X_i = x | both neighbours) when one neighbour flips."""
+    P = chain.transition
+    if not chain.support.all():
+        return math.inf
+    p, q = P[1, 1], P[0, 1]
+    if P.min() < SMALLEST:
+        return math.inf  # neighbours as good as determine each other
+    ratios = [
+        (p * p + p * (1 - q)) / (p * p + q * (1 - p)),
+        (p / q) * ((1 - q) ** 2 + q * (1 - p)) / ((1 - p) * (1 - q) + p * (1 - p)),
+        ((1 - p) / (1 - q)) * ((1 - q) * q + q * p) / ((1 - p) * q + p * p),
+        ((1 - q) ** 2 + p * (1 - q)) / ((1 - q) ** 2 + q * (1 - p)),
+    ]
+    # the first value has no left neighbour, only its prior; the four above cover priors between the two rows
+    if chain.initial is None:
+        odds = P[1, 1] * P[0, 0] / (P[0, 1] * P[1, 0])
+        ratios += [odds]
+    else:
+        prior = chain.initial
+        for x in (0, 1):
+            given = [prior[x] * P[x, y] / (prior @ P[:, y]) for y in (0, 1)]
+            ratios += [given[0] / given[1]] if min(given) > 0 else []
+    return 0.5 * max(abs(math.log(r)) for r in ratios) * (1 + 1e-12)
+
+
+def _largest_row_sum(gamma: float, length: int | None) -> float:
+    """The largest row sum of (I - Γ)^-1, Γ tridiagonal with γ beside the diagonal."""
+    if length == 1:
+        return 1.0
+    short = length is not None and length <= SOLVE_UP_TO
+    norm = 2 * gamma * (math.cos(math.pi / (length + 1)) if short and length is not None else 1.0)
+    if not norm < 1 - 1e-9:
+        raise NotCoveredError(
+            "gk16 does not apply to this chain",
+            got=f"an influence matrix of spectral norm {norm:.4g}",
+            why="it must be below 1: neighbours may depend on each other only weakly",
+            fix="Use quilt-exact",
+        )
+    if not short or length is None:
+        return 1 / (1 - 2 * gamma)
+    beside = np.diag(np.full(length - 1, gamma), 1)
+    return float(np.linalg.solve(np.eye(length) - beside - beside.T, np.ones(length)).max())

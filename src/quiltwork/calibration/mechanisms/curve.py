@@ -1,0 +1,273 @@
+"""The influence curve as a mechanism (theory section 5): several times less noise than quilts.
+
+Promise: ε-Pufferfish privacy for every query, under chains, an interval, a mixing class, or networks that are trees.
+Rule: noise of scale s on a query of sensitivity c gives every time the profile λ(y,y') = c(y,y') / s; the curve turns
+it into ε. The scale is the smallest for which the curve is at most ε, found from the safe side, and never above that
+of quilts, which are the special case of a single skip. Series too short to forget are followed node by node.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from quiltwork.beliefs import BayesianNetwork, Belief, ChainSet, MarkovChain, MixingClass, NetworkSet
+from quiltwork.calibration.mechanisms.networks import tree_curve
+from quiltwork.calibration.mechanisms.quilt import Quilt, approx_quilt, exact_quilt
+from quiltwork.calibration.record import Calibration, Reason
+from quiltwork.certificate import Certificate, SideProof
+from quiltwork.errors import BeliefError, NotCoveredError
+from quiltwork.influence.curve.constant import InfluenceCurve, curve_members, within_cell
+from quiltwork.influence.curve.given_start import GivenPast
+from quiltwork.influence.curve.profile import Profile
+from quiltwork.influence.curve.sides import Bound
+from quiltwork.influence.curve.timeline import follow, is_short, node_by_node
+from quiltwork.numeric import round_up
+from quiltwork.queries import Query
+from quiltwork.types import Floats, Promise
+
+PRECISION = {True: 1e-6, False: 2e-3}  # of the scale, for two states and for more
+MOST_LOOKS = 40
+USUAL_SLOPE = 1.15  # of log ε against log λ
+LONG = 50.0  # a series with λ T beyond so many ε gains nothing from its ends
+WORTHWHILE = 0.98
+MANY_NODES = 2048
+NEAR_ENOUGH = 2.5  # how near ε has to come, in units of the scale's precision
+THEOREM = "influence curve: what a value shows, what follows from it, and what led to it, added up"
+Proofs = tuple[SideProof, SideProof]
+
+
+@dataclass(frozen=True)
+class CurveReason(Reason):
+    """The two states that are hardest to tell apart, and what tells them apart."""
+
+    pair: tuple[str, str]
+    own: float
+    future: float
+    past: float
+    node: int | None = None
+    member: int | None = None
+
+    def sentence(self) -> str:
+        """The reason in words."""
+        when = "" if self.node is None else f" at time {self.node:,}"
+        whose = "" if self.member is None else f" under chain {self.member} of the set"
+        return (
+            f"{self.pair[0]} and {self.pair[1]} are the hardest to keep apart{when}{whose}: the value itself shows up "
+            f"to {self.own:.4g}, what follows it up to {self.future:.4g}, and what led to it up to {self.past:.4g}."
+        )
+
+    def detail(self) -> dict[str, Any]:
+        """The reason as plain values."""
+        found = {"pair": list(self.pair), "own": self.own, "future": self.future, "past": self.past, "node": self.node}
+        return found if self.member is None else found | {"member": self.member}
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What the curve says about one scale: its ε, the worst pair there, and how to prove it."""
+
+    epsilon: float
+    pair: tuple[int, int]
+    parts: tuple[float, ...]
+    node: int | None
+    prove: Callable[[], Proofs | None]
+
+
+def curve(
+    query: Query, *, belief: Belief, epsilon: float, length: int | None, guarantee: Promise = "pufferfish"
+) -> Calibration:
+    """Noise of the smallest scale for which the influence curve is at most ε.
+
+    With the guarantee "bayesian" it is against adversaries who know any other values exactly.
+
+    >>> from quiltwork import Count
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+    >>> round(curve(Count("1"), belief=chain, epsilon=1.0, length=None).noise_scale, 4)
+    3.3364
+    """
+    if isinstance(belief, BayesianNetwork | NetworkSet):
+        return tree_curve(query, belief=belief, epsilon=epsilon, guarantee=guarantee)
+    sensitivity = query.sensitivity(belief.states)
+    curves = curve_members(belief, promise=guarantee)
+    in_set = isinstance(belief, ChainSet)
+    found = [_smallest(c, sensitivity, epsilon, length, n if in_set else None) for n, c in enumerate(curves, 1)]
+    scale, theorem, reason, _ = max(found, key=lambda one: one[0])
+    noise_scale = round_up(scale)
+    profile = sensitivity / noise_scale if scale > 0 else np.zeros_like(sensitivity)
+    certificate: Certificate | None
+    if length is not None and length * float(profile.max()) <= epsilon * (1 - 1e-15):
+        certificate = Certificate(belief.fingerprint, epsilon, profile, (), length, guarantee == "bayesian")
+    else:
+        proved = [one[3] if one[0] == scale else None for one in found]
+        looks = [known or _look(c, profile, length, epsilon) for c, known in zip(curves, proved, strict=True)]
+        certificate = _certificate(belief, epsilon, profile, looks, length, guarantee)
+    return Calibration(
+        mechanism="curve",
+        query=query,
+        epsilon=epsilon,
+        length=length,
+        lipschitz=float(sensitivity.max()),
+        noise_scale=noise_scale,
+        guarantee=guarantee,
+        theorem=theorem if guarantee == "pufferfish" else f"{theorem}, by cross-ratios",
+        reason=reason,
+        certificate=certificate,
+    )
+
+
+def _certificate(
+    belief: Belief, epsilon: float, profile: Floats, looks: list[_Look], length: int | None, guarantee: Promise
+) -> Certificate | None:
+    proofs = [None if look.epsilon > epsilon else look.prove() for look in looks]
+    known = tuple(proof for proof in proofs if proof is not None)
+    if len(known) < len(looks):
+        return None
+    endless = all(side.steady for sides in known for side in sides)
+    return Certificate(
+        belief.fingerprint, epsilon, profile, known, None if endless else length, guarantee == "bayesian"
+    )
+
+
+def _smallest(
+    influence: InfluenceCurve, sensitivity: Floats, epsilon: float, length: int | None, member: int | None
+) -> tuple[float, str, Reason, _Look | None]:
+    """The smaller of the curve's scale and the quilts', with its theorem and reason."""
+    lipschitz = float(sensitivity.max())
+    bayesian = influence.promise == "bayesian"
+    quilt = _quilt(_quick(influence.belief, length), epsilon, length, member, bayesian)
+    limit = math.inf if quilt is None else lipschitz * quilt.score
+    if lipschitz > 0:
+        found = _search(influence, sensitivity, epsilon, limit, None)
+        if length is not None and _may_gain(found, limit, lipschitz, epsilon, length):
+            least = limit if found is None else min(limit, found[0])
+            found = _search(influence, sensitivity, epsilon, least, length) or found
+        known = bayesian or (found and _below_quilts(influence.belief, found[0] / lipschitz, epsilon, length))
+        if not known:
+            quilt = _quilt(influence.belief, epsilon, length, member, bayesian)
+            limit = math.inf if quilt is None else lipschitz * quilt.score
+        if found is not None and found[0] < limit:
+            scale, look = found
+            states = influence.belief.states
+            pair = (states[look.pair[0]], states[look.pair[1]])
+            own, future, past = look.parts
+            return scale, THEOREM, CurveReason(pair, own, future, past, look.node, member), look
+    if quilt is None:
+        raise NotCoveredError(
+            f"no noise is enough at epsilon = {epsilon:g} for series of any length",
+            why="under this belief some values may stay linked however far apart they are",
+            fix="Give the length of the longest series, or a narrower belief",
+        )
+    return limit, "influence curve with a single skip (quilts)", quilt, None
+
+
+def _quick(belief: Belief, length: int | None) -> Belief:
+    """A given start takes long on long series: any start first, which needs at least as much."""
+    long = length is None or length > MANY_NODES
+    return belief.with_start("any") if isinstance(belief, MarkovChain) and belief.start == "given" and long else belief
+
+
+def _below_quilts(belief: Belief, score: float, epsilon: float, length: int | None) -> bool:
+    """Whether quilts surely need more: late values of a long series are as if the start were stationary."""
+    if _quick(belief, length) is belief:
+        return True  # the quilts were looked at
+    assert isinstance(belief, MarkovChain)  # noqa: S101 - only a chain has a given start
+    try:
+        return score <= exact_quilt(belief.with_start("stationary"), epsilon, length).score * (1 - 1e-6)
+    except (BeliefError, NotCoveredError):
+        return False
+
+
+def _quilt(belief: Belief, epsilon: float, length: int | None, member: int | None, bayesian: bool) -> Quilt | None:
+    """What quilts need; the noise of the curve is never above it. Against known values only the empty quilt holds."""
+    if isinstance(belief, MarkovChain) and not bayesian:
+        try:
+            return exact_quilt(belief, epsilon, length, member)
+        except NotCoveredError:
+            return None
+    if isinstance(belief, MixingClass) and not bayesian:
+        return approx_quilt(belief, epsilon, length)
+    if length is None:
+        return None
+    return Quilt(length / epsilon, None, None, None, 0.0, length)  # the empty quilt
+
+
+def _may_gain(found: tuple[float, _Look] | None, limit: float, lipschitz: float, epsilon: float, length: int) -> bool:
+    """Whether the ends of the series are near enough to matter."""
+    least = limit if found is None else min(found[0], limit)
+    return found is None or lipschitz / least * length <= LONG * epsilon
+
+
+def _look(influence: InfluenceCurve, profile: Floats, length: int | None, epsilon: float) -> _Look:
+    """The curve at one profile: for every length, and for this length where that is not enough."""
+    point = influence.at(profile)
+
+    def endless() -> Proofs:
+        nodes = [point.past]
+        if isinstance(influence.past, GivenPast):
+            nodes = influence.past.by_node(influence.own(profile))
+        return _proof([point.future], steady=True), _proof(nodes, steady=True)
+
+    parts = (point.own_at_pair, point.future_at_pair, point.past_at_pair)
+    look = _Look(point.epsilon, point.pair, parts, None, endless)
+    if length is None or point.epsilon <= epsilon:
+        return look
+    losses = follow(influence, Profile.constant(profile, length=length))
+    if losses.epsilon >= point.epsilon:
+        return look
+
+    def short() -> Proofs | None:
+        if not is_short(length, influence.future.states):
+            return None
+        nodes = [influence.own(profile)] * length
+        future, past = (node_by_node(side, nodes) for side in (influence.future, influence.past))
+        return _proof(future, steady=False), _proof(past, steady=False)
+
+    a, b = losses.pair
+    pair = (int(influence.alive[a]), int(influence.alive[b]))
+    return _Look(losses.epsilon, pair, losses.parts, losses.worst[0], short)
+
+
+def _proof(bounds: Sequence[Bound], *, steady: bool) -> SideProof:
+    return SideProof(np.array([b.values for b in bounds]), np.array([b.skips for b in bounds]), steady)
+
+
+def _search(
+    influence: InfluenceCurve, sensitivity: Floats, epsilon: float, enough: float, length: int | None
+) -> tuple[float, _Look] | None:
+    """The smallest scale below ``enough`` that the curve proves, with its proof; None if it proves none.
+
+    Straight lines on logarithmic axes between a scale that is proved and one that is not.
+    """
+    precision = PRECISION[len(sensitivity) == 2]
+    best: tuple[float, _Look] | None = None
+    largest = float(sensitivity.max())
+    unsafe, unsafe_epsilon = largest / epsilon * (1 - 1e-9), math.inf
+    safe, safe_epsilon = enough, math.nan
+    scale = max(unsafe * 1.001, math.sqrt(unsafe * min(enough, unsafe * 1e4)))
+    if length is not None:
+        scale = min(max(WORTHWHILE * enough, unsafe * 1.0005), enough)
+    for n in range(MOST_LOOKS):
+        # a λ that stays what it is when it is added up again from several releases
+        scale = largest / within_cell(largest / scale)
+        look = _look(influence, sensitivity / scale, length, epsilon)
+        if look.epsilon <= epsilon:
+            best, safe, safe_epsilon = (scale, look), scale, look.epsilon
+        else:
+            unsafe, unsafe_epsilon = scale, look.epsilon
+        if length is not None and n == 0 and best is None:
+            break  # the ends do not matter
+        if safe / unsafe <= 1 + precision or safe_epsilon >= epsilon * (1 - NEAR_ENOUGH * precision):
+            break
+        if math.isinf(safe):
+            scale *= 4
+            continue
+        aimed, slope = math.sqrt(safe * unsafe), USUAL_SLOPE
+        if look.epsilon < 50 * epsilon:
+            if best is not None and unsafe_epsilon < 50 * epsilon:
+                slope = max(math.log(unsafe_epsilon / safe_epsilon) / math.log(safe / unsafe), 0.1)
+            aimed = scale * (look.epsilon / epsilon) ** (1 / slope) * (1 + precision)
+        scale = min(max(aimed, unsafe * (1 + precision / 2)), safe / (1 + precision / 2))
+    return best

@@ -1,0 +1,211 @@
+"""Networks: the Markov Quilt Mechanism in its general form (A section 4.2), and the influence curve on trees.
+
+Promise: ε-Pufferfish privacy for every query that changes by at most L_j when variable j changes, and every network of
+the belief.
+Rule for quilts (A Theorem 4.4): a quilt Q for X_i leaves the near variables N, which weigh L(N) = Σ L_j; all others
+are independent of X_i given Q. Its score is L(N) / (ε - e) with e = e(X_Q | X_i), infinite if e ≥ ε; each variable
+takes its best quilt, the empty one included, and the noise is the largest of these scores.
+Rule on trees (theory section 5): noise of scale s gives variable j the profile λ_j = c_j / s, and the curve along edges
+turns the profile into ε; the scale is the smallest for which that is enough.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from quiltwork.beliefs import BayesianNetwork, NetworkSet
+from quiltwork.calibration.record import Calibration, Reason
+from quiltwork.errors import ParameterError
+from quiltwork.influence.curve.tree import TreeCurve, TreeLoss
+from quiltwork.influence.quilts.cover import Cover, QuiltSearch
+from quiltwork.numeric import round_up, smallest_within
+from quiltwork.queries import Query
+from quiltwork.types import Floats, Promise
+
+PRECISION = 1e-7
+
+
+@dataclass(frozen=True)
+class NetworkQuilt(Reason):
+    """The variable that is hardest to hide, with its quilt and the variables on this side of it."""
+
+    node: str
+    quilt: tuple[str, ...]
+    near: tuple[str, ...]
+    remote: tuple[str, ...]
+    max_influence: float
+    weight: float
+    quilt_size: int
+    complete: bool
+    member: int | None = None
+
+    @classmethod
+    def of(cls, cover: Cover, network: BayesianNetwork, size: int, member: int | None) -> "NetworkQuilt":
+        """A quilt with names for numbers."""
+        names = list(network.variables)
+        beyond = set(range(len(names))) - set(cover.near) - set(cover.quilt)
+        quilt, near, remote = (tuple(names[n] for n in sorted(part)) for part in (cover.quilt, cover.near, beyond))
+        return cls(
+            names[cover.node],
+            quilt,
+            near,
+            remote,
+            cover.max_influence,
+            cover.weight,
+            size,
+            cover.complete,
+            member,
+        )
+
+    def sentence(self) -> str:
+        """The reason in words."""
+        whose = "" if self.member is None else f" under network {self.member} of the set"
+        found = f"hardest to hide is {self.node}{whose}. "
+        if self.quilt:
+            others = f"{len(self.remote)} other{'s' * (len(self.remote) != 1)}"
+            beyond = f"It is cut off from {others} by" if self.remote else "Its quilt is"
+            found += (
+                f"{beyond} {', '.join(self.quilt)}, which leaves {len(self.near)} nearby "
+                f"variable{'s' * (len(self.near) != 1)} to cover with noise; the quilt itself tells up to "
+                f"{self.max_influence:.4g} about it (its max-influence)."
+            )
+        elif self.remote:
+            free = f"{len(self.remote)} variable{'s' * (len(self.remote) != 1)}"
+            found += f"It is independent of {free}; the other {len(self.near)} are covered."
+        else:
+            found += f"No quilt is worth its influence: all {len(self.near)} variables are covered."
+        if not self.complete:
+            found += f" There were too many quilts of up to {self.quilt_size} variables to look at all of them."
+        return found
+
+    def detail(self) -> dict[str, Any]:
+        """The reason as plain values."""
+        found = {
+            "node": self.node,
+            "quilt": list(self.quilt),
+            "near": list(self.near),
+            "remote": list(self.remote),
+            "max_influence": self.max_influence,
+            "nearby": len(self.near),
+            "weight": self.weight,
+            "quilt_size": self.quilt_size,
+            "complete": self.complete,
+        }
+        return found if self.member is None else found | {"member": self.member}
+
+
+@dataclass(frozen=True)
+class TreeReason(Reason):
+    """The variable and the two states that are hardest to tell apart, and what tells them apart."""
+
+    node: str
+    pair: tuple[str, str]
+    own: float
+    branches: tuple[tuple[str, float], ...]
+    member: int | None = None
+
+    @classmethod
+    def of(cls, loss: TreeLoss, network: BayesianNetwork, member: int | None) -> "TreeReason":
+        """A loss with names for numbers."""
+        names = list(network.variables)
+        states = network.variables[names[loss.node]]
+        branches = tuple((names[j], part) for j, part in loss.branches)
+        return cls(names[loss.node], (states[loss.pair[0]], states[loss.pair[1]]), loss.own, branches, member)
+
+    def sentence(self) -> str:
+        """The reason in words."""
+        whose = "" if self.member is None else f" under network {self.member} of the set"
+        shown = ", ".join(f"{part:.4g} by way of {name}" for name, part in self.branches)
+        return (
+            f"{self.pair[0]} and {self.pair[1]} of {self.node} are the hardest to keep apart{whose}: the value itself "
+            f"shows up to {self.own:.4g}" + (f", and others {shown}." if shown else ".")
+        )
+
+    def detail(self) -> dict[str, Any]:
+        """The reason as plain values."""
+        found = {"node": self.node, "pair": list(self.pair), "own": self.own, "branches": dict(self.branches)}
+        return found if self.member is None else found | {"member": self.member}
+
+
+def network_quilts(query: Query, *, belief: BayesianNetwork | NetworkSet, epsilon: float, size: int) -> Calibration:
+    """The Markov Quilt Mechanism for records tied by a network.
+
+    >>> from quiltwork import Count
+    >>> pair = BayesianNetwork({"x": "01", "y": "01"}, parents={"y": "x"},
+    ...                        tables={"x": [0.5, 0.5], "y": [[0.6, 0.4], [0.4, 0.6]]})
+    >>> round(network_quilts(Count("1"), belief=pair, epsilon=1.0, size=3).noise_scale, 6)
+    1.681987
+    """
+    if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= 8:
+        raise ParameterError(
+            "quilt_size must be a whole number from 1 to 8", got=str(size), why="quilts are searched up to that size"
+        )
+    asked = query.by_variable(belief.variables)
+
+    def score(weight: float, influence: float) -> float:
+        return weight / (epsilon - influence) if influence < epsilon else math.inf
+
+    found = [
+        (QuiltSearch(member, size=size).worst(asked.lipschitz_by_variable, score), member, n)
+        for n, member in _networks(belief)
+    ]
+    cover, member, n = max(found, key=lambda one: one[0].score)
+    scale = cover.score or asked.lipschitz / epsilon  # see docs/decisions/0003
+    return Calibration(
+        mechanism="quilt-exact",
+        query=query,
+        epsilon=epsilon,
+        length=belief.size(),
+        lipschitz=asked.lipschitz,
+        noise_scale=round_up(scale, roundings=8 + len(belief.variables)),
+        guarantee="pufferfish",
+        theorem="Markov Quilt Mechanism, Theorem 4.4 of Wang, Song and Chaudhuri 2016, on a network",
+        reason=NetworkQuilt.of(cover, member, size, n),
+    )
+
+
+def tree_curve(
+    query: Query, *, belief: BayesianNetwork | NetworkSet, epsilon: float, guarantee: Promise
+) -> Calibration:
+    """Noise of the smallest scale for which the influence curve along the edges of a tree is at most ε.
+
+    >>> from quiltwork import Count
+    >>> pair = BayesianNetwork({"x": "01", "y": "01"}, parents={"y": "x"},
+    ...                        tables={"x": [0.5, 0.5], "y": [[0.6, 0.4], [0.4, 0.6]]})
+    >>> round(tree_curve(Count("1"), belief=pair, epsilon=1.0, guarantee="pufferfish").noise_scale, 4)
+    1.1894
+    """
+    asked = query.by_variable(belief.variables)
+    # all variables that may depend on each other at once: group privacy is enough
+    enough = belief.heaviest_part(asked.lipschitz_by_variable)[0] / epsilon
+    found = [
+        _smallest(TreeCurve(m, promise=guarantee), asked.sensitivity, epsilon, enough) for _, m in _networks(belief)
+    ]
+    scale, loss = max(found, key=lambda one: one[0])
+    n, member = _networks(belief)[found.index((scale, loss))]
+    return Calibration(
+        mechanism="curve",
+        query=query,
+        epsilon=epsilon,
+        length=belief.size(),
+        lipschitz=asked.lipschitz,
+        noise_scale=round_up(scale or asked.lipschitz / epsilon),
+        guarantee=guarantee,
+        theorem="influence curve along the edges of a tree" + (", by cross-ratios" if guarantee == "bayesian" else ""),
+        reason=TreeReason.of(loss, member, n),
+    )
+
+
+def _smallest(curve: TreeCurve, sensitivity: Sequence[Floats], epsilon: float, enough: float) -> tuple[float, TreeLoss]:
+    def look(scale: float) -> TreeLoss:
+        return curve.at([own / scale * (1 + 2.0**-50) for own in sensitivity])
+
+    if enough == 0:
+        return 0.0, curve.at([0.0 * own for own in sensitivity])
+    scale = smallest_within(lambda s: look(s).epsilon, epsilon, enough, precision=PRECISION)
+    return scale, look(scale or enough)
+
+
+def _networks(belief: BayesianNetwork | NetworkSet) -> list[tuple[int | None, BayesianNetwork]]:
+    return [(n, m) for n, m in belief.numbered_members if isinstance(m, BayesianNetwork)]

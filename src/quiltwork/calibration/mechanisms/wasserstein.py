@@ -1,0 +1,220 @@
+"""The Wasserstein Mechanism (A section 3).
+
+Promise: ε-Pufferfish privacy for one query under chains or an explicit joint distribution.
+Rule (A Theorem 3.2): W is the largest ∞-Wasserstein distance between the laws of the answer given two secrets of a
+pair, over all pairs and beliefs; the noise scale is W / ε.
+On the line, W_∞(μ, ν) ≤ w exactly if cdf_μ(s) ≤ cdf_ν(s + w) and cdf_ν(s) ≤ cdf_μ(s + w) for all s. Masses of any size
+count, so lower tails are compared by cdf and upper tails by survival function, each summed from its own end.
+W is not monotone in the length, so it is computed for each length that occurs, and gaps are not bridged.
+Tails that are equal up to rounding (a relative ``SLACK``) count as equal, or independent values would need twice the
+noise. That this costs nothing is not taken on trust: the exact loss of the noise is computed, and where it exceeds ε
+the distance is taken again without any slack.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quiltwork.auditor import exact_loss
+from quiltwork.beliefs import BayesianNetwork, Belief, MarkovChain, RecordBelief, RecordLaw
+from quiltwork.calibration.record import Calibration, Reason
+from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.laws.exact import Asked, SecretLaws, chain_laws, laws_by_part, record_laws
+from quiltwork.numeric import round_up
+from quiltwork.queries import Query, lipschitz_under, numbers_under, unit_under
+from quiltwork.types import Floats
+
+SLACK = 1e-10
+SMALLEST_DELTA = 1e-9
+
+
+@dataclass(frozen=True)
+class Distance(Reason):
+    """The two laws that are furthest apart: given which values of which node, and how far."""
+
+    distance: float
+    node: str
+    pair: tuple[str, str]
+    delta: float = 0.0
+    member: int | None = None
+
+    def sentence(self) -> str:
+        """The reason in words."""
+        rest = f", leaving out mass {self.delta:g}" if self.delta else ""
+        return (
+            f"learning whether the value at {self.node} is {self.pair[0]} or {self.pair[1]} moves the law of the "
+            f"answer by up to {self.distance:g} (∞-Wasserstein distance{rest}), and the noise covers that much."
+        )
+
+    def detail(self) -> dict[str, Any]:
+        """The reason as plain values."""
+        found: dict[str, Any] = {"distance": self.distance, "node": self.node, "pair": list(self.pair)}
+        if self.delta:
+            found["delta"] = self.delta
+        return found if self.member is None else found | {"member": self.member}
+
+
+def wasserstein(query: Query, *, belief: Belief, epsilon: float, length: int | None, delta: float = 0.0) -> Calibration:
+    """Noise of scale W / ε.
+
+    With a ``delta`` above 0 mass of that size may be moved further than W; the promise is then (ε, δ), not ε.
+
+    >>> from quiltwork import Count
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+    >>> round(wasserstein(Count("1"), belief=chain, epsilon=1.0, length=60).noise_scale, 6)
+    4.0
+    """
+    if not (delta == 0 or SMALLEST_DELTA <= delta < 1):
+        raise ParameterError(
+            f"delta must be 0, or at least {SMALLEST_DELTA:g} and below 1",
+            got=str(delta),
+            why="it is a probability, and smaller ones drown in rounding",
+        )
+    if epsilon <= 4 * SLACK:
+        raise NotCoveredError("wasserstein needs epsilon above 4e-10", got=f"{epsilon:g}", why="rounding takes as much")
+    found = [_furthest(query, one, epsilon, length, delta, n) for n, one in belief.numbered_members]
+    furthest = max(found, key=lambda d: d.distance)
+    distance, lipschitz = furthest.distance, lipschitz_under(query, belief)
+    if distance == 0 and lipschitz > 0:
+        distance = float(unit_under(query, belief))  # see docs/decisions/0003
+    return Calibration(
+        mechanism="wasserstein",
+        query=query,
+        epsilon=epsilon,
+        length=length,
+        lipschitz=lipschitz,
+        noise_scale=_scale(distance, epsilon),
+        guarantee="approximate pufferfish" if delta else "pufferfish",
+        theorem="Wasserstein Mechanism, Theorem 3.2 of Wang, Song and Chaudhuri 2016"
+        + (f", (ε, δ) with δ = {delta:g}" if delta else ""),
+        reason=furthest,
+        delta=delta,
+        one_length=True,
+    )
+
+
+def _scale(distance: float, epsilon: float) -> float:
+    return round_up(distance / (epsilon - 2 * SLACK))
+
+
+def _furthest(
+    query: Query, belief: Belief, epsilon: float, length: int | None, delta: float, member: int | None
+) -> Distance:
+    """The largest distance over all secret pairs of one belief, in terms of the query's numbers before division."""
+    numbers = numbers_under(query, belief)
+    mirrored = numbers == 2 and len(belief.states) == 2 and not isinstance(belief, RecordBelief)
+    if numbers > 1 and not mirrored:
+        raise _no_line(query)
+    laws = _laws(query, belief, length)
+    # with two states the second count mirrors the first: the distance in L1 is that of one count, twice
+    unit = float(unit_under(query, belief))
+    found = max(
+        (_largest_distance(part, unit * numbers, delta, member, SLACK) for part in laws), key=lambda one: one.distance
+    )
+    if delta == 0 and found.distance > 0:
+        scales = np.full(numbers, _scale(found.distance, epsilon) / unit)
+        if max(exact_loss(part, scales) for part in laws) > epsilon:
+            exact = (_largest_distance(part, unit * numbers, delta, member, 0.0) for part in laws)
+            found = max(exact, key=lambda one: one.distance)
+    return found
+
+
+def _no_line(query: Query) -> NotCoveredError:
+    return NotCoveredError(
+        f"wasserstein does not cover {query.text} here",
+        why="distances are computed between laws of one number that adds up over values",
+        fix="Use a count, sum or mean, or quilt-exact",
+    )
+
+
+def _laws(query: Query, belief: Belief, length: int | None) -> list[SecretLaws]:
+    """The laws of the answer given each secret; of each independent part of a network by itself.
+
+    What an independent part adds to the answer is the same under both values of a secret, so it moves no mass.
+    """
+    if isinstance(belief, MarkovChain):
+        if query.steps(belief.states) is None:
+            raise _no_line(query)
+        if length is None:
+            raise NotCoveredError("wasserstein needs a length", got="any", why="its tables go through all values")
+        return [chain_laws(belief, [Asked(query)], length)]
+    if isinstance(belief, BayesianNetwork) and len(belief.graph.components) > 1:
+        return laws_by_part(belief, [Asked(query)])
+    if isinstance(belief, RecordLaw):
+        return [record_laws(belief, [Asked(query)])]
+    raise NotCoveredError(
+        "wasserstein needs chains, a network or a joint table",
+        got=repr(belief),
+        why="the class has infinitely many beliefs",
+    )
+
+
+def _largest_distance(laws: SecretLaws, factor: float, delta: float, member: int | None, slack: float) -> Distance:
+    order = np.argsort(laws.points[:, 0])
+    values = laws.points[order, 0]
+    best = Distance(0.0, laws.nodes[0], (laws.states[0][0], laws.states[0][0]), delta, member)
+    for name, states, law in zip(laws.nodes, laws.states, laws.logs[:, :, order], strict=True):
+        present = [x for x in range(len(states)) if np.isfinite(law[x]).any()]
+        for n, x in enumerate(present):
+            for y in present[:n]:
+                moved = factor * line_distance(values, law[x], law[y], delta, slack=slack)
+                if moved > best.distance:
+                    best = Distance(moved, name, (states[x], states[y]), delta, member)
+    return best
+
+
+def line_distance(
+    values: NDArray[np.int64], mu: Floats, nu: Floats, delta: float = 0.0, *, slack: float = SLACK
+) -> int:
+    """W_∞ of two laws on increasing whole numbers, given by the logarithms of their masses.
+
+    With ``delta``, the least distance within which the monotone coupling moves all but that much mass.
+
+    >>> with np.errstate(divide="ignore"):
+    ...     laws = np.log([[0.2, 0.225, 0.5, 0.075, 0], [0, 0.075, 0.5, 0.225, 0.2]])
+    >>> line_distance(np.arange(5), laws[0], laws[1])
+    2
+    """
+    if delta > 0:
+        return _coupling_distance(values, np.exp(mu), np.exp(nu), delta)
+    return max(_one_way(values, mu, nu, slack), _one_way(values, nu, mu, slack))
+
+
+def _one_way(values: NDArray[np.int64], mu: Floats, nu: Floats, slack: float) -> int:
+    """The least w with cdf_mu(s) ≤ cdf_nu(s + w) for all s, tails within a relative ``slack`` counting as equal."""
+    below_mu, below_nu = np.logaddexp.accumulate(mu), np.logaddexp.accumulate(nu)
+    above_mu, above_nu = _strictly_above(mu), _strictly_above(nu)
+    reach, w = 0, 0
+    for n in range(len(values)):
+        if below_mu[n] == -np.inf:
+            continue
+        # the first place where nu has caught up, judged by whichever tail is the smaller
+        while not (
+            below_mu[n] <= below_nu[reach] + slack if below_mu[n] < -0.7 else above_nu[reach] <= above_mu[n] + slack
+        ):
+            reach += 1
+        w = max(w, int(values[reach] - values[n]))
+    return w
+
+
+def _strictly_above(mass: Floats) -> Floats:
+    tail = np.full(len(mass), -np.inf)
+    tail[:-1] = np.logaddexp.accumulate(mass[::-1])[::-1][1:]
+    return tail
+
+
+def _coupling_distance(values: NDArray[np.int64], mu: Floats, nu: Floats, delta: float) -> int:
+    """Quantiles against quantiles: the least distance that leaves out at most ``delta`` of the mass."""
+    levels = np.unique(np.concatenate([[0.0], np.cumsum(mu), np.cumsum(nu)]))
+    middles, widths = (levels[1:] + levels[:-1]) / 2, np.diff(levels)
+    last = len(values) - 1
+    moved = np.abs(
+        values[np.minimum(np.searchsorted(np.cumsum(mu), middles), last)]
+        - values[np.minimum(np.searchsorted(np.cumsum(nu), middles), last)]
+    )
+    order = np.argsort(-moved)
+    left_out = np.cumsum(widths[order]) + 1e-12
+    within = np.flatnonzero(left_out > delta)
+    return int(moved[order[within[0]]]) if within.size else 0

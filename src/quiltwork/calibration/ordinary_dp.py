@@ -1,0 +1,97 @@
+"""What an ordinary differentially private release really guarantees on correlated data, and the other way round.
+
+A release that is ε_0-differentially private at the level of single values (an OpenDP measurement, say) has the profile
+λ = ε_0 for every pair of states at every time, whatever it computes. The influence curve does the rest.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from quiltwork.beliefs import BayesianNetwork, Belief, RecordBelief
+from quiltwork.calibration.calibrate import as_belief
+from quiltwork.calibration.mechanisms.curve import curve
+from quiltwork.errors import NotCoveredError
+from quiltwork.influence.curve.constant import curve_members
+from quiltwork.influence.curve.profile import Profile
+from quiltwork.influence.curve.timeline import loss_along_time
+from quiltwork.influence.curve.tree import tree_epsilon
+from quiltwork.influence.quilts.cover import quilts_epsilon
+from quiltwork.numeric import check_epsilon, check_length
+from quiltwork.queries import Custom
+
+
+@dataclass(frozen=True)
+class EntryGuarantee:
+    """An entry-level ε_0 (``epsilon_dp``) and the Pufferfish ε that it amounts to under a belief.
+
+    >>> from quiltwork import MarkovChain, guarantee
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+    >>> print(guarantee(chain, epsilon_dp=0.3, length=1000).explain())
+    ... # doctest: +NORMALIZE_WHITESPACE
+    A release with 0.3-differential privacy for single values is 1.001-Pufferfish private under this belief, for series
+    of up to 1,000 values: correlation makes it 3.337 times as telling.
+    """
+
+    epsilon_dp: float
+    epsilon: float
+    length: int | None
+
+    def explain(self) -> str:
+        """The two numbers in a sentence."""
+        span = "any length" if self.length is None else f"up to {self.length:,} values"
+        return (
+            f"A release with {self.epsilon_dp:.4g}-differential privacy for single values is {self.epsilon:.4g}-"
+            f"Pufferfish private under this belief, for series of {span}: correlation makes it "
+            f"{self.epsilon / self.epsilon_dp:.4g} times as telling."
+        )
+
+
+def guarantee(belief: Belief, epsilon_dp: float, *, length: int | str | None = None) -> EntryGuarantee:
+    """What an entry-level ε_0-DP release of series of up to this length guarantees about the value at any one time.
+
+    >>> from quiltwork import MarkovChain
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+    >>> round(guarantee(chain, epsilon_dp=1.0).epsilon, 3)
+    3.298
+    """
+    belief, epsilon_dp, length = as_belief(belief), check_epsilon(epsilon_dp), check_length(length)
+    if isinstance(belief, RecordBelief):
+        return _of_records(belief, epsilon_dp)
+    k = len(belief.states)
+    profile = epsilon_dp * ~np.eye(k, dtype=bool)
+    epsilon = max(one.at(profile, thorough=True).epsilon for one in curve_members(belief))
+    if length is not None:
+        epsilon = min(epsilon, loss_along_time(belief, Profile.constant(profile, length=length)).epsilon)
+    if not math.isfinite(epsilon):
+        raise NotCoveredError(
+            "no guarantee holds for series of any length",
+            why="under this belief some values may stay linked however far apart they are",
+            fix="Give the length of the longest series",
+        )
+    return EntryGuarantee(epsilon_dp, epsilon, length)
+
+
+def _of_records(belief: RecordBelief, epsilon_dp: float) -> EntryGuarantee:
+    first = belief.members[0]
+    if not isinstance(first, BayesianNetwork):
+        raise NotCoveredError("an entry-level guarantee needs a chain or a network", got=repr(belief))
+    profile = [epsilon_dp * (1.0 - np.eye(len(states))) for states in belief.variables.values()]
+    found = tree_epsilon(belief, profile) if first.graph.forest else quilts_epsilon(belief, profile)
+    return EntryGuarantee(epsilon_dp, found, belief.size())
+
+
+def entry_epsilon(belief: Belief, epsilon: float, *, length: int | str | None = None) -> EntryGuarantee:
+    """The largest ε_0 with which an entry-level DP release stays within this Pufferfish ε.
+
+    >>> from quiltwork import MarkovChain
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+    >>> round(entry_epsilon(chain, epsilon=1.0).epsilon_dp, 5)
+    0.29972
+    """
+    belief, epsilon, length = as_belief(belief), check_epsilon(epsilon), check_length(length)
+    # noise of scale s on a query that one value changes by at most 1 has λ = 1/s
+    query = Custom(lambda _: 0.0, constant=1.0)
+    scale = curve(query, belief=belief, epsilon=epsilon, length=length).noise_scale
+    return EntryGuarantee(math.nextafter(1 / scale, 0.0) * (1 - 1e-15), epsilon, length)

@@ -1,0 +1,234 @@
+"""How much noise each mechanism would need: looks at no data, spends nothing."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from quiltwork.beliefs import Belief, RecordBelief
+from quiltwork.calibration.accuracy import noise_error
+from quiltwork.calibration.calibrate import MECHANISMS, as_belief, as_query, calibrate, find_mechanism
+from quiltwork.calibration.record import Calibration
+from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.numeric import check_epsilon, check_length, round_up
+from quiltwork.queries import Query, divisor_under, labels_under, lipschitz_under, unit_under
+from quiltwork.types import Promise
+
+SLOW = ("wasserstein", "audited")  # their tables grow with the length
+QUICK_WORK = 5e6
+# how K releases within one ε are planned: profiles add, quilt releases add by Theorem 3.7, group privacy is DP
+SHARED = {"curve": "influence-curve", "group": "group privacy adds", "entry": "differential privacy adds"}
+SPLIT = {"quilt-exact": "sequential-quilt", "quilt-approx": "sequential-quilt"}
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One mechanism's noise, or why it cannot be used."""
+
+    mechanism: str
+    seconds: float
+    calibration: Calibration | None = None
+    noise_scale: float | None = None
+    error_95: float | None = None
+    error_95_all: float | None = None
+    rule: str | None = None
+    refused: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The offer as plain values, as ``quiltwork plan --json`` prints it."""
+        if self.calibration is None:
+            return {"mechanism": self.mechanism, "refused": self.refused}
+        return {
+            "mechanism": self.mechanism,
+            "noise_scale": self.noise_scale,
+            "guarantee": self.calibration.guarantee,
+            "error_95": self.error_95,
+            "error_95_all": self.error_95_all,
+            "detail": self.calibration.detail(),
+            "seconds": self.seconds,
+        } | ({} if self.rule is None else {"rule": self.rule})
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a query would cost under a belief, mechanism by mechanism.
+
+    >>> from quiltwork import MarkovChain, plan
+    >>> made = plan("histogram", belief=MarkovChain([[0.9, 0.1], [0.4, 0.6]]), epsilon=1.0, length="any")
+    >>> made.best.mechanism
+    'curve'
+    """
+
+    query: str
+    epsilon: float
+    length: int | None
+    lipschitz: float
+    offers: tuple[Offer, ...]
+    releases: int = 1
+    records: bool = False
+    """Whether it is about records of named variables, not about series."""
+
+    @property
+    def best(self) -> Offer | None:
+        """The offer with the least noise among those with a guarantee."""
+        full = ("pufferfish", "bayesian")
+        real = [o for o in self.offers if o.calibration is not None and o.calibration.guarantee in full]
+        return min(real, key=lambda o: o.noise_scale or 0.0, default=None)
+
+    def multiple(self, offer: Offer) -> float | None:
+        """An offer's noise as a multiple of the least that any analysis could allow, where that is known."""
+        least = next((o.noise_scale for o in self.offers if o.mechanism == "audited"), None)
+        return offer.noise_scale / least if least and offer.noise_scale is not None else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain values, as ``quiltwork plan --json`` prints it."""
+        offers = [
+            offer.to_dict() | ({} if (times := self.multiple(offer)) is None else {"times_audited": times})
+            for offer in self.offers
+        ]
+        return {
+            "query": self.query,
+            "epsilon": self.epsilon,
+            "length": "any" if self.length is None else self.length,
+            "lipschitz": self.lipschitz,
+            "releases": self.releases,
+            "mechanisms": offers,
+        }
+
+
+def plan(
+    query: Query | str,
+    *,
+    belief: Belief,
+    epsilon: float,
+    length: int | str | None = None,
+    values: int | None = None,
+    delta: float = 0.0,
+    mechanisms: Sequence[str] | None = None,
+    releases: int = 1,
+    guarantee: Promise = "pufferfish",
+    quilt_size: int | None = None,
+) -> Plan:
+    """Compare mechanisms for series of up to this length (None or "any": any).
+
+    ``values`` is the number of values of all series together, which frequencies and means are divided by; it is the
+    length if there is one series. A ``delta`` above 0 goes to the Wasserstein mechanism, whose promise is then (ε, δ).
+    With ``releases`` above 1, ε is for so many releases of the query together, and the noise is that of each of them.
+    With ``guarantee="bayesian"`` it is Bayesian differential privacy, against adversaries who know any other values.
+    ``quilt_size`` is how many variables a quilt in a network may have.
+
+    >>> from quiltwork import Count, MarkovChain
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+    >>> found = plan(Count("1"), belief=chain, epsilon=1.0, length=100)
+    >>> [(o.mechanism, o.noise_scale and round(o.noise_scale, 2)) for o in found.offers]
+    ... # doctest: +NORMALIZE_WHITESPACE
+    [('curve', 3.34), ('quilt-exact', 12.84), ('quilt-approx', 23.51), ('wasserstein', 4.0), ('group', 100.0),
+     ('gk16', None), ('audited', 3.34), ('entry', 1.0)]
+    """
+    query, belief = as_query(query), as_belief(belief)
+    epsilon, length, values = check_epsilon(epsilon), check_length(length), check_length(values)
+    for name in mechanisms or ():
+        find_mechanism(name)
+    if isinstance(releases, bool) or not isinstance(releases, int) or not 1 <= releases <= 10**9:
+        raise ParameterError("releases must be a whole number from 1 on", got=str(releases))
+    if length is None and values is None and query.divisor(2) != 1 and not isinstance(belief, RecordBelief):
+        raise ParameterError(
+            f"{query.text} needs a length",
+            got="any",
+            why="its noise is that of the counts or sums, divided by the number of values",
+            fix="Give the length or the number of values, or plan for histogram or sum",
+        )
+    if isinstance(belief, RecordBelief):
+        length = belief.size(length)
+    divisor = divisor_under(query, belief, values or length or 1) if values is None else query.divisor(values)
+    names = tuple(dict.fromkeys(mechanisms)) if mechanisms else MECHANISMS
+    return Plan(
+        query=query.text,
+        epsilon=epsilon,
+        length=length,
+        lipschitz=lipschitz_under(query, belief) / divisor,
+        offers=tuple(
+            _too_slow(name)
+            if not mechanisms and releases == 1 and _is_slow(name, query, belief, length)
+            else _offer(name, query, belief, epsilon, length, divisor, delta, releases, guarantee, quilt_size)
+            for name in names
+        ),
+        releases=releases,
+        records=isinstance(belief, RecordBelief),
+    )
+
+
+def _is_slow(name: str, query: Query, belief: Belief, length: int | None) -> bool:
+    from quiltwork.laws.exact import expected_work
+
+    return name in SLOW and length is not None and expected_work(query, belief, length) > QUICK_WORK
+
+
+def _too_slow(name: str) -> Offer:
+    return Offer(name, 0.0, refused=f"{name} would take more than a second here. Ask for it: --mechanism {name}.")
+
+
+def _offer(
+    name: str,
+    query: Query,
+    belief: Belief,
+    epsilon: float,
+    length: int | None,
+    divisor: int,
+    delta: float,
+    releases: int,
+    guarantee: Promise,
+    quilt_size: int | None,
+) -> Offer:
+    begun = time.perf_counter()
+    try:
+        found, rule, times = _for_each(name, query, belief, epsilon, length, delta, releases, guarantee, quilt_size)
+    except NotCoveredError as refusal:
+        return Offer(name, time.perf_counter() - begun, refused=str(refusal))
+    seconds = time.perf_counter() - begun
+    step = float(unit_under(query, belief) / divisor)
+    scale = round_up(found.noise_scale * times / divisor)
+    one, everyone = (
+        noise_error(scale, 0.95, unit=step, integer=query.integer, numbers=n)
+        for n in (1, len(labels_under(query, belief)))
+    )
+    return Offer(name, seconds, found, scale, one, everyone, rule)
+
+
+def _for_each(
+    name: str,
+    query: Query,
+    belief: Belief,
+    epsilon: float,
+    length: int | None,
+    delta: float,
+    releases: int,
+    guarantee: Promise,
+    quilt_size: int | None,
+) -> tuple[Calibration, str | None, int]:
+    """The calibration, the rule by which several releases add up, and how many times its noise each of them needs."""
+    own_delta = delta if name == "wasserstein" else 0.0
+    if releases > 1 and name not in SHARED | SPLIT:
+        raise NotCoveredError(
+            f"no theorem says what {releases} releases by {name} tell together",
+            why="Pufferfish guarantees do not add up in general",
+            fix="Use curve (on a network that is not a tree quilt-exact)",
+        )
+    together = dict(SHARED)
+    if isinstance(belief, RecordBelief):
+        together["quilt-exact"] = "same-quilts"  # one quilt at each variable for all releases
+    share = epsilon if name in together else epsilon / releases
+    promise: Promise = "pufferfish" if name == "entry" else guarantee
+    found = calibrate(
+        query,
+        belief=belief,
+        epsilon=share,
+        length=length,
+        mechanism=name,
+        delta=own_delta,
+        guarantee=promise,
+        quilt_size=quilt_size if name == "quilt-exact" else None,
+    )
+    if releases == 1:
+        return found, None, 1
+    return (found, together[name], releases) if name in together else (found, SPLIT[name], 1)

@@ -1,0 +1,147 @@
+"""The frozen record of how much noise, and why."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from quiltwork.beliefs import Belief, MarkovChain
+from quiltwork.certificate import Certificate
+from quiltwork.errors import CertificateError, ParameterError
+from quiltwork.queries import Query
+
+ROUNDING = 2.0**-50  # of the quotient that a certificate's profile is
+Guarantee = Literal["pufferfish", "bayesian", "approximate pufferfish", "none"]
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why the noise is what it is; each mechanism has its own kind."""
+
+    def sentence(self) -> str:
+        """The reason in words."""
+        return ""
+
+    def detail(self) -> dict[str, Any]:
+        """The reason as plain values."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Plain(Reason):
+    """A reason that is one sentence, with the numbers in it."""
+
+    text: str
+    numbers: tuple[tuple[str, float], ...] = ()
+
+    def sentence(self) -> str:
+        """The reason in words."""
+        return self.text
+
+    def detail(self) -> dict[str, Any]:
+        """The reason as plain values."""
+        return dict(self.numbers)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How much noise a query needs under a belief, and the theorem that says so. No data went into it.
+
+    ``noise_scale`` is the scale of the Laplace noise added to each number of the answer.
+
+    >>> from quiltwork import Count, MarkovChain, calibrate
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+    >>> calibration = calibrate(Count("1"), belief=chain, epsilon=1.0, length=1000)
+    >>> round(calibration.noise_scale, 3), calibration.guarantee
+    (3.336, 'pufferfish')
+    """
+
+    mechanism: str
+    query: Query
+    epsilon: float
+    length: int | None
+    lipschitz: float
+    noise_scale: float
+    guarantee: Guarantee
+    theorem: str
+    reason: Reason
+    delta: float = 0.0
+    """The probability with which more than ε may be told."""
+    records: bool = False
+    """Whether it is about records of named variables, not about series."""
+    one_length: bool = False
+    """Whether it holds for series of exactly this length, not for shorter ones too."""
+    certificate: Certificate | None = field(default=None, repr=False, compare=False)
+    """What is needed to check a calibration by the influence curve, with ``verify(belief)``."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.query, Query):
+            raise ParameterError("a calibration must hold its query", got=type(self.query).__name__)
+
+    def explain(self) -> str:
+        """The noise and its reason in a few sentences."""
+        asked = self.query.text
+        numbers = {"frequencies": "count", "mean": "sum"}.get(asked, f"number of {asked}")
+        span = "series of any length"
+        if self.records:
+            span = f"records of {self.length:,} variables"
+        elif self.length is not None:
+            span = f"series of {'exactly' if self.one_length else 'up to'} {self.length:,} values"
+        factor = f" = {math.exp(self.epsilon):.3g}" if self.epsilon < 50 else ", which is no limit at all"
+        if self.guarantee == "none":
+            promise = "NO GUARANTEE: this noise hides a single value only if values were independent of each other."
+        else:
+            secret = "of any variable" if self.records else "at any one time"
+            promise = (
+                f"Promise: seeing the result changes the odds between any two values {secret} by a factor of at most "
+                f"e^{self.epsilon:g}{factor}, for every belief in the class."
+            )
+        if self.guarantee == "bayesian":
+            promise += " Also for somebody who knows any other values exactly."
+        if self.guarantee == "approximate pufferfish":
+            promise += f" Up to a probability of δ = {self.delta:g}, with which anything may be told."
+        return "\n".join(
+            [
+                f"{self.mechanism}: Laplace noise of scale {self.noise_scale:.6g} on each {numbers}, for {span}.",
+                promise,
+                f"Why: {self.reason.sentence()}",
+                f"Theorem: {self.theorem}.",
+            ]
+        )
+
+    def verify(self, belief: Belief) -> float:
+        """The ε that the certificate proves for this noise, these lengths and this belief, by interval arithmetic.
+
+        An error says what is not proved, also if there is no certificate.
+        """
+        if self.certificate is None:
+            raise CertificateError(
+                "the calibration has no certificate",
+                got=f"mechanism {self.mechanism}" + (" on records" if self.records else ""),
+                fix="Use curve, on series",
+            )
+        proved = self.certificate.length
+        if proved is not None and (self.length is None or proved < self.length):
+            raise CertificateError("the certificate must cover the length", got=f"{proved} of {self.length or 'any'}")
+        if self.guarantee == "bayesian" and not self.certificate.bayesian:
+            raise CertificateError("the certificate must be for a Bayesian promise", got="one for Pufferfish privacy")
+        if not self.certificate.epsilon <= self.epsilon:
+            raise CertificateError(
+                f"the certificate must be for epsilon = {self.epsilon:g}", got=f"{self.certificate.epsilon:g}"
+            )
+        sensitivity = self.query.sensitivity(belief.states)
+        if not (math.isfinite(self.noise_scale) and self.noise_scale >= 0) or (
+            self.noise_scale == 0 and sensitivity.any()
+        ):
+            raise CertificateError("a certificate proves nothing without noise", got=f"scale {self.noise_scale:g}")
+        needed = sensitivity / self.noise_scale * (1 - ROUNDING) if self.noise_scale > 0 else sensitivity
+        if self.certificate.profile.shape != needed.shape or not np.all(self.certificate.profile >= needed):
+            raise CertificateError(
+                "the certificate is for another query, or for more noise than this", got=f"scale {self.noise_scale:g}"
+            )
+        return self.certificate.verify(belief.settled() if isinstance(belief, MarkovChain) else belief)
+
+    def detail(self) -> dict[str, Any]:
+        """What explains the noise, as plain values."""
+        return self.reason.detail() | {"theorem": self.theorem}

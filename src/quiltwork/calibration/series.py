@@ -1,0 +1,107 @@
+"""Noise that is enough for every one of some series: with gaps, of different lengths, or from a later segment on."""
+
+from dataclasses import dataclass
+
+from quiltwork.beliefs import Belief, ChainSet, MarkovChain
+from quiltwork.calibration.calibrate import calibrate, default_mechanism
+from quiltwork.calibration.record import Calibration
+from quiltwork.data import Series
+from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.queries import Query
+from quiltwork.types import Gaps, Promise
+
+
+@dataclass(frozen=True)
+class ForSeries:
+    """Noise for some series: the belief that holds for them, and the most values of one series that it covers."""
+
+    belief: Belief
+    calibration: Calibration
+    covered: int
+
+
+def calibrated(
+    series: Series,
+    query: Query,
+    belief: Belief,
+    epsilon: float,
+    mechanism: str | None,
+    gaps: Gaps,
+    delta: float,
+    guarantee: Promise,
+) -> ForSeries:
+    """The belief that holds for these series, and noise that is enough for every one of them."""
+    if gaps not in ("dependent", "independent"):
+        raise ParameterError("gaps must be dependent or independent", got=repr(gaps))
+    held, longest, others = _chains(series, belief, gaps)
+
+    def of_length(length: int | None) -> Calibration:
+        return calibrate(
+            query,
+            belief=held,
+            epsilon=epsilon,
+            length=length,
+            mechanism=mechanism,
+            delta=delta,
+            guarantee=guarantee,
+        )
+
+    with_gaps = series.shape.uneven or (gaps == "dependent" and series.gaps > 0)
+    name = mechanism or ("wasserstein" if delta > 0 else default_mechanism(held))
+    if with_gaps and guarantee == "bayesian":
+        found = of_length(None)  # for every length: what is not recorded has the profile 0
+    elif with_gaps and name == "curve":
+        found = _across_gaps(query, held, epsilon, longest)
+    else:
+        found = of_length(longest)
+    found = with_a_promise(found)
+    if with_gaps and (found.one_length or found.mechanism == "gk16"):
+        raise NotCoveredError(
+            f"mechanism {found.mechanism} does not cover series with gaps",
+            why="its laws are those of values without gaps between them",
+            fix="Use quilt-exact, or declare the stretches independent",
+        )
+    if found.one_length:
+        found = max([found, *map(of_length, others)], key=lambda one: one.noise_scale)
+    return ForSeries(held, found, longest)
+
+
+def _across_gaps(query: Query, belief: Belief, epsilon: float, joined: int) -> Calibration:
+    """By the curve for every length, which covers gaps of any length: what is not recorded has the profile 0.
+
+    Where a series may never forget, quilts over the joined stretches still hold.
+    """
+    try:
+        return calibrate(query, belief=belief, epsilon=epsilon, length=None, mechanism="curve")
+    except NotCoveredError:
+        fallback = "quilt-exact" if isinstance(belief, MarkovChain | ChainSet) else "group"
+        return calibrate(query, belief=belief, epsilon=epsilon, length=joined, mechanism=fallback)
+
+
+def _chains(series: Series, belief: Belief, gaps: Gaps) -> tuple[Belief, int, list[int]]:
+    """The belief to calibrate for, the longest chain, and the lengths of all other chains.
+
+    Skipping a gap brings nodes nearer than they are, and influence falls with distance, so a subject's stretches may be
+    joined. The law of a node after a gap is not that of the first node, unless it is stationary, and no more is that of
+    a later segment's first node. Any start covers them all.
+    """
+    shape = series.shape
+    if not shape.certain or (series.segment is not None and series.segment[0] > 1):
+        belief = belief.without_given_start()
+    if gaps == "dependent":
+        # one more for a value that was not recorded: it too is to be hidden, wherever in a gap it was
+        lengths = {values + (stretches > 1 or shape.uneven) for values, stretches in shape.chains}
+    else:
+        lengths = {values + shape.uneven for values in series.stretch_lengths}
+    return belief, max(lengths), sorted(lengths - {max(lengths)})
+
+
+def with_a_promise(found: Calibration) -> Calibration:
+    """Refuse noise that is for comparison only."""
+    if found.guarantee == "none":
+        raise NotCoveredError(
+            f"mechanism {found.mechanism} is for comparison only",
+            why="it gives no guarantee on correlated data",
+            fix="Leave --mechanism out",
+        )
+    return found

@@ -1,0 +1,71 @@
+"""Commands that make and show belief files."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from quiltwork.cli.options import (
+    AsJson,
+    BeliefFile,
+    ColumnName,
+    DataFile,
+    HowToRead,
+    reads_data,
+)
+from quiltwork.show.terminal import cell, err, out, print_json, table
+
+
+@reads_data
+def belief_fit(
+    data: DataFile,
+    column: ColumnName,
+    how: HowToRead,
+    confidence: Annotated[
+        float | None,
+        typer.Option("--confidence", metavar="P", help="Bounds on each probability instead of one estimate."),
+    ] = None,
+    smoothing: Annotated[
+        float, typer.Option("--smoothing", metavar="X", help="Added to each transition count of an estimate.")
+    ] = 1.0,
+    out_file: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE.json", help="Write the belief here instead of printing it."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Estimate a chain from data that is public, or that is not the data to protect."""
+    from quiltwork import Belief, IntervalChain, MarkovChain, save_belief
+
+    series = how.read(data, column=column, states=None)
+    fitted: Belief
+    if confidence is None:
+        fitted = MarkovChain.from_counts(series.transitions(), smoothing=smoothing, states=series.states)
+    else:
+        fitted = IntervalChain.from_counts(series.transitions(), confidence=confidence, states=series.states)
+    err.print(
+        "warning: a belief must not come from the data it is to protect: it would tell about that data without any "
+        "noise. Fit it on public data, or on other people's data of the same kind."
+    )
+    if out_file is not None:
+        save_belief(fitted, out_file)
+    if as_json or out_file is None:
+        print_json(fitted.to_dict())
+    else:
+        out.print(f"Wrote {out_file}: {len(fitted.states)} states, from {series.size:,} values.")
+
+
+def belief_show(belief: BeliefFile, as_json: AsJson = False) -> None:
+    """Show what a belief file says, and how fast values forget each other under it."""
+    from quiltwork import load_belief
+    from quiltwork.beliefs.summary import summarise
+
+    summary = summarise(load_belief(belief))
+    if as_json:
+        print_json(summary)
+        return
+    for heading, content in summary.items():
+        if isinstance(content, list) and content and isinstance(content[0], dict):
+            out.print(table(content))
+        elif not isinstance(content, list):
+            out.print(f"{heading.replace('_', ' '):>14}  {cell(content)}")

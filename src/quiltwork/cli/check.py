@@ -1,0 +1,219 @@
+"""Commands that check: exact losses, several releases together, adversaries who know values, the papers' results."""
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from quiltwork.cli.options import (
+    AsJson,
+    Asked,
+    BeliefFile,
+    HowToRead,
+    Method,
+    NoiseScale,
+    Promised,
+    QueryText,
+    Seen,
+    known_values,
+    length_of,
+    needed_length,
+    reads_data,
+    segment_of,
+    whole_of,
+)
+from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.show.terminal import MOST_ROWS, out, print_composed, print_json, progress, table
+
+
+def audit(
+    belief: BeliefFile,
+    query: QueryText,
+    noise_scale: NoiseScale,
+    length: Annotated[
+        str | None, typer.Option("--length", metavar="N", help="Values of the series; not for records.")
+    ] = None,
+    releases: Seen = 1,
+    values: Asked = None,
+    know: Annotated[
+        list[str] | None,
+        typer.Option("--know", metavar="POS=STATE", help="A value the adversary knows; may be repeated."),
+    ] = None,
+    segment: Annotated[
+        str | None, typer.Option("--segment", metavar="A:B", help="The query is about values A to B only.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE.html", help="Draw the loss along time and the two densities.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compute the exact loss of Laplace noise, and where it is attained."""
+    from quiltwork import load_belief, parse_query
+    from quiltwork.auditor import Noisy
+    from quiltwork.auditor import audit as make_audit
+
+    if releases < 1:
+        raise ParameterError("releases must be at least 1", got=str(releases))
+    held = load_belief(belief)
+    asked, scale = whole_of(parse_query(query), noise_scale, values)
+    noisy = [Noisy(asked, scale, None if segment is None else segment_of(segment))] * releases
+    span = None if length is None else length_of(length)
+    with progress("exact laws") as bar:
+        found = make_audit(held, noisy, length=span, know=known_values(know or []), progress=bar)
+    if report is not None:
+        _draw_audit(report, held, noisy, span, found)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    for line in found.lines():
+        out.print(line)
+    if report is not None:
+        out.print(f"Report: {report}")
+
+
+def _draw_audit(path: Path, belief: Any, noisy: list[Any], length: int | None, found: Any) -> None:
+    from quiltwork.auditor.exact import worst_densities
+    from quiltwork.show.pages import density_chart, loss_chart, write_audit
+
+    names = list(belief.variables) if hasattr(belief, "variables") else None
+    caption = "The exact loss at each time: how much a result can tell about the value then."
+    if names is not None:
+        caption = "The exact loss of each variable: how much a result can tell about its value."
+    charts = [(caption, loss_chart(found, names))]
+    try:
+        curves = worst_densities(belief, noisy, found, length=length)
+    except NotCoveredError:
+        curves = None  # several numbers: no line to draw along
+    if curves is not None:
+        charts.append(("The law of the output given each of the two values.", density_chart(*curves, found)))
+    write_audit(path, found=found, lines=found.lines(), charts=charts)
+
+
+def compose(
+    belief: BeliefFile,
+    releases: Annotated[Path, typer.Argument(metavar="RELEASES", help="A JSON list of releases.")],
+    length: Annotated[
+        str | None, typer.Option("--length", metavar="N", help="Values of the series, or any; not for records.")
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option("--budget", metavar="E", help="Compare with this ε, and draw it.")
+    ] = None,
+    guarantee: Promised = "pufferfish",
+    report: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE.html", help="Draw what is told along time.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what several releases tell together, and by which theorem."""
+    from quiltwork import Accountant, load_belief
+    from quiltwork.accounting import load_releases
+
+    if budget is not None and not 0 < budget < math.inf:
+        raise ParameterError("budget must be a positive, finite number", got=f"{budget:g}", why="it is an ε")
+    records = load_releases(releases)
+    held = load_belief(belief)
+    accountant = Accountant(held, length=needed_length(length, held), releases=records, promise=guarantee)
+    composed = accountant.composed()
+    if report is not None:
+        from quiltwork.show.pages import write_composed
+
+        write_composed(report, composed=composed, records=records, budget=budget)
+    if as_json:
+        left = {} if budget is None else {"budget": budget, "remaining": budget - composed.epsilon}
+        print_json(composed.to_dict() | left | ({} if report is None else {"report": str(report)}))
+        return
+    print_composed(composed, budget=budget, promise=guarantee)
+    if report is not None:
+        out.print(f"Report: {report}")
+
+
+def leakage(
+    belief: BeliefFile,
+    query: QueryText,
+    noise_scale: NoiseScale,
+    length: Annotated[
+        str | None, typer.Option("--length", metavar="N", help="Values of the series, or any; not for records.")
+    ] = None,
+    releases: Seen = 1,
+    values: Asked = None,
+    method: Annotated[
+        Method | None,
+        typer.Option("--method", help="Exact, or a bound for chains and trees; exact where possible if left out."),
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option("--seconds", metavar="S", help="Stop an exact search after so long.")
+    ] = 60.0,
+    as_json: AsJson = False,
+) -> None:
+    """Compute how much releases tell an adversary who knows any other values (Bayesian differential privacy)."""
+    from quiltwork import load_belief, parse_query
+    from quiltwork.accounting.leakage import bayesian_leakage
+
+    asked, scale = whole_of(parse_query(query), noise_scale, values)
+    with progress("adversaries") as bar:
+        found = bayesian_leakage(
+            load_belief(belief),
+            asked,
+            noise_scale=scale,
+            length=None if length is None else length_of(length),
+            releases=releases,
+            method=method,
+            seconds=seconds,
+            progress=bar,
+        )
+    if as_json:
+        print_json(found.to_dict())
+        return
+    for line in found.lines():
+        out.print(line)
+
+
+@reads_data
+def reproduce(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A result, or all; an unknown name lists them.")],
+    how: HowToRead,
+    folder: Annotated[
+        Path, typer.Option("--out", metavar="FOLDER", help="Where tables and figures are written.")
+    ] = Path("reproduced"),
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer points, in less than a minute.")] = False,
+    data: Annotated[
+        str | None, typer.Option("--data", metavar="DATA", help="For activity: your own file in place of the diary.")
+    ] = None,
+    column: Annotated[str | None, typer.Option("--column", metavar="C", help="Its column with the states.")] = None,
+    belief: Annotated[Path | None, typer.Option("--belief", metavar="B", help="What may be believed about it.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Recompute a result of the papers, or all: a table, a CSV file and figures."""
+    from quiltwork import load_belief
+    from quiltwork.papers.reproduce import reproduce as recompute
+    from quiltwork.papers.reproduce import reproduce_all
+
+    if (data is None) != (column is None) or (data is None) != (belief is None):
+        raise ParameterError("your own data needs --data, --column and --belief", got="not all of them")
+    held = None if belief is None else load_belief(belief)
+    series = None
+    if data is not None and column is not None and held is not None:
+        series = how.read(data, column=column, states=held.states)
+    elif how.given():
+        raise ParameterError("options of data need --data", got=how.given()[0])
+    with progress(f"Computing {name}") as report:
+        if name == "all":
+            made = reproduce_all(folder, quick=quick, progress=report)
+        else:
+            made = [recompute(name, folder, quick=quick, progress=report, series=series, belief=held)]
+    if as_json:
+        one = made[0].to_dict()
+        print_json(
+            one if name != "all" else {"index": str(folder / "index.html"), "results": [m.to_dict() for m in made]}
+        )
+        return
+    for result in made:
+        out.print(table(result.rows[:MOST_ROWS], title=result.title))
+        if len(result.rows) > MOST_ROWS:
+            out.print(f"... and {len(result.rows) - MOST_ROWS:,} more rows in the CSV file.")
+        for line in result.remarks:
+            out.print(line)
+        out.print("Wrote " + ", ".join(str(file) for file in result.files) + "\n")
+    if name == "all":
+        out.print(f"All of them: {folder / 'index.html'} (open it in a browser)")

@@ -1,0 +1,294 @@
+"""Commands that plan and make releases."""
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quiltwork.beliefs import RecordBelief
+from quiltwork.cli.options import (
+    AsJson,
+    BeliefFile,
+    DataFile,
+    Delta,
+    EpsilonValue,
+    HowToRead,
+    Promised,
+    QueryText,
+    QuiltSize,
+    needed_length,
+    reads_data,
+    segment_of,
+)
+from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.show.terminal import out, print_json, print_plan, print_release, progress
+from quiltwork.types import Gaps
+
+if TYPE_CHECKING:
+    from quiltwork import Belief, Records, Release, Series
+    from quiltwork.releases.pipeline import Prepared
+
+
+def plan(
+    belief: BeliefFile,
+    query: QueryText,
+    epsilon: EpsilonValue,
+    length: Annotated[
+        str | None, typer.Option("--length", metavar="N", help="Values of the longest series, or any; not for records.")
+    ] = None,
+    values: Annotated[
+        int | None,
+        typer.Option("--values", metavar="N", help="Values asked in all, for frequencies and mean."),
+    ] = None,
+    mechanism: Annotated[
+        list[str] | None, typer.Option("--mechanism", metavar="M", help="Only this one; may be repeated.")
+    ] = None,
+    delta: Delta = 0.0,
+    releases: Annotated[
+        int, typer.Option("--releases", metavar="K", help="Share ε over so many releases; shows the noise of each.")
+    ] = 1,
+    guarantee: Promised = "pufferfish",
+    quilt_size: QuiltSize = None,
+    report: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE.html", help="Draw the plan, and a network with its quilt.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how much noise each mechanism would need. Sees no data, spends nothing."""
+    from quiltwork import load_belief, parse_query
+    from quiltwork import plan as make_plan
+
+    held = load_belief(belief)
+    with progress("Calibrating"):
+        made = make_plan(
+            parse_query(query),
+            belief=held,
+            epsilon=epsilon,
+            length=needed_length(length, held),
+            values=values,
+            delta=delta,
+            mechanisms=mechanism,
+            releases=releases,
+            guarantee=guarantee,
+            quilt_size=quilt_size,
+        )
+    if all(offer.refused for offer in made.offers):
+        raise NotCoveredError(" ".join(offer.refused or "" for offer in made.offers).rstrip("."))
+    if report is not None:
+        from quiltwork.show.pages import write_plan
+
+        write_plan(report, plan=made, belief=held)
+    if as_json:
+        print_json(made.to_dict() | ({} if report is None else {"report": str(report)}))
+        return
+    print_plan(made)
+    if report is not None:
+        out.print(f"Report: {report}")
+
+
+@reads_data
+def release(
+    data: DataFile,
+    belief: Annotated[Path, typer.Option("--belief", metavar="B", help="A belief file, JSON or TOML.")],
+    query: QueryText,
+    epsilon: EpsilonValue,
+    how: HowToRead,
+    column: Annotated[
+        str | None,
+        typer.Option("--column", metavar="C", help="The column with the states; of records, else a column a variable."),
+    ] = None,
+    variable: Annotated[
+        str | None,
+        typer.Option("--variable", metavar="V", help="Of records: the column that says which variable a row is about."),
+    ] = None,
+    mechanism: Annotated[
+        str | None, typer.Option("--mechanism", metavar="M", help="Another than the one with least noise.")
+    ] = None,
+    segment: Annotated[
+        str | None,
+        typer.Option("--segment", metavar="A:B", help="Only values A to B of each series, from 1."),
+    ] = None,
+    window: Annotated[
+        str | None,
+        typer.Option("--window", metavar="W", help="One answer for each day, hour, or so many values of each series."),
+    ] = None,
+    by_subject: Annotated[bool, typer.Option("--by-subject", help="One answer for each subject, by name.")] = False,
+    gaps: Annotated[
+        Gaps,
+        typer.Option("--gaps", help="Whether values before and after a gap may depend on each other."),
+    ] = "dependent",
+    delta: Delta = 0.0,
+    guarantee: Promised = "pufferfish",
+    quilt_size: QuiltSize = None,
+    ledger: Annotated[
+        str | None,
+        typer.Option("--ledger", metavar="URL", help="Release within the budget of this ledger, and record it there."),
+    ] = None,
+    who: Annotated[
+        str | None, typer.Option("--who", metavar="NAME", help="Whom to write into the ledger; the user if left out.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE.html", help="Write a report to open in a browser.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Release a statistic with noise that hides every single value."""
+    from quiltwork import load_belief, parse_query
+    from quiltwork.releases.pipeline import prepare
+
+    if report is not None:
+        from quiltwork.show.pages import check_report
+
+        check_report(report)  # before anything is spent
+    if who is not None and ledger is None:
+        raise ParameterError("a name is written into a ledger", got="--who without --ledger", fix="Name the ledger too")
+    held, asked = load_belief(belief), parse_query(query)
+    times = None if segment is None else segment_of(segment)
+    rows: Records | Series
+    if isinstance(held, RecordBelief):
+        _check_for_records(how, segment, gaps)
+        rows = _read_records(data, held, column, variable, how.subject)
+    else:
+        rows = how.read(data, column=_series_column(column, variable), states=held.states, segment=times)
+    with progress("Calibrating"):
+        ready = prepare(
+            rows,
+            asked,
+            belief=held,
+            epsilon=epsilon,
+            mechanism=mechanism,
+            gaps=gaps,
+            delta=delta,
+            guarantee=guarantee,
+            quilt_size=quilt_size,
+            window=window,
+            by_subject=by_subject,
+        )
+    with progress("Counting"):
+        result = ready.draw() if ledger is None else _through(ledger, held, ready, who)
+    if not as_json:
+        print_release(result)  # what was spent is shown, whatever becomes of the report
+    if report is not None:
+        _write(report, result, ready, quilt_size)
+    if as_json:
+        print_json(result.to_dict() | ({} if report is None else {"report": str(report)}))
+        return
+    if report is not None:
+        out.print(f"Report: {report}")
+
+
+def _write(path: Path, result: "Release", ready: "Prepared", quilt_size: int | None) -> None:
+    """A report, with what other mechanisms would have needed beside it."""
+    from quiltwork import plan as make_plan
+    from quiltwork.show.pages import write_report
+
+    made = result.calibration
+    beside = make_plan(
+        ready.query,
+        belief=result.belief,
+        epsilon=made.epsilon,
+        length=made.length,
+        values=result.divisor if result.divisor > 1 else result.values,
+        guarantee="bayesian" if made.guarantee == "bayesian" else "pufferfish",
+        quilt_size=quilt_size,
+    )
+    write_report(path, release=result, plan=beside)
+
+
+def _through(url: str, belief: "Belief", ready: "Prepared", who: str | None) -> "Release":
+    """Within the budget of a ledger."""
+    from quiltwork.ledger import Ledger
+    from quiltwork.session import release_through, written_down
+
+    ledger = Ledger(url)
+    ledger.check(belief=belief, promise=ready.record.guarantee)
+    return release_through(ready, ledger, written_down(who))
+
+
+def _series_column(column: str | None, variable: str | None) -> str:
+    if column is None or variable is not None:
+        raise ParameterError(
+            "series are in one column" if column is None else "variables are for networks and joint tables",
+            got="no column" if column is None else "--variable",
+            fix="--column C, without --variable",
+        )
+    return column
+
+
+def _check_for_records(how: HowToRead, segment: str | None, gaps: Gaps) -> None:
+    given = [name for name in how.given() if name != "--subject"]
+    given += ["--segment"] * (segment is not None) + ["--gaps"] * (gaps != "dependent")
+    if given:
+        raise ParameterError(
+            "records have no time, no segments, no gaps and no missing values",
+            got=given[0],
+            why="the belief is about named variables",
+            fix="Leave it out",
+        )
+
+
+def _read_records(
+    data: str, belief: RecordBelief, column: str | None, variable: str | None, subject: str | None
+) -> "Records":
+    from quiltwork import read_records
+
+    if column is None and (variable is not None or subject is not None):
+        raise ParameterError("a column of values is needed with --variable or --subject", got="none", fix="--column C")
+    return read_records(data, belief=belief, column=column, variable=variable, subject=subject)
+
+
+def demo(
+    report: Annotated[Path, typer.Option("--out", metavar="FILE.html", help="Where to write the report.")] = Path(
+        "quiltwork-report.html"
+    ),
+    files: Annotated[
+        Path | None,
+        typer.Option("--files", metavar="FOLDER", help="Only copy the sample data and beliefs there."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Release a histogram of the sample diary, privately, and write a report."""
+    from quiltwork import Histogram, read_series, save_belief
+    from quiltwork import plan as make_plan
+    from quiltwork import release as make_release
+    from quiltwork.samples import contagion_belief, diary_belief, diary_path, households_path
+    from quiltwork.show.pages import write_report
+
+    if files is not None:
+        files.mkdir(parents=True, exist_ok=True)
+        names = {
+            "diary": "diary.parquet",
+            "belief": "belief.json",
+            "stationary": "stationary.json",
+            "households": "households.csv",
+            "household": "household.json",
+        }
+        copies = {name: files / file for name, file in names.items()}
+        shutil.copyfile(diary_path(), copies["diary"])
+        save_belief(diary_belief(), copies["belief"])
+        save_belief(diary_belief().with_start("stationary"), copies["stationary"])
+        shutil.copyfile(households_path(), copies["households"])
+        save_belief(contagion_belief(), copies["household"])
+        if as_json:
+            print_json({name: str(path) for name, path in copies.items()})
+        else:
+            out.print(f"Wrote {', '.join(map(str, copies.values()))}")
+        return
+    held = diary_belief()
+    series = read_series(diary_path(), column="activity", states=held.states, subject="person", time="time")
+    made = make_plan(Histogram(), belief=held, epsilon=1.0, length=series.longest)
+    result = make_release(series, Histogram(), belief=held, epsilon=1.0)
+    write_report(report, release=result, plan=made)
+    if as_json:
+        print_json(result.to_dict() | {"report": str(report)})
+        return
+    out.print(
+        f"A simulated activity diary: {series.subjects} people, {series.size:,} quarter hours, "
+        f"{len(held.states)} activities.\n"
+        "How much noise hides what anybody did in any one quarter hour, at ε = 1?\n"
+    )
+    print_plan(made)
+    out.print("\nThe private histogram of quarter hours:\n")
+    print_release(result)
+    out.print(f"\nReport: {report} (open it in a browser)")

@@ -1,0 +1,1 @@
+"""Where the rows are, and the little that is done differently there."""

@@ -1,0 +1,131 @@
+"""Where the rows are, and the little that is done differently there: all else is narwhals, the same on every engine.
+
+Rows are brought to columns of known names: ``who`` (the subject), ``when`` (a whole number), ``what`` (the value as it
+is), and ``wall`` (the reading of the wall clock, for windows). Tables of pandas and PyArrow are taken over by polars,
+which counts in the same process; DuckDB and Spark count where they are.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from quiltwork.data.tables import Frame
+from quiltwork.errors import DataError
+from quiltwork.types import Progress
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FURTHEST = 9e12  # times with fractions that still fit into 64 bits as millionths
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns that are read: values, whose they are, and when they were."""
+
+    value: str
+    subject: str | None = None
+    time: str | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """All of them."""
+        return [name for name in (self.value, self.subject, self.time) if name is not None]
+
+
+@dataclass(frozen=True)
+class Clock:
+    """What the times of a column are: how many ticks a microsecond has, None for plain numbers."""
+
+    ticks: int | None
+    calendar: bool = False
+    """Whether they have a date, so that there are days."""
+    millionths: bool = False
+    """Whether plain numbers are counted in millionths, so that fractions are exact."""
+
+    def span(self, length: float, *, steps: bool) -> int:
+        """A span of time in ticks."""
+        factor = (10**6 if self.millionths else 1) if steps else self.ticks or 1
+        return max(1, round(length * factor))
+
+
+@dataclass(frozen=True)
+class Order:
+    """How rows come: whether subject follows subject, and whether each subject's times rise, none missing, none twice.
+
+    ``least`` and ``most`` are the shortest and longest time from a row to the next of the same subject; where subjects
+    do not follow one another, ``least`` is the shortest time from any row to the next, and ``most`` is not known.
+    """
+
+    count: int = 0
+    by_subject: bool = False
+    rising: bool = False
+    least: float | None = None
+    most: float | None = None
+
+
+class Engine(ABC):
+    """A table, and how its rows are read, put in order and collected where it is.
+
+    ``rows`` is a narwhals frame with the columns who, when, what and, where times have dates, wall.
+    """
+
+    in_order = False
+    """Whether rows have an order of their own."""
+
+    def __init__(self, columns: Columns, schema: dict[str, Any]):
+        self.columns, self.kind = columns, schema[columns.value]
+        self.clock = Clock(None)
+
+    @property
+    @abstractmethod
+    def rows(self) -> Frame:
+        """The rows, not yet in order."""
+
+    @abstractmethod
+    def collect(self, small: Frame) -> "pl.DataFrame":
+        """The result of a query."""
+
+    @abstractmethod
+    def numbers(self, rows: Frame) -> Frame:
+        """With values of text as numbers, null where they are none."""
+
+    @property
+    def order(self) -> "Order":
+        """What is known about the order of rows."""
+        return Order()
+
+    def passes(self, *, ordered: bool, sort: bool = False, progress: Progress | None = None) -> Iterator[Frame]:  # noqa: ARG002
+        """The rows in pieces that have all rows of a subject each; in the order of time, if that matters."""
+        yield self.rows
+
+    def followed(self, rows: Frame) -> Frame:
+        """With the value and time of the same subject's row before, as ``before`` and ``since``."""
+        import narwhals as nw
+
+        return rows.with_columns(
+            before=nw.col("what").shift(1).over("who", order_by="when"),
+            since=nw.col("when").shift(1).over("who", order_by="when"),
+        )
+
+    def placed(self, rows: Frame) -> Frame:
+        """With the position of each row within its subject, from 1, as ``place``."""
+        import narwhals as nw
+
+        counted = rows.with_columns(place=nw.lit(1))
+        return counted.with_columns(place=nw.col("place").cum_sum().over("who", order_by="when"))
+
+    def numbered(self, rows: Frame) -> Frame:
+        """With the number of the stretch that a row is in, as ``stretch``; where ``opens``, a new one begins."""
+        import narwhals as nw
+
+        opened = rows.with_columns(stretch=nw.col("opens").cast(nw.Int64))
+        return opened.with_columns(stretch=nw.col("stretch").cum_sum().over("who", order_by="when"))
+
+
+def not_times(column: str, kind: str, *, fix: str | None = None) -> DataError:
+    """A column of flags, say."""
+    return DataError(
+        f"column {column!r} must hold numbers, dates or times", got=f"type {kind}", why="rows are sorted by it", fix=fix
+    )

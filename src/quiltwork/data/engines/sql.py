@@ -1,0 +1,164 @@
+"""Rows in a database or on a cluster, counted there."""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from quiltwork.data.engines.base import FURTHEST, Clock, Columns, Engine, not_times
+from quiltwork.data.tables import Frame
+from quiltwork.errors import DataError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@contextmanager
+def quiet(engine: str, *modules: str) -> Iterator[None]:
+    """An engine's own messages may quote the data: only the kind of failure is shown."""
+    try:
+        yield
+    except Exception as problem:
+        if type(problem).__module__.partition(".")[0] not in modules:
+            raise
+        raise DataError(f"{engine} cannot read the data", got=type(problem).__name__) from None
+
+
+class SqlEngine(Engine):
+    """Rows in a database, in no order: they are sorted by their times there."""
+
+    def __init__(self, native: Any, columns: Columns, schema: dict[str, Any]):
+        super().__init__(columns, schema)
+        who = "0" if columns.subject is None else self.quoted(columns.subject)
+        if columns.subject is not None and schema[columns.subject].is_float():
+            who = f"CASE WHEN NOT isnan({who}) THEN {who} END"
+        named = {"who": who, "what": self.quoted(columns.value)}
+        if columns.time is not None:
+            named |= self._times(columns.time, schema[columns.time])
+        else:
+            named["when"] = "0"
+        self._native = self.project(native, named)
+
+    def _times(self, time: str, kind: Any) -> dict[str, str]:
+        import narwhals as nw
+
+        column = self.quoted(time)
+        if kind.is_integer():
+            return {"when": f"CAST({column} AS BIGINT)"}
+        if kind.is_float() or kind == nw.Decimal:
+            self.clock = Clock(None, millionths=True)
+            number = f"CAST({column} AS DOUBLE)"
+            known = f"abs({number}) < {FURTHEST:.0f}"  # neither NaN nor infinity is
+            return {"when": f"CASE WHEN {known} THEN CAST(round({number} * 1000000) AS BIGINT) END"}
+        if kind == nw.Date or isinstance(kind, nw.Datetime):
+            self.clock = Clock(1, calendar=True)
+            return {"when": self.moment(column, kind), "wall": self.wall(column)}
+        raise not_times(
+            time, "text" if kind == nw.String else str(kind), fix="Make it a timestamp: in your query, or as Parquet"
+        )
+
+    @abstractmethod
+    def quoted(self, name: str) -> str:
+        """A column's name in SQL."""
+
+    @abstractmethod
+    def project(self, native: Any, named: dict[str, str]) -> Any:
+        """The table with these columns, given as SQL."""
+
+    @abstractmethod
+    def moment(self, column: str, kind: Any) -> str:
+        """A time in microseconds, as SQL."""
+
+    @abstractmethod
+    def wall(self, column: str) -> str:
+        """The reading of the wall clock in microseconds, as SQL."""
+
+    @property
+    def rows(self) -> Frame:
+        """The rows, in no order."""
+        import narwhals as nw
+
+        return nw.from_native(self._native)
+
+
+class DuckDBEngine(SqlEngine):
+    """Rows that DuckDB holds."""
+
+    def quoted(self, name: str) -> str:
+        """In double quotes."""
+        return '"' + name.replace('"', '""') + '"'
+
+    def project(self, native: Any, named: dict[str, str]) -> Any:
+        """A relation of a relation."""
+        return native.project(", ".join(f"{how} AS {self.quoted(name)}" for name, how in named.items()))
+
+    def moment(self, column: str, kind: Any) -> str:
+        """Microseconds since 1970."""
+        import narwhals as nw
+
+        if isinstance(kind, nw.Datetime) and kind.time_unit == "ns":
+            self.clock = Clock(1000, calendar=True)
+            return f"epoch_ns({column})"
+        return f"epoch_us({column if isinstance(kind, nw.Datetime) else f'CAST({column} AS TIMESTAMP)'})"
+
+    def wall(self, column: str) -> str:
+        """On the clock of the session's time zone."""
+        return f"epoch_us(CAST({column} AS TIMESTAMP))"
+
+    def numbers(self, rows: Frame) -> Frame:
+        """With values of text as numbers, null where they are none."""
+        import narwhals as nw
+
+        return nw.from_native(nw.to_native(rows).project('*, TRY_CAST(trim("what") AS DOUBLE) AS "number"'))
+
+    def collect(self, small: Frame) -> "pl.DataFrame":
+        """The rows of a result."""
+        import narwhals as nw
+        import polars as pl
+
+        native = nw.to_native(small)
+        with quiet("DuckDB", "duckdb", "_duckdb"):
+            rows = native.fetchall()
+        return pl.DataFrame(rows, schema=list(native.columns), orient="row", infer_schema_length=None)
+
+
+class SparkEngine(SqlEngine):
+    """Rows on a Spark cluster."""
+
+    def quoted(self, name: str) -> str:
+        """In backticks."""
+        return "`" + name.replace("`", "``") + "`"
+
+    def project(self, native: Any, named: dict[str, str]) -> Any:
+        """A data frame of expressions."""
+        return native.selectExpr(*(f"{how} AS {self.quoted(name)}" for name, how in named.items()))
+
+    def moment(self, column: str, kind: Any) -> str:
+        """Microseconds since 1970; a time without a zone is taken as it is."""
+        import narwhals as nw
+
+        zoned = isinstance(kind, nw.Datetime) and kind.time_zone is not None
+        return f"unix_micros({column})" if zoned else self.wall(column)
+
+    def wall(self, column: str) -> str:
+        """From date and time of day, so that no time zone plays a part."""
+        days = f"datediff(to_date({column}), DATE'1970-01-01') * 86400000000L"
+        time = f"hour({column}) * 3600000000L + minute({column}) * 60000000L"
+        second = f"CAST(extract(SECONDS FROM {column}) * 1000000 AS BIGINT)"
+        return f"({days} + {time} + {second})"
+
+    def numbers(self, rows: Frame) -> Frame:
+        """With values of text as numbers, null where they are none."""
+        import narwhals as nw
+
+        return nw.from_native(nw.to_native(rows).selectExpr("*", "try_cast(trim(what) AS DOUBLE) AS number"))
+
+    def collect(self, small: Frame) -> "pl.DataFrame":
+        """The rows of a result, which come to the driver."""
+        import narwhals as nw
+        import polars as pl
+
+        native = nw.to_native(small)
+        with quiet("Spark", "pyspark", "py4j"):
+            rows = [tuple(row) for row in native.collect()]
+        return pl.DataFrame(rows, schema=list(native.columns), orient="row", infer_schema_length=None)

@@ -1,0 +1,1 @@
+"""The influence curve: from a profile to a guarantee, step by step along a chain or a tree."""

@@ -1,0 +1,143 @@
+"""The influence curve (theory section 5): from a profile λ to a Pufferfish guarantee.
+
+    ε = max over a ≠ b of  λ(a,b) + R(a,b) + L(a,b)
+
+R bounds what the future tells about a value beyond the value itself, L what the past does. Here both hold for series
+of every length, under a profile that is the same at every time; ``timeline.py`` follows profiles that change.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quiltwork.beliefs.base import Belief
+from quiltwork.beliefs.chain import ChainSet, MarkovChain
+from quiltwork.beliefs.interval import IntervalChain
+from quiltwork.beliefs.mixing import MixingClass
+from quiltwork.errors import NotCoveredError
+from quiltwork.influence.curve.given_start import GivenPast
+from quiltwork.influence.curve.ratios import AnyPast, IntervalFuture, IntervalRatios, mixing_sides
+from quiltwork.influence.curve.sides import Bound, KernelSide, Side, on_both
+from quiltwork.influence.quilts.tables import UNIT_ROUNDOFF
+from quiltwork.types import Floats, Promise
+
+DIGITS = 9
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """The guarantee of a constant profile, with the bounds that prove it."""
+
+    epsilon: float
+    future: Bound
+    past: Bound
+    pair: tuple[int, int]
+    own_at_pair: float
+    future_at_pair: float
+    past_at_pair: float
+
+
+class InfluenceCurve:
+    """Evaluates profiles that are the same at every time, for one chain or class and series of every length.
+
+    The promise "bayesian" is against adversaries who know any other values exactly. Knowing values multiplies the rows
+    or columns of kernels by functions that they share, which leaves cross-ratios as they are: so both sides are
+    bounded by cross-ratios (theory section 7).
+
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+    >>> count = np.array([[0.0, 1.0], [1.0, 0.0]])
+    >>> round(InfluenceCurve(chain).at(count / 3.33641).epsilon, 4)
+    1.0
+    """
+
+    def __init__(self, belief: Belief, *, promise: Promise = "pufferfish"):
+        self.belief = belief
+        self.promise = promise
+        self.alive = possible_states(belief)
+        self.future: Side
+        self.past: Side
+        against_all = promise == "bayesian"
+        if isinstance(belief, MarkovChain):
+            P = belief.transition[np.ix_(self.alive, self.alive)]
+            self.future = AnyPast(P.T) if against_all else KernelSide(P, error=8 * UNIT_ROUNDOFF)
+            self.past = AnyPast(P) if against_all else _past(belief, P, self.alive)
+        elif isinstance(belief, IntervalChain):
+            self.future = IntervalFuture(belief.lower, belief.upper)
+            if against_all:
+                self.future = IntervalRatios(belief.lower, belief.upper, rows=True)
+            self.past = IntervalRatios(belief.lower, belief.upper, rows=False)
+        elif isinstance(belief, MixingClass):
+            self.future, self.past = mixing_sides(
+                len(self.alive), pi_min=belief.pi_min, gap=belief.gap, reversible=belief.reversible
+            )
+            if against_all:
+                self.future = self.past
+        else:
+            raise NotCoveredError(
+                "the influence curve needs a chain, a set of chains, an interval or a mixing class",
+                got=repr(belief),
+                why="it goes from each value to the next",
+                fix="Use wasserstein or group",
+            )
+
+    @property
+    def started(self) -> bool:
+        """Whether the law of the first value is given, so that nodes differ."""
+        return isinstance(self.past, GivenPast)
+
+    def own(self, profile: Floats) -> Floats:
+        """The part of a matrix over all states that belongs to those that can occur."""
+        if isinstance(self.belief, MixingClass):  # nothing tells its states apart: two stand for all
+            return np.asarray(float(profile.max()) * (1 - np.eye(len(self.alive))))
+        return np.asarray(profile[np.ix_(self.alive, self.alive)])
+
+    def at(self, profile: Floats, *, thorough: bool = False) -> CurvePoint:
+        """The guarantee under the profile λ(y, y')."""
+        own = canonical(self.own(profile))
+        R, L = on_both(lambda side: side.bound(own, thorough=thorough), (self.future, self.past), states=len(own))
+        total = own + R.values + L.values
+        np.fill_diagonal(total, 0.0)
+        a, b = np.unravel_index(int(np.argmax(total)), total.shape)
+        parts = (float(part[a, b]) for part in (own, R.values, L.values))
+        return CurvePoint(float(total[a, b]) * (1 + 1e-12), R, L, (int(self.alive[a]), int(self.alive[b])), *parts)
+
+
+def canonical(profile: Floats) -> Floats:
+    """Rounded up to 9 digits, so that sums of the same releases in another order mean the same."""
+    asked = profile > 0
+    unit = 10.0 ** (np.floor(np.log10(np.where(asked, profile, 1.0))) - DIGITS + 1)
+    unit = np.maximum(unit, np.finfo(np.float64).smallest_subnormal)  # of the smallest floats, every digit
+    return np.where(asked, np.maximum(np.ceil(profile / unit) * unit, profile), 0.0)
+
+
+def within_cell(number: float) -> float:
+    """A number just below one of 9 digits, which stays with it under rounding errors."""
+    unit = 10.0 ** (np.floor(np.log10(number)) - DIGITS + 1)
+    return float((np.floor(number / unit) - 0.5) * unit)
+
+
+def curve_members(belief: Belief, *, promise: Promise = "pufferfish") -> list[InfluenceCurve]:
+    """One curve for each member of a set of chains, else one."""
+    members = belief.members if isinstance(belief, ChainSet) else (belief,)
+    return [InfluenceCurve(member, promise=promise) for member in members]
+
+
+def possible_states(belief: Belief) -> NDArray[np.intp]:
+    """The states that can occur: all of them, but for states that a stationary chain has left for good."""
+    if isinstance(belief, MixingClass):
+        return np.arange(min(len(belief.states), 2))
+    alive = np.ones(len(belief.states), dtype=bool)
+    if isinstance(belief, MarkovChain) and belief.start == "stationary":
+        alive = belief.stationary > 0
+    return np.flatnonzero(alive)
+
+
+def _past(chain: MarkovChain, P: Floats, alive: NDArray[np.intp]) -> Side:
+    if chain.start == "any":
+        return AnyPast(P)
+    if chain.start == "given":
+        return GivenPast(chain)
+    pi = chain.stationary[alive]
+    # the reversed chain's entries carry the error of the stationary law
+    return KernelSide(pi[None, :] * P.T / pi[:, None], error=16 * (len(P) ** 3 + 1) * UNIT_ROUNDOFF)

@@ -1,0 +1,217 @@
+"""Sides of beliefs that are known by ratios only: the past of every start, intervals, mixing classes."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quiltwork.influence.curve.sides import POWER_ERROR, Frontier, Side, outermost
+from quiltwork.influence.curve.steps import (
+    LARGEST_DIFFERENCE,
+    MARGIN,
+    Kernel,
+    cross_ratios,
+    interval_cross_ratios,
+    interval_kernels,
+    interval_product,
+    projective_step,
+    ratio_step,
+    scalar_step,
+)
+from quiltwork.influence.quilts.kernels import TINY
+from quiltwork.influence.quilts.spectral import spectral_influence
+from quiltwork.types import Floats
+
+
+class CrossRatioSide(Side):
+    """Kernels known by the cross-ratios of their rows: the prior cancels, so the past of every start."""
+
+    @abstractmethod
+    def ratios(self, skip: int) -> Floats:
+        """log of the largest cross-ratio of each pair after that many transitions."""
+
+    def cross_ratio(self) -> float:
+        """Of one transition."""
+        return float(self.ratios(1).max())
+
+    def prepare(self, skip: int) -> Callable[[float], Floats]:
+        """The projective step."""
+        ratios = self.ratios(skip)
+        return lambda difference: projective_step(ratios, difference)
+
+    def frontiers(self, skip: int) -> list[Frontier]:
+        """The projective step with the largest cross-ratio."""
+        none = np.empty(0)
+        return [Frontier(skip, none, none, float(self.ratios(skip).max()), (POWER_ERROR + self.error) * skip)]
+
+
+class AnyPast(CrossRatioSide):
+    """The past of a chain with any start: cross-ratios of the columns of its powers."""
+
+    def __init__(self, P: Floats):
+        super().__init__(len(P))
+        self._powers = {1: np.ascontiguousarray(P)}
+        self._supports = {1: P > 0}
+
+    def ratios(self, skip: int) -> Floats:
+        """Of the columns; nothing is claimed for states with an entry too small to trust."""
+        power, support = self._power(skip)
+        found = cross_ratios(np.ascontiguousarray(power.T))
+        lost = (support & (power < TINY)).any(axis=0)
+        found[lost, :] = found[:, lost] = np.inf
+        np.fill_diagonal(found, 0.0)
+        return found
+
+    def _power(self, skip: int) -> tuple[Floats, NDArray[np.bool_]]:
+        if skip not in self._powers:
+            first, second = ((skip // 2,) * 2) if skip % 2 == 0 else (skip - 1, 1)
+            (P, S), (Q, U) = self._power(first), self._power(second)
+            self._powers[skip], self._supports[skip] = P @ Q, (S.astype(np.float64) @ U) > 0
+        return self._powers[skip], self._supports[skip]
+
+    def hopeless(self, skip: int) -> bool:
+        """After (k-1)^2 + 1 transitions supports only cycle."""
+        return skip > max(256, 2 * self.states**2)
+
+
+class _Intervals:
+    """Bounds on the products of m transition matrices that each lie within bounds."""
+
+    def __init__(self, lower: Floats, upper: Floats):
+        # bounds that miss a sum of 1 by rounding are widened
+        low = lower / np.maximum(lower.sum(axis=1, keepdims=True), 1.0)
+        high = upper / np.minimum(upper.sum(axis=1, keepdims=True), 1.0)
+        self._products = {1: (low, high)}
+        self._supports = {1: high > 0}
+
+    def product(self, skip: int) -> tuple[Floats, Floats]:
+        if skip not in self._products:
+            first = skip // 2 if skip % 2 == 0 else skip - 1
+            lower, upper = interval_product(self.product(first), self.product(skip - first))
+            possible = (self._supports[first].astype(np.float64) @ self._supports[skip - first]) > 0
+            # what is possible stays so, even if its bound is too small for a float
+            self._products[skip] = lower, np.where(possible, np.maximum(upper, TINY), 0.0)
+            self._supports[skip] = possible
+        return self._products[skip]
+
+
+class IntervalFuture(Side):
+    """The future of a chain that moves within bounds."""
+
+    def __init__(self, lower: Floats, upper: Floats):
+        super().__init__(len(lower))
+        self._intervals = _Intervals(lower, upper)
+        self._prepared: dict[int, tuple[list[Kernel], Floats, Floats]] = {}
+
+    def _kernels(self, skip: int) -> tuple[list[Kernel], Floats, Floats]:
+        if skip not in self._prepared:
+            lower, upper = self._intervals.product(skip)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                logs = np.log(upper[:, None, :]) - np.log(lower[None, :, :])
+            telling = np.maximum(np.where(np.isnan(logs), -np.inf, logs).max(axis=2), 0.0)
+            self._prepared[skip] = interval_kernels(lower, upper), interval_cross_ratios(lower, upper), telling
+        return self._prepared[skip]
+
+    def cross_ratio(self) -> float:
+        """From the bounds."""
+        return float(self._kernels(1)[1].max())
+
+    def prepare(self, skip: int) -> Callable[[float], Floats]:
+        """The smallest of the interval scalar steps, the projective step and the largest ratio."""
+        kernels, ratios, telling = self._kernels(skip)
+
+        def step(difference: float) -> Floats:
+            found = [scalar_step(kernel, difference) for kernel in kernels]
+            found += [projective_step(ratios, difference), telling + MARGIN]
+            return np.asarray(np.min(found, axis=0))
+
+        return step
+
+    def frontiers(self, skip: int) -> list[Frontier]:
+        """One for each form of the step."""
+        kernels, ratios, _ = self._kernels(skip)
+        error = POWER_ERROR * skip
+        none = np.empty(0)
+        found = [Frontier(skip, *outermost(k.above, k.below), np.nan, error) for k in kernels]
+        return [*found, Frontier(skip, none, none, float(ratios.max()), error)]
+
+    def hopeless(self, skip: int) -> bool:
+        """Bounds on long products tell nothing more."""
+        return skip > 256
+
+
+class IntervalRatios(CrossRatioSide):
+    """A chain that moves within bounds, by cross-ratios: of columns for the past with any start, or of rows."""
+
+    def __init__(self, lower: Floats, upper: Floats, *, rows: bool):
+        super().__init__(len(lower))
+        self._intervals = _Intervals(lower, upper)
+        self._rows = rows
+
+    def ratios(self, skip: int) -> Floats:
+        """From the bounds."""
+        lower, upper = self._intervals.product(skip)
+        if not self._rows:
+            lower, upper = np.ascontiguousarray(lower.T), np.ascontiguousarray(upper.T)
+        return interval_cross_ratios(lower, upper)
+
+    def hopeless(self, skip: int) -> bool:
+        """Bounds on long products tell nothing more."""
+        return skip > 256
+
+
+@dataclass(frozen=True)
+class _Mixing:
+    pi_min: float
+    gap: float
+    reversible: bool
+
+    def log_ratio(self, skip: int) -> float:
+        """The largest log P^m[a,y] / P^m[b,y] of any chain of the class (C Lemma 2.3)."""
+        found = spectral_influence(np.array([skip]), pi_min=self.pi_min, gap=self.gap, reversible=self.reversible)
+        return float(found[0]) if found[0] < LARGEST_DIFFERENCE else float(np.inf)
+
+
+class MixingFuture(Side):
+    """The future of any chain that mixes fast enough."""
+
+    def __init__(self, states: int, mixing: _Mixing):
+        super().__init__(states)
+        self._mixing = mixing
+
+    def cross_ratio(self) -> float:
+        """At most the square of the largest ratio."""
+        return 2 * self._mixing.log_ratio(1)
+
+    def prepare(self, skip: int) -> Callable[[float], Floats]:
+        """The step from the largest ratio."""
+        log_ratio = self._mixing.log_ratio(skip)
+        return lambda difference: np.full((self.states, self.states), ratio_step(log_ratio, difference))
+
+    def frontiers(self, skip: int) -> list[Frontier]:
+        """The two-point law with that ratio."""
+        log_ratio = self._mixing.log_ratio(skip)
+        p, q = 1 / (1 + np.exp(-log_ratio)), 1 / (1 + np.exp(log_ratio)) if np.isfinite(log_ratio) else 0.0
+        return [Frontier(skip, np.array([p]), np.array([q]), np.nan, POWER_ERROR * skip)]
+
+
+class MixingPast(CrossRatioSide):
+    """The past of any chain that mixes fast enough, with any start."""
+
+    def __init__(self, states: int, mixing: _Mixing):
+        super().__init__(states)
+        self._mixing = mixing
+
+    def ratios(self, skip: int) -> Floats:
+        """Each column lies within a factor of its stationary probability, so a cross-ratio has twice the logarithm."""
+        found = np.full((self.states, self.states), 2 * self._mixing.log_ratio(skip))
+        np.fill_diagonal(found, 0.0)
+        return found
+
+
+def mixing_sides(states: int, *, pi_min: float, gap: float, reversible: bool) -> tuple[MixingFuture, MixingPast]:
+    """Both sides of a mixing class."""
+    mixing = _Mixing(pi_min, gap, reversible)
+    return MixingFuture(states, mixing), MixingPast(states, mixing)

@@ -1,0 +1,409 @@
+"""R and L of the influence curve for a profile that is the same at every time, one class for each kind of kernel.
+
+A side knows ``step(m, D)``: how much of a difference D survives m transitions. For every m (the skips of theory
+section 5) and under a profile λ,
+
+    R ≤ (m - 1) max λ + step(m, max(λ + R)) .
+
+Any R that satisfies this for some m in each of its entries is a bound for series of every length: the true one is 0 at
+the last value, and the step is monotone. So bounds are approached from above, from D = ∞ (the quilts' bound), and a
+guess below is kept only if a step proves it. ``Bound.skips`` says which m proves which entry.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from quiltwork.influence.curve.steps import (
+    LARGEST_DIFFERENCE,
+    Kernel,
+    Shipments,
+    cross_ratios,
+    projective_step,
+    scalar_step,
+    shortest,
+)
+from quiltwork.influence.quilts.tables import ChainTables
+from quiltwork.types import Floats, Integers
+
+PAIRWISE_UP_TO = 80  # states; more would take long
+CLOSE = 1e-6  # a relative change too small to matter
+MOST_ROUNDS = 20
+SETTLED = 1.5e-3
+REMEMBERED = 6  # earlier rounds that the next guess is made from
+STEPS_DOWN = 8
+ENLARGED = tuple(2e-4 * 1.5**n for n in range(20))
+SHIPPED = 0  # in place of a skip: proved by one pairwise step
+LONGEST_SKIP = 2**21
+POWER_ERROR = 1e-12  # of one step with a matrix power, for each transition skipped
+THREADS_FROM = 12  # states: with fewer, starting a thread takes longer than the work
+Given = TypeVar("Given")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A bound for every node, and the skip that proves each of its entries (0: a shipment)."""
+
+    values: Floats
+    skips: Integers
+
+    def improved(self, values: Floats, skip: int) -> "Bound":
+        """The smaller of the two bounds in each entry."""
+        better = values < self.values
+        return Bound(np.where(better, values, self.values), np.where(better, skip, self.skips))
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """The largest entry of a step with m transitions, as a function of D alone.
+
+    It is the largest log (1 + p (e^D - 1)) / (1 + q (e^D - 1)) over a few points (p, q), or, without points, the
+    projective step with the cross-ratio ``log_cross``.
+    """
+
+    skip: int
+    above: Floats
+    below: Floats
+    log_cross: float
+    error: float
+
+    @property
+    def largest(self) -> float:
+        """The step with D = ∞."""
+        if not len(self.above):
+            return self.log_cross + self.error
+        if np.any((self.below <= 0) & (self.above > 0)):
+            return float(np.inf)
+        possible = self.below > 0
+        return float(np.log((self.above[possible] / self.below[possible]).max(initial=1.0))) + self.error
+
+
+def skips() -> Iterator[int]:
+    """1, 2, 3, 4, 6, 8, 12, ...: each a sum of two earlier ones."""
+    yield 1
+    m = 2
+    while m <= LONGEST_SKIP:
+        yield m
+        yield 3 * m // 2
+        m *= 2
+
+
+class Side(ABC):
+    """What lies on one side of a value, under one kind of belief."""
+
+    error = 0.0
+    """By how much a step may be off, for each transition; every step adds it."""
+
+    def __init__(self, states: int):
+        self.states = states
+        self._steps: dict[int, Callable[[float], Floats]] = {}
+        self._frontiers: dict[int, list[Frontier]] = {}
+        self._cross: Floats | None = None
+
+    @abstractmethod
+    def prepare(self, skip: int) -> Callable[[float], Floats]:
+        """D ↦ the step with that many transitions, by pair."""
+
+    @abstractmethod
+    def frontiers(self, skip: int) -> list[Frontier]:
+        """The same for the largest entry; the smallest of them holds."""
+
+    def frontiers_of(self, skip: int) -> list[Frontier]:
+        """The same, kept once made."""
+        if skip not in self._frontiers:
+            self._frontiers[skip] = self.frontiers(skip)
+        return self._frontiers[skip]
+
+    @abstractmethod
+    def cross_ratio(self) -> float:
+        """log of the largest cross-ratio of one transition."""
+
+    def forgets(self, extra: float) -> float:
+        """How much of an additional difference is left after one transition, whatever the rest is.
+
+        The rest multiplies the kernel's rows by a function that they share, which leaves cross-ratios as they are.
+        """
+        if self._cross is None:
+            self._cross = np.array([[0.0, self.cross_ratio()], [0.0, 0.0]])
+        return float(projective_step(self._cross, extra)[0, 1]) + self.error
+
+    def step(self, skip: int, difference: float) -> Floats:
+        """How much of a difference survives that many transitions."""
+        if skip not in self._steps:
+            self._steps[skip] = self.prepare(skip)
+        found = self._steps[skip](difference) + (POWER_ERROR + self.error) * skip
+        np.fill_diagonal(found, 0.0)
+        return np.asarray(found)
+
+    def bound(self, profile: Floats, *, thorough: bool = False) -> Bound:
+        """A bound for every length; infinite entries where the series never forgets.
+
+        A ``thorough`` one takes longer, does not depend on what was asked before, and is smaller by some thousandths:
+        so that what is calibrated quickly stays within its budget when it is added up.
+        """
+        most = float(profile.max())
+        far = self.far(most)
+        if most == 0 or not np.isfinite(far.values).all() or far.values.max() > LARGEST_DIFFERENCE:
+            return far
+        return self.refined(profile, self._scalar(profile, far), thorough=thorough)
+
+    def steady(self, profile: Floats, *, thorough: bool = False) -> Bound:
+        """A bound that a *single* step does not increase, whatever came before; infinite if none is found.
+
+        ``bound`` may rest on skips of several steps, which near a change of the profile reach beyond it.
+        """
+        most = float(profile.max())
+        ones = np.ones(profile.shape, dtype=np.int64)
+        if most == 0:
+            return Bound(np.zeros_like(profile), ones)
+        valid = 2 * most
+        while float((profile + self.step(1, valid)).max()) > valid:
+            valid *= 1.5
+            if valid > LARGEST_DIFFERENCE:
+                return Bound(np.where(np.eye(self.states, dtype=bool), 0.0, np.inf), ones)
+        found = smallest_valid(lambda d: float((profile + self.step(1, d)).max()), most, valid)
+        return self.refined(profile, Bound(self.step(1, found), ones), thorough=thorough)
+
+    def far(self, most: float) -> Bound:
+        """With D = ∞: what is m transitions away may be anything. The quilts' bound."""
+        off = ~np.eye(self.states, dtype=bool)
+        found = Bound(np.where(off, np.inf, 0.0), np.ones(off.shape, dtype=np.int64))
+        for m in skips():
+            if (m - 1) * most >= found.values.max() or self.hopeless(m):
+                break
+            found = found.improved((m - 1) * most + self.step(m, np.inf), m)
+            if most == 0 and found.values.max() < 1e-9:
+                break
+        return found
+
+    def hopeless(self, skip: int) -> bool:
+        """Whether longer skips cannot help any more."""
+        return skip > LONGEST_SKIP // 2
+
+    def _scalar(self, profile: Floats, far: Bound) -> Bound:
+        """All skips with the one number D = max(λ + R): a D that they do not raise is valid; the smallest is sought."""
+        most = float(profile.max())
+        valid = float((profile + far.values).max())
+        useful = [m for m in _until(skips(), lambda m: (m - 1) * most <= valid) if not self.hopeless(m)]
+
+        def steps(difference: float) -> Bound:
+            found = far
+            for m in useful:
+                if (m - 1) * most < found.values.max():
+                    found = found.improved((m - 1) * most + self.step(m, difference), m)
+            return found
+
+        return steps(smallest_valid(lambda d: float((profile + steps(d).values).max()), most, valid))
+
+    def refined(self, profile: Floats, bound: Bound, *, thorough: bool = False) -> Bound:  # noqa: ARG002 - for kernels
+        """A smaller bound from a D for each pair, where the kernel allows it."""
+        return bound
+
+    def one(self, difference: Floats, node: int | None = None) -> Bound:  # noqa: ARG002 - a given start needs it
+        """One transition with a D for each pair, into this node (counted along the walk)."""
+        return Bound(self.step(1, float(difference.max())), np.ones(difference.shape, dtype=np.int64))
+
+
+class KernelSide(Side):
+    """One transition matrix: the future of a chain, or the past of a stationary one.
+
+    ``error`` bounds by how much a log-ratio of its entries may be off.
+    """
+
+    def __init__(self, P: Floats, *, error: float):
+        super().__init__(len(P))
+        self.error = error
+        self.rows = np.ascontiguousarray(P)
+        self._tables = ChainTables(self.rows)
+        self._kernels: dict[int, Kernel] = {}
+        self._solved: list[tuple[float, Floats]] = []  # earlier solutions, by the largest λ
+
+    def cross_ratio(self) -> float:
+        """Of the matrix itself."""
+        return float(cross_ratios(self.rows).max())
+
+    def kernel(self, skip: int) -> Kernel:
+        """The matrix to the power ``skip``."""
+        if skip not in self._kernels:
+            self._kernels[skip] = Kernel.of(np.linalg.matrix_power(self.rows, skip))
+        return self._kernels[skip]
+
+    def prepare(self, skip: int) -> Callable[[float], Floats]:
+        """The scalar step."""
+        kernel = self.kernel(skip)
+        return lambda difference: scalar_step(kernel, difference)
+
+    def frontiers(self, skip: int) -> list[Frontier]:
+        """The outermost points of all sets of next states."""
+        kernel = self.kernel(skip)
+        return [Frontier(skip, *outermost(kernel.above, kernel.below), np.nan, (POWER_ERROR + self.error) * skip)]
+
+    def step(self, skip: int, difference: float) -> Floats:
+        """With D = ∞ from the tables, which know possible entries of a power from impossible ones."""
+        if not np.isinf(difference):
+            return super().step(skip, difference)
+        far = self._tables.right_at(skip).reshape(self.rows.shape) + (POWER_ERROR + self.error) * skip
+        found = np.where(far > 1e200, np.inf, far)
+        np.fill_diagonal(found, 0.0)
+        return np.asarray(found)
+
+    def hopeless(self, skip: int) -> bool:
+        """Powers far beyond the time in which the chain forgets are no use."""
+        return skip > 128
+
+    def far(self, most: float) -> Bound:
+        """From the tables of the quilts, which have every distance."""
+        best = np.full(self.rows.size, np.inf)
+        skip = np.ones(self.rows.size, dtype=np.int64)
+        span = 16
+        while True:
+            self._tables.extend(span)
+            distances = self._tables.distances
+            bounds = self._tables.right(len(distances)) + distances[:, None] * self.error
+            bounds = bounds + (distances[:, None] - 1) * most
+            nearest = np.argmin(bounds, axis=0)
+            best, skip = bounds[nearest, np.arange(bounds.shape[1])], distances[nearest]
+            largest = best.max()
+            if most == 0 or distances[-1] * most > largest or distances[-1] > LONGEST_SKIP // 2:
+                break
+            if largest > LARGEST_DIFFERENCE and not self._tables.forgets(~np.eye(self.states, dtype=bool).ravel()):
+                break
+            span = 2 * int(distances[-1])
+        found = np.where(best > 1e200, np.inf, best).reshape(self.rows.shape)
+        np.fill_diagonal(found, 0.0)
+        return Bound(found, skip.reshape(self.rows.shape).astype(np.int64))
+
+    def one(self, difference: Floats, node: int | None = None) -> Bound:  # noqa: ARG002 - the same for all
+        """The pairwise step, with a margin for its proof."""
+        scalar = super().one(difference)
+        if not 2 < self.states <= PAIRWISE_UP_TO or difference.max() > LARGEST_DIFFERENCE:
+            return scalar
+        known = scalar.values
+        found = self._shipments(difference).smallest(known, near=0.9 * known, precision=1e-4) * (1 + 1e-12) + self.error
+        np.fill_diagonal(found, 0.0)
+        return scalar.improved(found, SHIPPED)
+
+    def refined(self, profile: Floats, bound: Bound, *, thorough: bool = False) -> Bound:
+        """The pairwise step: find its solution roughly, and keep the smallest enlargement of it that a step proves.
+
+        With ``thorough``, from 0 and more exactly, then step down: from a valid bound every step leads to a valid one.
+        """
+        if not 2 < self.states <= PAIRWISE_UP_TO:
+            return bound
+        known = bound.values
+        rough = self._rough_solution(profile, known, thorough)
+        for enlarged in ENLARGED:
+            guess = np.minimum(known, rough + enlarged * (rough + rough.max()))
+            np.fill_diagonal(guess, 0.0)
+            # what is not below the bound is proved by the bound's own skips
+            proved = self._shipments(profile + guess).prove(guess - self.error) | (guess >= known)
+            if proved.all():
+                break
+        else:
+            return bound
+        found = bound.improved(guess, SHIPPED)
+        for _ in range(STEPS_DOWN if thorough else 0):
+            now = found.values
+            lower = self._shipments(profile + now).smallest(now, near=0.999 * now, precision=1e-4) + self.error
+            np.fill_diagonal(lower, 0.0)
+            found = found.improved(lower, SHIPPED)
+        return found
+
+    def _shipments(self, difference: Floats) -> Shipments:
+        return Shipments.of(self.rows, shortest(difference))
+
+    def _rough_solution(self, profile: Floats, known: Floats, thorough: bool) -> Floats:
+        """Iterate, each guess made from the last few rounds (Anderson's method)."""
+        size = float(profile.max())
+        rough = np.zeros_like(known) if thorough else np.minimum(known, self._start(size))
+        settled, rounds = (SETTLED / 3, 2 * MOST_ROUNDS) if thorough else (SETTLED, MOST_ROUNDS)
+        guesses: list[Floats] = []
+        changes: list[Floats] = []
+        change = 1.0
+        for _ in range(rounds):
+            precision = min(max(change / 30, settled / 5), 1e-2)
+            new = self._shipments(profile + rough).smallest(known, near=rough, precision=precision)
+            step = (new - rough).ravel()
+            change = float(np.abs(step).max()) / max(float(new.max()), 1e-300)
+            if change <= settled:
+                break
+            guesses, changes = [*guesses, rough.ravel()][-REMEMBERED:], [*changes, step][-REMEMBERED:]
+            if len(changes) > 1:
+                by_change = np.array([step - earlier for earlier in changes[:-1]]).T
+                by_guess = np.array([rough.ravel() - earlier for earlier in guesses[:-1]]).T
+                weights = np.linalg.lstsq(by_change, step, rcond=1e-8)[0]
+                ahead = rough.ravel() + step - (by_guess + by_change) @ weights
+                rough = np.clip(ahead.reshape(known.shape), 0.0, known)
+            else:
+                rough = new
+        if not thorough:
+            self._solved.append((size, new))
+        return new
+
+    def _start(self, size: float) -> Floats:
+        """From two earlier solutions by a power law, from one in proportion, else 0."""
+        if not self._solved:
+            return np.zeros_like(self.rows)
+        nearest = sorted(self._solved, key=lambda one: abs(np.log(one[0] / size)))[:2]
+        (near, solution), (far, other) = nearest[0], nearest[-1]
+        if near == far:
+            return np.asarray(solution * (size / near))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = np.clip(np.log(solution / other) / np.log(near / far), 0.0, 3.0)
+        return np.asarray(solution * (size / near) ** np.nan_to_num(slope, nan=1.0))
+
+
+def smallest_valid(step: Callable[[float], float], raised: float, valid: float) -> float:
+    """A small D with step(D) ≤ D: one that a step does not raise is a bound for series of every length.
+
+    ``valid`` is one, ``raised`` is none (or too small to matter); the valid end of a narrow bracket is returned.
+    """
+    while valid - raised > CLOSE * valid:
+        middle = (valid * raised) ** 0.5
+        if step(middle) <= middle:
+            valid = middle
+        else:
+            raised = middle
+    return valid
+
+
+def outermost(above: Floats, below: Floats) -> tuple[Floats, Floats]:
+    """The points (p, q) that can be the largest log (1 + p g) / (1 + q g): the upper left part of the convex hull."""
+    p, q = above.ravel(), below.ravel()
+    order = np.lexsort((-p, q))
+    p, q = p[order], q[order]
+    rising = p > np.maximum.accumulate(np.concatenate([[-np.inf], p[:-1]]))
+    hull: list[tuple[float, float]] = []
+    for point in zip(q[rising], p[rising], strict=True):
+        while len(hull) > 1 and _below(hull[-2], hull[-1], point):
+            hull.pop()
+        hull.append(point)
+    # enlarged by more than all that was cut off
+    return np.array([y for _, y in hull]) * (1 + 1e-9), np.array([x for x, _ in hull])
+
+
+def _below(first: tuple[float, float], middle: tuple[float, float], last: tuple[float, float]) -> bool:
+    """Whether the middle point lies below the line through the others, or above it by rounding only."""
+    run, rise = last[0] - first[0], last[1] - first[1]
+    return (middle[1] * (1 - 1e-14) - first[1]) * run <= rise * (middle[0] - first[0])
+
+
+def _until(numbers: Iterator[int], wanted: Callable[[int], bool]) -> Iterator[int]:
+    for number in numbers:
+        if not wanted(number):
+            return
+        yield number
+
+
+def on_both(work: Callable[[Given], Result], sides: tuple[Given, Given], *, states: int) -> tuple[Result, Result]:
+    """The same work on the future and on the past, at the same time where it takes long."""
+    if states < THREADS_FROM:
+        return work(sides[0]), work(sides[1])
+    with ThreadPoolExecutor(2) as pool:
+        future, past = pool.map(work, sides)
+    return future, past

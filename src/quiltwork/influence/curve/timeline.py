@@ -1,0 +1,331 @@
+"""The influence curve along time: profiles that change, forward and backward over their stretches (theory section 5).
+
+Each side is bounded by several *tracks*, and the smallest sum holds at each time:
+
+- one number for all pairs, followed node by node near the ends of each stretch (``walk.py``);
+- within a stretch of constant λ, a bound R* that one step does not increase, pair by pair, plus what the neighbouring
+  stretch brings in beyond it: step(R* + c) ≤ R* + c, since a function within D + c of another is the product of one
+  within D and one within c;
+- for short series, every node, pair by pair.
+
+The work grows with the number of stretches, not with the length of the series.
+"""
+
+import itertools
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from quiltwork.beliefs.base import Belief
+from quiltwork.errors import ParameterError
+from quiltwork.influence.curve.constant import InfluenceCurve, canonical, curve_members
+from quiltwork.influence.curve.profile import Profile, Stretch
+from quiltwork.influence.curve.sides import POWER_ERROR, Bound, Frontier, Side, on_both, skips
+from quiltwork.influence.curve.steps import without_detours
+from quiltwork.influence.curve.walk import EXPLICIT, LOOK_BACK, Arrays, walk, walk_steady
+from quiltwork.types import Floats, Integers, Promise
+
+NODE_BY_NODE = 400, 5e7  # the longest series that is followed pair by pair: nodes, and nodes times states to the 4th
+PAIRWISE_SECONDS = 3.0, 4e-3, 2.5e-7  # in all, and roughly for one matrix: fixed, and times states to the 4th
+FORGOTTEN = 3e-9  # what is left of a difference is too small to follow further
+
+
+@dataclass(frozen=True)
+class Losses:
+    """What releases with a profile tell about the value at each time, at most.
+
+    ``epsilon_at[n]`` holds from time ``first[n]`` up to the next one; the largest is the guarantee. ``pair`` are the
+    two states that are hardest to keep apart at the worst time, and ``parts`` what the value itself, what follows it
+    and what led to it tell about them.
+    """
+
+    first: Integers
+    epsilon_at: Floats
+    length: int
+    pair: tuple[int, int]
+    parts: tuple[float, ...]
+
+    @property
+    def epsilon(self) -> float:
+        """The guarantee: the largest loss."""
+        return float(self.epsilon_at.max())
+
+    @property
+    def worst(self) -> tuple[int, int]:
+        """The first and last time of the (first) block with the largest loss."""
+        n = int(np.argmax(self.epsilon_at))
+        return int(self.first[n]), int(self.first[n + 1]) - 1 if n + 1 < len(self.first) else self.length
+
+    def at(self, time: int) -> float:
+        """The loss at one time, from 1; times after the last are told no more than the last."""
+        if time < 1:
+            raise ParameterError("times count from 1", got=str(time))
+        return float(self.epsilon_at[np.searchsorted(self.first, time, side="right") - 1])
+
+
+def loss_along_time(belief: Belief, profile: Profile, *, promise: Promise = "pufferfish") -> Losses:
+    """The loss at each time under every chain of the belief.
+
+    >>> from quiltwork import MarkovChain
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+    >>> count = np.array([[0.0, 1.0], [1.0, 0.0]])
+    >>> asked = Profile.of([(count / 3.33641, (1, 500)), (count / 3.33641, (5_000_001, 5_000_500))], length=10_000_000)
+    >>> losses = loss_along_time(chain, asked)
+    >>> round(losses.epsilon, 4), losses.at(2_500_000) < 1e-6
+    (1.0, True)
+    """
+    return largest_losses([follow(curve, profile) for curve in curve_members(belief, promise=promise)])
+
+
+def largest_losses(members: Sequence[Losses]) -> Losses:
+    """The largest loss of several members at each time."""
+    if len(members) == 1:
+        return members[0]
+    first = np.unique(np.concatenate([m.first for m in members]))
+    found = [m.epsilon_at[np.searchsorted(m.first, first, side="right") - 1] for m in members]
+    worst = max(members, key=lambda member: member.epsilon)
+    return Losses(first, np.max(found, axis=0), worst.length, worst.pair, worst.parts)
+
+
+@dataclass(frozen=True)
+class _Track:
+    """Bounds block by block, in the order of time: matrix number ``base`` plus ``extra`` in every entry."""
+
+    first: Integers
+    base: Integers
+    extra: Floats
+
+
+Walked = tuple[int, int, int]  # first node along the walk, number of nodes, number of the matrix
+
+
+class _Matrices:
+    """The distinct λ of a profile, and the matrices that bounds are made of; number 0 is all zero."""
+
+    def __init__(self, curve: InfluenceCurve, stretches: Sequence[Stretch]):
+        k = curve.future.states
+        self.bases: list[Floats] = [np.zeros((k, k))]
+        self.distinct: list[Floats] = []
+        known: dict[bytes, int] = {}
+        self.of: list[int] = []
+        for stretch in stretches:
+            own = curve.own(stretch.matrix)
+            if own.tobytes() not in known:
+                known[own.tobytes()] = len(self.distinct)
+                self.distinct.append(own)
+            self.of.append(known[own.tobytes()])
+        self.most = [float(m.max()) for m in self.distinct]
+        self._lock = threading.Lock()
+
+    def keep(self, base: Floats) -> int:
+        """The number of a matrix that bounds are made of."""
+        with self._lock:
+            self.bases.append(base)
+            return len(self.bases) - 1
+
+
+def follow(curve: InfluenceCurve, profile: Profile) -> Losses:
+    """The loss at each time under one chain or class; the profile must have an end."""
+    length = profile.length
+    assert length is not None  # noqa: S101 - profiles without end are for InfluenceCurve.at
+    matrices = _Matrices(curve, profile.stretches)
+    lasts = [s.last or s.first for s in profile.stretches]
+    onward = [
+        (s.first, last - s.first + 1, n) for s, last, n in zip(profile.stretches, lasts, matrices.of, strict=True)
+    ]
+    back = [(length - first - count + 2, count, n) for first, count, n in reversed(onward)]
+    sides = ((curve.future, back), (curve.past, onward))
+    asked = [(first, first + count) for first, count, n in onward if matrices.most[n] > 0]
+    if not asked:
+        return Losses(np.ones(1, dtype=np.int64), np.zeros(1), length, (0, 0), (0.0, 0.0, 0.0))
+    makers = _tracks(
+        asked[-1][1] - asked[0][0], curve.future.states, sum(most > 0 for most in matrices.most), curve.started
+    )
+    future, past = on_both(
+        lambda side: [make(side[0], side[1], matrices) for make in makers], sides, states=curve.future.states
+    )
+    return _together(onward, matrices, [_mirrored(track, length) for track in future], past, length)
+
+
+def _tracks(
+    span: int, states: int, distinct: int, started: bool
+) -> list[Callable[[Side, list[Walked], _Matrices], _Track]]:
+    """The tracks that are worth their time; ``span`` is how long it is from the first asked about to the last."""
+    total, fixed, growing = PAIRWISE_SECONDS
+    if states <= 2 and not started:
+        return [_one_number]  # with one pair there is nothing to tell apart
+    if states <= 2 and not is_short(span, states):
+        return [_one_number, _endless] if distinct == 1 else [_one_number]
+    if is_short(span, states):
+        return [_one_number, _node_by_node]
+    if distinct == 1 and fixed + growing * states**4 <= total:
+        return [_one_number, _by_stretch, _endless]
+    if distinct * (fixed + growing * states**4) <= total:
+        return [_one_number, _by_stretch]
+    return [_one_number]
+
+
+def is_short(length: int, states: int) -> bool:
+    """Whether a series is followed node by node, pair by pair."""
+    return length <= NODE_BY_NODE[0] and length * states**4 <= NODE_BY_NODE[1]
+
+
+def _one_number(side: Side, walked: list[Walked], matrices: _Matrices) -> _Track:
+    lambdas, lengths = _walk_of(walked, matrices)
+    room = int(np.minimum(lengths, EXPLICIT + LOOK_BACK + 64).sum()) + 2 * len(lengths)
+    first, bounds = np.empty(room, dtype=np.int64), np.empty(room)
+    count = walk(lambdas, lengths, _arrays(side, lambdas, lengths), first, bounds)
+    return _Track(first[:count], np.zeros(count, dtype=np.int64), bounds[:count])
+
+
+def _walk_of(walked: list[Walked], matrices: _Matrices) -> tuple[Floats, Integers]:
+    lambdas = np.array([matrices.most[n] for _, _, n in walked])
+    return lambdas, np.array([count for _, count, _ in walked], dtype=np.int64)
+
+
+def _arrays(side: Side, lambdas: Floats, lengths: Integers) -> Arrays:
+    """The frontiers worth having: a skip costs (m - 1) λ, but nothing where nothing was asked."""
+    asked = lambdas > 0
+    least, gap = float(lambdas[asked].min(initial=np.inf)), int(lengths[~asked].max(initial=0))
+    worst, within = float(lambdas @ lengths), True
+    chosen: list[Frontier] = []
+    for m in skips():
+        within = within and m <= LOOK_BACK and (m - 1) * least < worst
+        if m > 1 and not within and m > gap:
+            break
+        found = side.frontiers_of(m)
+        chosen += found
+        largest = min(one.largest for one in found)
+        worst = min(worst, (m - 1) * least + largest) if within else worst
+        if largest < FORGOTTEN + 2 * found[0].error:
+            break
+    width = max(1, *(len(one.above) for one in chosen))
+    above, below = np.zeros((len(chosen), width)), np.zeros((len(chosen), width))
+    for n, one in enumerate(chosen):
+        above[n, : len(one.above)], below[n, : len(one.below)] = one.above, one.below
+    return (
+        np.array([one.skip for one in chosen], dtype=np.int64),
+        above,
+        below,
+        np.array([len(one.above) for one in chosen], dtype=np.int64),
+        np.array([one.log_cross for one in chosen]),
+        np.array([one.error for one in chosen]),
+    )
+
+
+def _endless(side: Side, walked: list[Walked], matrices: _Matrices) -> _Track:  # noqa: ARG001 - one form for all
+    """One λ wherever anything was asked: what holds at every node of every length."""
+    own = next(m for m in matrices.distinct if m.any())
+    base = matrices.keep(side.bound(canonical(own), thorough=True).values)
+    return _Track(np.ones(1, dtype=np.int64), np.array([base]), np.zeros(1))
+
+
+def _by_stretch(side: Side, walked: list[Walked], matrices: _Matrices) -> _Track:
+    """R* of each stretch's λ plus what the stretch before brings in beyond it."""
+    lambdas, lengths = _walk_of(walked, matrices)
+    numbers = [matrices.keep(without_detours(m, side.steady(m).values)) if m.any() else 0 for m in matrices.distinct]
+    used = [0, *(n for n in numbers if n)]  # R* in the order of their numbers
+    rank = {n: place for place, n in enumerate(used)}
+    steady = np.array([matrices.bases[n][~np.eye(side.states, dtype=bool)] for n in used])
+    with np.errstate(invalid="ignore"):
+        gaps = steady[:, None, :] - steady[None, :, :]
+    beyond = np.where(np.isnan(gaps), -np.inf, gaps).max(axis=2, initial=-np.inf)
+    room = (LOOK_BACK + 64) * len(lengths)
+    blocks = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64), np.empty(room)
+    chosen = np.array([rank[numbers[n]] for _, _, n in walked], dtype=np.int64)
+    error = POWER_ERROR + side.error
+    count = walk_steady(chosen, lengths, beyond, _arrays(side, lambdas, lengths), side.cross_ratio(), error, blocks)
+    return _Track(blocks[0][:count], np.array(used)[blocks[1][:count]], blocks[2][:count])
+
+
+def _node_by_node(side: Side, walked: list[Walked], matrices: _Matrices) -> _Track:
+    """Every node from the first to the last that anything was asked about, pair by pair; one number beyond."""
+    asked = [one for one in walked if matrices.most[one[2]] > 0]
+    begun, ended = asked[0][0], asked[-1][0] + asked[-1][1]
+    lambdas = [matrices.distinct[n] for first, count, n in walked if begun <= first < ended for _ in range(count)]
+    bounds = node_by_node(side, lambdas, first=begun)
+    bases = [matrices.keep(bound.values) for bound in bounds]
+    first, base, extra = list(range(begun, ended)), bases, [0.0] * len(bases)
+    if begun > 1:
+        first, base, extra = [1, *first], [0, *base], [0.0, *extra]
+    if ended < walked[-1][0] + walked[-1][1]:  # R falls from there on
+        first, base = [*first, ended], [*base, 0]
+        extra = [*extra, float((lambdas[-1] + bounds[-1].values).max())]
+    return _Track(np.array(first), np.array(base), np.array(extra))
+
+
+def node_by_node(side: Side, lambdas: Sequence[Floats], *, first: int = 1) -> list[Bound]:
+    """R at every node from ``first`` on, walking away from the end; skips of several steps where they are better.
+
+    Nothing was asked about the nodes before the first.
+    """
+    found = [Bound(np.zeros_like(lambdas[0]), np.ones(lambdas[0].shape, dtype=np.int64))]
+    differences: list[float] = []
+    costs = [0.0]
+    for node in range(2, len(lambdas) + 1):
+        before = lambdas[node - 2]
+        D = before + found[-1].values
+        differences.append(float(D.max()))
+        costs.append(costs[-1] + float(before.max()))
+        R = side.one(D, first + node - 1)
+        for m in skips():
+            between = (costs[node - 1] - costs[node - m]) * (1 + 1e-12) if m < node else np.inf
+            if between >= R.values.max():
+                break
+            if m > 1:
+                R = R.improved(_off_diagonal(between + side.step(m, differences[node - 1 - m])), m)
+        found.append(R)
+    return found
+
+
+def _off_diagonal(table: Floats) -> Floats:
+    np.fill_diagonal(table, 0.0)
+    return table
+
+
+def _mirrored(track: _Track, length: int) -> _Track:
+    """A track along the walk from the end, in the order of time."""
+    lasts = np.append(track.first[1:] - 1, length)
+    return _Track(length + 1 - lasts[::-1], track.base[::-1], track.extra[::-1])
+
+
+def _together(
+    onward: list[Walked], matrices: _Matrices, future: list[_Track], past: list[_Track], length: int
+) -> Losses:
+    """λ + R + L at each time, from the best pair of tracks."""
+    starts = np.array([first for first, _, _ in onward])
+    first = np.unique(np.concatenate([starts, *(track.first for track in (*future, *past))]))
+    own = np.array(matrices.of)[np.searchsorted(starts, first, side="right") - 1]
+    best, choice = np.full(len(first), np.inf), np.zeros(len(first), dtype=np.int64)
+    beyond = np.zeros((2, len(first)))
+    count = len(matrices.bases)
+    for f, g in itertools.product(future, past):
+        at_f, at_g = (np.searchsorted(track.first, first, side="right") - 1 for track in (f, g))
+        combined = (own * count + f.base[at_f]) * count + g.base[at_g]
+        distinct, which = np.unique(combined, return_inverse=True)
+        peaks = np.array([_peak(matrices, *_digits(n, count))[0] for n in distinct.tolist()])
+        extra = np.stack([f.extra[at_f], g.extra[at_g]])
+        total = peaks[which] + extra.sum(axis=0)
+        choice, beyond = np.where(total < best, combined, choice), np.where(total < best, extra, beyond)
+        best = np.minimum(best, total)
+    # and never more than all that was asked: each value of the series counts once
+    whole = sum(matrices.most[n] * number for _, number, n in onward)
+    worst = int(np.argmax(best))
+    _, pair, (own_part, R, L) = _peak(matrices, *_digits(int(choice[worst]), count))
+    parts = (own_part, R + float(beyond[0, worst]), L + float(beyond[1, worst]))
+    return Losses(first, np.minimum(best, whole) * (1 + 1e-12), length, pair, parts)
+
+
+def _digits(number: int, base: int) -> tuple[int, int, int]:
+    rest, last = divmod(number, base)
+    return *divmod(rest, base), last
+
+
+def _peak(matrices: _Matrices, own: int, future: int, past: int) -> tuple[float, tuple[int, int], tuple[float, ...]]:
+    """The largest λ + R + L, for which pair, and its three parts."""
+    parts = matrices.distinct[own], matrices.bases[future], matrices.bases[past]
+    total = np.where(np.eye(len(parts[0]), dtype=bool), -np.inf, sum(parts))
+    a, b = np.unravel_index(int(np.argmax(total)), total.shape)
+    return max(float(total[a, b]), 0.0), (int(a), int(b)), tuple(float(part[a, b]) for part in parts)

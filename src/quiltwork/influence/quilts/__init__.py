@@ -1,0 +1,1 @@
+"""Max-influence and Markov quilts, on chains and networks."""

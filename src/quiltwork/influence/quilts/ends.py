@@ -1,0 +1,75 @@
+"""Max-influence between two single times: what the ends of two segments tell about each other."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from quiltwork.beliefs import Belief, MarkovChain
+from quiltwork.beliefs.structure import following
+from quiltwork.influence.curve.constant import InfluenceCurve, curve_members
+from quiltwork.influence.curve.ratios import AnyPast
+from quiltwork.influence.quilts.kernels import TINY
+from quiltwork.types import Floats
+
+MARGIN = 1e-9  # more than the error of a matrix power at any distance that matters
+
+
+@dataclass(frozen=True)
+class Ends:
+    """e(X_t | X_s) for pairs of times, the largest over a belief's chains; rounded up.
+
+    >>> chain = MarkovChain([[0.999, 0.001], [0.99, 0.01]], initial=[0.5, 0.5])
+    >>> ends = Ends.of(chain)
+    >>> round(ends.onward(1, 2), 3), round(ends.backward(1, 2), 3)
+    (2.303, 1.709)
+    """
+
+    curves: tuple[InfluenceCurve, ...]
+
+    @classmethod
+    def of(cls, belief: Belief) -> "Ends":
+        """For every chain of a belief."""
+        return cls(tuple(curve_members(belief)))
+
+    def onward(self, early: int, late: int) -> float:
+        """e(X_late | X_early): how much the earlier value tells about the later one."""
+        return max(self._onward(curve, early, late) for curve in self.curves)
+
+    def backward(self, early: int, late: int) -> float:
+        """e(X_early | X_late): how much the later value tells about the earlier one."""
+        return max(self._backward(curve, early, late) for curve in self.curves)
+
+    def _onward(self, curve: InfluenceCurve, early: int, late: int) -> float:
+        step = curve.future.step(late - early, np.inf)
+        law = _law(curve.belief, early)
+        if law is not None:
+            step = step[np.ix_(law > 0, law > 0)]
+        return float(step.max(initial=0.0)) * (1 + MARGIN)
+
+    def _backward(self, curve: InfluenceCurve, early: int, late: int) -> float:
+        law = _law(curve.belief, early)
+        if law is None:
+            return float(curve.past.step(late - early, np.inf).max(initial=0.0)) * (1 + MARGIN)
+        assert isinstance(curve.belief, MarkovChain)  # noqa: S101 - only a chain has a given start
+        joint = law[:, None] * np.linalg.matrix_power(curve.belief.transition, late - early)
+        if np.any((joint > 0) & (joint < TINY)):
+            every = AnyPast(curve.belief.transition).step(late - early, np.inf)
+            return float(every.max(initial=0.0)) * (1 + MARGIN)
+        possible = joint.sum(axis=0) > 0
+        posterior = (joint[:, possible] / joint[:, possible].sum(axis=0)).T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(posterior[:, None, :]) - np.log(posterior[None, :, :])
+        return float(np.where(np.isnan(logs), -np.inf, logs).max(initial=0.0)) * (1 + MARGIN)
+
+
+def _law(belief: Belief, time: int) -> Floats | None:
+    """The law at a time, if the start is given and no possible value is too unlikely for a float."""
+    if not (isinstance(belief, MarkovChain) and belief.start == "given" and belief.initial is not None):
+        return None
+    law = belief.initial @ np.linalg.matrix_power(belief.transition, time - 1)
+    reach, support, steps = belief.initial > 0, belief.support, time - 1
+    while steps:  # the same with flags instead of probabilities
+        if steps & 1:
+            reach = following(reach, support)
+        support, steps = (support.astype(np.float64) @ support) > 0, steps >> 1
+    return None if np.any(law[reach] < TINY) else np.where(reach, law, 0.0)

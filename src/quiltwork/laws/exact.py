@@ -1,0 +1,301 @@
+"""The exact law of statistics given one secret: what the audit and the Wasserstein Mechanism both look at.
+
+A statistic is a vector of sums of whole numbers, one for each value. On a chain its laws given X_i = x come from
+forward and backward tables over (state, partial sums), kept as logarithms so that tail masses of any size stay
+accurate; no Fourier transform, whose errors are relative to the largest mass. Partial sums of several statistics are
+one number, in mixed radix, so that one table serves all. For T values, k states and R possible sums the cost is about
+k T R^2 / 6 and the memory k T R numbers. An explicit joint distribution is simply added up.
+"""
+
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from quiltwork.beliefs import BayesianNetwork, Belief, MarkovChain, RecordBelief, RecordLaw
+from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.queries import Query, divisor_under, unit_under
+from quiltwork.types import Flags, Floats, Integers, Progress, Segment
+
+MOST_NUMBERS = 2**26
+MOST_WORK = 2 * 10**10
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An additive query on a segment of the series (None: all of it)."""
+
+    query: Query
+    segment: Segment | None = None
+
+
+@dataclass(frozen=True)
+class SecretLaws:
+    """Laws of the numbers asked for, in units, given each secret.
+
+    ``points[v]`` are possible values of all the numbers; ``logs[i, x, v]`` is log P(numbers = points[v] | X_i = x),
+    -inf throughout where X_i = x is impossible. ``nodes`` and ``states`` name the secrets.
+    """
+
+    nodes: tuple[str, ...]
+    states: tuple[tuple[str, ...], ...]
+    points: Integers
+    logs: Floats
+
+    @property
+    def possible(self) -> Flags:
+        """Which secrets can occur, by node and state."""
+        return np.asarray(np.isfinite(self.logs).any(axis=2))
+
+
+def chain_laws(
+    chain: MarkovChain,
+    asked: Sequence[Asked],
+    length: int,
+    *,
+    know: Mapping[int, str] | None = None,
+    progress: Progress | None = None,
+) -> SecretLaws:
+    """The laws of sums over a chain's values, given X_i = x and what else is known (time → state).
+
+    >>> from quiltwork import Count
+    >>> coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial="stationary")
+    >>> laws = chain_laws(coin, [Asked(Count("1"))], 2)
+    >>> laws.points.ravel().tolist(), np.exp(laws.logs[0]).round(6).tolist()      # X_1 = 0 and X_1 = 1
+    ([0, 1, 2], [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
+    """
+    if chain.initial is None:
+        raise NotCoveredError(
+            "exact laws need a start",
+            got='initial "any"',
+            why="the law of a statistic depends on how the series starts",
+            fix='Give initial as a vector or "stationary", or a set of chains with the starts that matter',
+        )
+    digits, numbers = _digits(asked, chain.states, length)
+    moves, widths, lows = _moves(digits, chain.states, length)
+    width = int(np.prod([float(w) for w in widths]))
+    _check_size(length * len(chain.states) * width, len(chain.states) * length * width * width // 6)
+    allowed = np.ones((length, len(chain.states)), dtype=bool)
+    for node, state in (know or {}).items():
+        allowed[node - 1] = _known_state(chain, node, state, length)
+    from quiltwork.laws import tables  # compiled: loaded when needed
+
+    with np.errstate(divide="ignore"):
+        log_p, log_start = np.log(chain.transition), np.log(chain.initial)
+    before = tables.forward(log_p, log_start, moves, allowed, width)
+    after = tables.backward(log_p, moves, allowed, width)
+    logs = np.empty_like(before)
+    in_threads(lambda nodes: tables.join(before[nodes], after[nodes], logs[nodes]), length, progress)
+    _check_known(logs)
+    sums = np.stack(np.unravel_index(np.arange(width), widths), axis=1) + lows
+    points = np.stack([base + sums @ weights for weights, base in numbers], axis=1)
+    if len(widths) > 1:  # most combinations of several sums cannot occur
+        kept = np.isfinite(logs).any(axis=(0, 1))
+        points, logs = points[kept], np.ascontiguousarray(logs[:, :, kept])
+    names = tuple(str(t) for t in range(1, length + 1))
+    return SecretLaws(names, (chain.states,) * length, points.astype(np.int64), logs)
+
+
+def record_laws(law: RecordLaw, asked: Sequence[Asked], *, know: Mapping[str, str] | None = None) -> SecretLaws:
+    """The laws of sums over the variables of a record, given one of them, by adding up all possible records.
+
+    >>> from quiltwork import Count, JointTable
+    >>> twins = JointTable({"x": "01", "y": "01"}, [(("0", "0"), 0.5), (("1", "1"), 0.5)])
+    >>> np.exp(record_laws(twins, [Asked(Count("1"))]).logs[0]).round(6).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    _check_variables(law, know or {})
+    return _added_up(law, [_record_steps(a, law) for a in asked], know or {})
+
+
+def laws_by_part(network: BayesianNetwork, asked: Sequence[Asked]) -> list[SecretLaws]:
+    """The laws of what each independent part of a network adds to the sums, given one of its own variables."""
+    steps = [_record_steps(a, network) for a in asked]
+    return [
+        _added_up(network.part(nodes), [[own[j] for j in nodes] for own in steps], {})
+        for nodes in network.graph.components
+    ]
+
+
+def _added_up(law: RecordLaw, steps: Sequence[Sequence[Integers]], know: Mapping[str, str]) -> SecretLaws:
+    """``steps`` say for each query and variable what each state adds."""
+    names, sizes = list(law.variables), [len(states) for states in law.variables.values()]
+    outcomes = law.all_outcomes
+    kept = np.ones(len(outcomes.logs), dtype=bool)
+    for name, state in know.items():
+        kept &= outcomes.codes[:, names.index(name)] == law.variables[name].index(state)
+    codes, log_p = outcomes.codes[kept], outcomes.logs[kept]
+    sums = np.concatenate(
+        [sum(own[j][:, codes[:, j]] for j in range(len(names))) for own in steps], axis=0, dtype=np.int64
+    ).T
+    points, place = np.unique(sums, axis=0, return_inverse=True)
+    logs = np.full((len(names), max(sizes), max(len(points), 1)), -np.inf)
+    for j in range(len(names)):
+        _add_up(logs[j].ravel(), codes[:, j] * logs.shape[2] + place.ravel(), log_p)
+    with np.errstate(invalid="ignore"):
+        logs -= np.logaddexp.reduce(logs, axis=2, keepdims=True)
+    logs[np.isnan(logs)] = -np.inf
+    _check_known(logs)
+    return SecretLaws(tuple(names), tuple(law.variables.values()), points, logs)
+
+
+def _add_up(found: Floats, places: Integers, log_p: Floats) -> None:
+    """Write log of the sum of the probabilities of each place; the sums are exact, so that none is lost among many."""
+    order = np.argsort(places, kind="stable")
+    starts = np.flatnonzero(np.diff(places[order], prepend=-1))
+    for own in np.split(order, starts[1:]) if len(order) else []:
+        most = log_p[own].max()
+        found[places[own[0]]] = most + math.log(math.fsum(np.exp(log_p[own] - most)))
+
+
+def _record_steps(asked: Asked, law: RecordLaw) -> list[Integers]:
+    """What each state of each variable adds, for a query that adds up."""
+    if asked.segment is not None:
+        raise ParameterError("segments need a series", got="a record", why="its variables have no order in time")
+    found = asked.query.by_variable(law.variables).steps
+    steps = [own for own in found if own is not None]
+    if len(steps) < len(found):
+        raise _not_additive(asked.query)
+    _check_sums(sum(int(np.abs(own).max()) for own in steps))
+    return steps
+
+
+def expected_work(query: Query, belief: Belief, length: int) -> float:
+    """About how many steps the tables of one query take; 0 where they do not apply."""
+    if isinstance(belief, RecordBelief) or (steps := query.steps(belief.states)) is None:
+        return 0.0
+    widths = [float(np.ptp(row)) * length + 1 for row in (steps[:-1] if len(steps) > 1 else steps)]
+    return len(belief.members) * len(belief.states) * length * float(np.prod(widths)) ** 2 / 6
+
+
+def unit_of(asked: Asked, belief: Belief, length: int) -> Fraction:
+    """What one unit of the laws' numbers is worth in the query's own answer."""
+    first, last = asked.segment or (1, length)
+    return unit_under(asked.query, belief) / divisor_under(asked.query, belief, last - first + 1)
+
+
+def _additive(query: Query, states: Sequence[str], count: int) -> Integers:
+    steps = query.steps(states)
+    if steps is None:
+        raise _not_additive(query)
+    _check_sums(max(abs(int(n)) for n in (steps.min(), steps.max())) * count)
+    return steps
+
+
+def _not_additive(query: Query) -> NotCoveredError:
+    return NotCoveredError(
+        f"exact laws need a query that adds up over values, got {query.text}",
+        why="the tables hold partial sums",
+        fix="Use a count, histogram, frequencies, sum or mean",
+    )
+
+
+def _check_sums(largest: int) -> None:
+    if largest >= 2**62:
+        raise NotCoveredError(
+            "sums must stay below 2^62 steps",
+            got=f"up to {largest:.1e}",
+            fix="Round the states' numbers to fewer digits",
+        )
+
+
+Digit = tuple[tuple[int, ...], Segment]
+
+
+def _digits(
+    asked: Sequence[Asked], states: Sequence[str], length: int
+) -> tuple[list[Digit], list[tuple[Integers, int]]]:
+    """The different partial sums to keep, and each number asked for as weights on them plus a constant.
+
+    The last count of a histogram is the number of values less the others, so it needs no sum of its own.
+    """
+    digits: dict[Digit, int] = {}
+    parts: list[tuple[dict[int, int], int]] = []
+    for a in asked:
+        first, last = segment = a.segment or (1, length)
+        if not 1 <= first <= last <= length:
+            raise ParameterError(
+                f"a segment must lie within 1:{length}", got=f"{first}:{last}", why="the series has no other values"
+            )
+        steps = _additive(a.query, states, length)
+        whole = len(steps) > 1 and bool((steps.sum(axis=0) == 1).all())
+        own = steps[:-1] if whole else steps
+        parts += [({digits.setdefault((tuple(row.tolist()), segment), len(digits)): 1}, 0) for row in own]
+        if whole:
+            parts.append(({n: -1 for part, _ in parts[1 - len(steps) :] for n in part}, last - first + 1))
+    numbers = []
+    for part, base in parts:
+        weights = np.zeros(len(digits), dtype=np.int64)
+        for n, weight in part.items():
+            weights[n] = weight
+        numbers.append((weights, base))
+    return list(digits), numbers
+
+
+def _moves(digits: Sequence[Digit], states: Sequence[str], length: int) -> tuple[Integers, tuple[int, ...], Integers]:
+    """What each value adds to the mixed-radix sum, by time and state; the digits' widths and lowest values."""
+    lows = np.array([min(steps) * (last - first + 1) for steps, (first, last) in digits], dtype=np.int64)
+    widths = tuple((max(s) - min(s)) * (last - first + 1) + 1 for s, (first, last) in digits)
+    moves = np.zeros((length, len(states)), dtype=np.int64)
+    stride = 1
+    for (steps, (first, last)), width in zip(reversed(digits), reversed(widths), strict=True):
+        moves[first - 1 : last] += stride * (np.array(steps) - min(steps))
+        stride *= width
+    return moves, widths, lows
+
+
+def _known_state(chain: MarkovChain, node: int, state: str, length: int) -> Flags:
+    if not 1 <= node <= length or state not in chain.states:
+        raise ParameterError(
+            "what is known must be a time and a state of the series",
+            got=f"{node}={state}",
+            fix=f"Times are 1 to {length}, states {', '.join(chain.states)}",
+        )
+    return np.asarray(np.array(chain.states) == state)
+
+
+def _check_variables(table: RecordLaw, know: Mapping[str, str]) -> None:
+    for name, state in know.items():
+        if state not in table.variables.get(name, ()):
+            raise ParameterError(
+                "what is known must be a variable and one of its states",
+                got=f"{name}={state}",
+                fix=f"Variables are {', '.join(table.variables)}",
+            )
+
+
+class ImpossibleError(ParameterError):
+    """What is said to be known cannot happen under the belief."""
+
+
+def _check_known(logs: Floats) -> None:
+    if not np.isfinite(logs).any():
+        raise ImpossibleError(
+            "what is known must be possible under the belief",
+            got="values of probability zero",
+            why="there is no law given something that cannot happen",
+            fix="Check --know",
+        )
+
+
+def _check_size(numbers: int, work: int) -> None:
+    if numbers > MOST_NUMBERS or work > MOST_WORK:
+        raise NotCoveredError(
+            "the tables of exact laws would be too large",
+            got=f"{numbers:,} numbers and {work:.1e} steps",
+            why=f"the limits are {MOST_NUMBERS:,} (half a gigabyte) and {MOST_WORK:.0e} (some minutes)",
+            fix="Use a shorter length, or a query with fewer possible values",
+        )
+
+
+def in_threads(work: Callable[[slice], None], count: int, progress: Progress | None = None) -> None:
+    """Do compiled work on all nodes, a few at a time on every core."""
+    pieces = [slice(n, n + max(1, count // 64)) for n in range(0, count, max(1, count // 64))]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for n, _ in enumerate(pool.map(work, pieces), 1):
+            if progress is not None:
+                progress(n / len(pieces))

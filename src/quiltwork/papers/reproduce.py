@@ -1,0 +1,129 @@
+"""Results of the papers, computed again: a table, a CSV file, and a figure as SVG and PNG."""
+
+import csv
+import html
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from quiltwork.beliefs import Belief
+from quiltwork.data import Series
+from quiltwork.errors import InputError, ParameterError
+from quiltwork.papers.base import Effort, Found
+from quiltwork.papers.bayesian import bayesian_counterexamples
+from quiltwork.papers.contagion import contagion
+from quiltwork.papers.noise import activity, binary_grid, figure_2, gap_counterexample
+from quiltwork.papers.sums import parallel, sequential, theorem_3_4
+from quiltwork.show.pages import page
+from quiltwork.show.style import to_png, to_svg
+from quiltwork.types import Progress
+
+NAMES: dict[str, Callable[[Effort], Found]] = {
+    "figure-2": figure_2,
+    "theorem-3-4": theorem_3_4,
+    "parallel": parallel,
+    "sequential": sequential,
+    "binary-grid": binary_grid,
+    "bayesian-counterexamples": bayesian_counterexamples,
+    "gap-counterexample": gap_counterexample,
+    "activity": activity,
+    "contagion": contagion,
+}
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """One result: its table, what it shows, and the files written."""
+
+    name: str
+    title: str
+    rows: list[dict[str, Any]]
+    remarks: list[str]
+    files: list[Path] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``quiltwork reproduce --json`` prints it."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "rows": self.rows,
+            "remarks": self.remarks,
+            "files": [str(file) for file in self.files],
+        }
+
+
+def reproduce(
+    name: str,
+    folder: str | Path,
+    *,
+    quick: bool = False,
+    progress: Progress | None = None,
+    series: Series | None = None,
+    belief: Belief | None = None,
+) -> Reproduced:
+    """Compute a result again and write its table and figure into a folder; ``quick`` with fewer points.
+
+    ``series`` and ``belief`` are for ``activity``: your own in place of the sample diary.
+
+    >>> import tempfile
+    >>> made = reproduce("bayesian-counterexamples", tempfile.mkdtemp())
+    >>> sorted(file.suffix for file in made.files)
+    ['.csv', '.png', '.svg']
+    """
+    if name not in NAMES:
+        raise ParameterError("the result is not known", got=repr(name), fix=f"Known: {', '.join(NAMES)}, all")
+    effort = Effort(quick, progress)
+    if series is not None and name != "activity":
+        raise ParameterError("data is for activity only", got=name)
+    found = NAMES[name](effort) if series is None else activity(effort, series, belief)
+    folder = Path(folder)
+    files = [folder / f"{name}.{kind}" for kind in ("csv", "svg", "png")]
+    rows = found.rows
+    with _writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with files[0].open("w", newline="", encoding="utf-8") as out:
+            writer = csv.DictWriter(out, fieldnames=list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+        files[1].write_text(to_svg(found.chart), encoding="utf-8")
+        files[2].write_bytes(to_png(found.chart))
+    effort.done(1.0)
+    return Reproduced(name, found.title, rows, found.remarks, files)
+
+
+def reproduce_all(folder: str | Path, *, quick: bool = False, progress: Progress | None = None) -> list[Reproduced]:
+    """Every result, and a page that shows them all."""
+    made = []
+    for n, name in enumerate(NAMES):
+        made.append(reproduce(name, folder, quick=quick))
+        if progress is not None:
+            progress((n + 1) / len(NAMES))
+    with _writing(Path(folder)):
+        Path(folder, "index.html").write_text(_page(made), encoding="utf-8")
+    return made
+
+
+def _page(made: Sequence[Reproduced]) -> str:
+    parts = []
+    for one in made:
+        svg = one.files[1].read_text(encoding="utf-8")
+        said = "".join(f"<p>{html.escape(line)}</p>" for line in one.remarks)
+        parts.append(
+            f"<h2 id={one.name}>{html.escape(one.title)}</h2><figure>{svg}</figure>{said}"
+            f"<p><code>quiltwork reproduce {one.name}</code>: <a href={one.name}.csv>table</a>, "
+            f"<a href={one.name}.png>PNG</a></p>"
+        )
+    listed = "".join(f"<li><a href=#{one.name}>{html.escape(one.title)}</a></li>" for one in made)
+    return page(
+        "Results of the papers, computed again", ["<h1>Results, computed again</h1>", f"<ul>{listed}</ul>", *parts]
+    )
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        raise InputError(f"{folder} cannot be written", why=problem.strerror or "the system refused") from problem

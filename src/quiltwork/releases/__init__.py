@@ -1,0 +1,1 @@
+"""From data and a request to a noisy value: prepare, reserve, count, draw, record."""

@@ -1,0 +1,353 @@
+"""A release before it is made, and making it: check and calibrate first, count and draw afterwards."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from quiltwork.accounting import ReleaseRecord
+from quiltwork.beliefs import Belief, RecordBelief
+from quiltwork.calibration.calibrate import as_belief, as_query, calibrate
+from quiltwork.calibration.record import Calibration
+from quiltwork.calibration.series import ForSeries, calibrated, with_a_promise
+from quiltwork.data import Countable, Reading, Series, Window
+from quiltwork.data.records import Records
+from quiltwork.errors import DataError, NotCoveredError, ParameterError
+from quiltwork.numeric import round_up
+from quiltwork.queries import Custom, Numbers, Query, Transitions
+from quiltwork.releases.noise import add_noise
+from quiltwork.releases.result import Part, Release
+from quiltwork.types import Gaps, Promise
+
+UNEVEN = (
+    "The times are not evenly spaced: the noise also covers values in between that were not recorded. With a gap, "
+    "pauses up to it count as one step, and series are split at longer ones."
+)
+BY_ORDER = "Rows were matched to variables by their order ({}); name the column that says which is which to be sure."
+MOST_STEPS = 2**55  # noise of a larger scale would not fit into 64-bit integers
+
+
+def release(
+    data: Series | Records | Iterable[object],
+    query: Query | str,
+    *,
+    belief: Belief,
+    epsilon: float,
+    mechanism: str | None = None,
+    gaps: Gaps = "dependent",
+    delta: float = 0.0,
+    guarantee: Promise = "pufferfish",
+    quilt_size: int | None = None,
+    window: str | int | None = None,
+    by_subject: bool = False,
+) -> Release:
+    """Answer a query about the data with noise that hides every single value under the belief.
+
+    Subjects are independent of one another and each is protected; their number and lengths are public. The stretches
+    that gaps leave of one subject's series are taken as parts of one chain; ``gaps="independent"`` declares that
+    nothing is remembered across a gap, which is for you to know. ``guarantee="bayesian"`` is Bayesian differential
+    privacy: the promise then holds against adversaries who know any other values.
+
+    ``window`` (``"day"``, ``"hour"`` or a number of values) gives one answer a window, ``by_subject`` one a subject.
+    Every value is in one of them only, so that the noise is that of a single answer, and it is one release.
+
+    Under a network or a joint table the data are records, a mapping of variables to states each; they are independent
+    of one another, and every value of every record is protected.
+
+    >>> from quiltwork import Histogram, MarkovChain
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit", "walk"])
+    >>> result = release(["sit"] * 300 + ["walk"] * 100, Histogram(), belief=chain, epsilon=1.0)
+    >>> sorted(result.value), round(result.noise_scale, 3), result.error(0.95)
+    (['sit', 'walk'], 6.673, 20.0)
+    """
+    return prepare(
+        data,
+        query,
+        belief=belief,
+        epsilon=epsilon,
+        mechanism=mechanism,
+        gaps=gaps,
+        delta=delta,
+        guarantee=guarantee,
+        quilt_size=quilt_size,
+        window=window,
+        by_subject=by_subject,
+    ).draw()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is true, before noise: in units, and how many values it is about. ``part`` names a window or a subject."""
+
+    numbers: Numbers
+    values: int
+    part: str | None = None
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A release before it is made: everything is checked and calibrated, nothing is counted and no noise is drawn."""
+
+    query: Query
+    belief: Belief
+    calibration: Calibration
+    record: ReleaseRecord
+    """What it will be about, and what it will add to what was told before."""
+    answers: Callable[[], list[Answer]]
+    unit: Fraction
+    states: tuple[str, ...]
+    sizes: tuple[int, int]
+    """The numbers of subjects and of values."""
+    notes: tuple[str, ...] = ()
+
+    def draw(self) -> Release:
+        """Count, and draw the noise."""
+        query, calibration, (subjects, values) = self.query, self.calibration, self.sizes
+        answers = self.answers()
+        exact = np.concatenate([answer.numbers for answer in answers])
+        noisy: Iterator[Fraction | float] = iter(add_noise(exact, scale=calibration.noise_scale, unit=self.unit))
+        parts: list[Part] = []
+        numbers: list[float] = []
+        labels: list[str] = []
+        for answer in answers:
+            divisor = query.divisor(answer.values)
+            drawn = [next(noisy) for _ in answer.numbers]
+            own = tuple(_plain(Fraction(n) / divisor) if query.integer else float(n) for n in drawn)
+            value = query.present(own, self.states)
+            scale, step = round_up(calibration.noise_scale / divisor), float(self.unit / divisor)
+            parts.append(Part(answer.part or "", value, answer.values, scale, step))
+            numbers += own
+            labels += self._labels(answer.part, len(own))
+        divisor = min(query.divisor(answer.values) for answer in answers)
+        whole = answers[0].part is None
+        return Release(
+            value=parts[0].value if whole else {part.name: part.value for part in parts},
+            numbers=tuple(numbers),
+            labels=tuple(labels),
+            noise_scale=round_up(calibration.noise_scale / divisor),
+            step=float(self.unit / divisor),
+            integer=query.integer,
+            divisor=divisor,
+            subjects=subjects,
+            values=values,
+            belief=self.belief,
+            calibration=calibration,
+            recorded=self.record,
+            parts=() if whole else tuple(parts),
+            notes=self.notes,
+        )
+
+    def _labels(self, part: str | None, count: int) -> list[str]:
+        names = self.query.labels(self.states)
+        if len(names) != count:
+            names = tuple(f"{self.query.text}[{n}]" for n in range(count))
+        if part is None:
+            return list(names)
+        return [part] if count == 1 else [f"{part} {name}" for name in names]
+
+
+def prepare(
+    data: Series | Records | Iterable[object],
+    query: Query | str,
+    *,
+    belief: Belief,
+    epsilon: float,
+    mechanism: str | None = None,
+    gaps: Gaps = "dependent",
+    delta: float = 0.0,
+    guarantee: Promise = "pufferfish",
+    quilt_size: int | None = None,
+    window: str | int | None = None,
+    by_subject: bool = False,
+) -> Prepared:
+    """Check and calibrate a release."""
+    query, belief = as_query(query), as_belief(belief)
+    windows = None if window is None else Window.parse(window)
+    if isinstance(belief, RecordBelief):
+        if windows is not None or by_subject:
+            raise ParameterError("windows and subjects are for series", got="a belief about records")
+        records = _records(data, belief)
+        made = calibrate(
+            query,
+            belief=belief,
+            epsilon=epsilon,
+            mechanism=mechanism,
+            delta=delta,
+            guarantee=guarantee,
+            quilt_size=quilt_size,
+        )
+        found = _of_records(records, query, belief, with_a_promise(made))
+    else:
+        series = as_series(data, belief)
+        _check_asked(series, query, windows, by_subject)
+        if quilt_size is not None:
+            raise ParameterError(
+                "quilt_size is for networks", got=str(quilt_size), why="on a chain two nodes are enough"
+            )
+        ready = calibrated(series, query, belief, epsilon, mechanism, gaps, delta, guarantee)
+        if windows is not None and ready.calibration.one_length:
+            raise NotCoveredError(
+                f"mechanism {ready.calibration.mechanism} does not cover windows",
+                why="its laws are those of one answer about the whole series",
+                fix="Leave --mechanism out",
+            )
+        found = _of_series(series, query, ready, windows, by_subject, gaps)
+    if found.calibration.noise_scale == 0 and found.calibration.lipschitz > 0:
+        raise ParameterError("the noise must not vanish", got="a scale of 0", why="a value would be shown as it is")
+    if query.integer and found.calibration.noise_scale > MOST_STEPS * found.unit:
+        raise ParameterError(
+            "epsilon is too small for these series",
+            got=f"{epsilon:g}",
+            why="the noise would not fit into 64-bit integers",
+            fix="Use a larger epsilon",
+        )
+    return found
+
+
+def _check_asked(series: Series, query: Query, window: Window | None, by_subject: bool) -> None:
+    """What cannot be answered is refused before anything is spent."""
+    if isinstance(query, Custom) and (window is not None or by_subject):
+        raise ParameterError("a function of your own cannot be asked by window or subject", got=query.text)
+    series.check_asked(window=window, ordered=isinstance(query, Transitions | Custom))
+
+
+def _of_series(
+    series: Series, query: Query, ready: ForSeries, window: Window | None, by_subject: bool, gaps: Gaps
+) -> Prepared:
+    followed = isinstance(query, Transitions)
+
+    def answers() -> list[Answer]:
+        if window is None and not by_subject:
+            _check_unchanged(series, [series], followed)
+            return [Answer(query.evaluate(series), series.size)]
+        parts = series.parts(window=window, by_subject=by_subject, transitions=followed)
+        _check_unchanged(series, parts.values(), followed)
+        return [Answer(query.evaluate(part), part.size, name) for name, part in parts.items()]
+
+    certain = series.shape.certain
+    first = 1 if series.segment is None else series.segment[0]
+    record = _recorded(
+        query,
+        ready.belief,
+        ready.calibration,
+        series.reading,
+        segment=series.segment,
+        length=first + series.longest - 1 if certain else ready.covered,
+        lengths=_shorter(series, first) if certain else (),
+        window=None if window is None else window.span if window.kind == "values" else window.kind,
+        gaps=None if certain else gaps if series.gaps or series.shape.uneven else "late",
+    )
+    return Prepared(
+        query,
+        ready.belief,
+        ready.calibration,
+        record,
+        answers=answers,
+        unit=query.unit(series.states),
+        states=series.states,
+        sizes=(series.subjects, series.size),
+        notes=(UNEVEN,) if series.shape.uneven else (),
+    )
+
+
+def _shorter(series: Series, first: int) -> tuple[int, ...]:
+    """The last positions of series that are shorter than the longest."""
+    return tuple(sorted({first + values - 1 for values, _ in series.shape.chains} - {first + series.longest - 1}))
+
+
+def _recorded(query: Query, held: Belief, calibration: Calibration, reading: Reading, **places: Any) -> ReleaseRecord:
+    """The record of a release, from what its noise was calibrated for."""
+    return ReleaseRecord(
+        mechanism=calibration.mechanism,
+        epsilon=calibration.epsilon,
+        delta=calibration.delta,
+        noise_scale=calibration.noise_scale or None,  # an answer that tells nothing may have none
+        lipschitz=calibration.lipschitz or None,
+        query=query,
+        start=None if isinstance(held, RecordBelief) else held.start,
+        guarantee="bayesian" if calibration.guarantee == "bayesian" else "pufferfish",
+        theorem=calibration.theorem,
+        reading=reading.whole,
+        **places,
+    )
+
+
+def _check_unchanged(series: Series, parts: Iterable[Countable], followed: bool) -> None:
+    """Files may change while they are read: the noise is for as many values as there were before."""
+    parts = list(parts)
+    told = sum(int(part.counts().sum()) for part in parts)
+    steps = sum(int(part.transitions().sum()) for part in parts) if followed else None
+    if told != series.size or steps not in (None, series.size - series.subjects - series.gaps):
+        raise DataError(
+            "the data must not change while they are read",
+            got="another number of values than before",
+            why="the noise is calibrated for the lengths that were read first",
+        )
+
+
+def _of_records(records: Records, query: Query, belief: RecordBelief, calibration: Calibration) -> Prepared:
+    asked = query.by_variable(belief.variables)
+    if any(own is None for own in asked.steps):
+        raise NotCoveredError(
+            f"{query.text} cannot be released from records",
+            why="only queries that add up over variables can",
+            fix="Use a count, tally, histogram, frequencies, sum or mean",
+        )
+    return Prepared(
+        query,
+        belief,
+        calibration,
+        _recorded(query, belief, calibration, records.reading),
+        answers=lambda: [Answer(asked.total(records.counts()), len(records) * asked.asked)],
+        unit=asked.unit,
+        states=asked.states,
+        sizes=(len(records), records.codes.size),
+        notes=(BY_ORDER.format(", ".join(belief.variables)),) if records.reading.by_order else (),
+    )
+
+
+def _records(data: object, belief: RecordBelief) -> Records:
+    """The data as records over the belief's variables."""
+    if not isinstance(data, Records):
+        if isinstance(data, Series | str | Mapping) or not isinstance(data, Iterable):
+            raise DataError(
+                "the data must be records: a list of mappings of variables to states",
+                got=type(data).__name__,
+                why="the belief is about named variables",
+            )
+        data = Records.from_rows(data, variables=belief.variables)
+    if list(data.variables.items()) != list(belief.variables.items()):
+        raise DataError(
+            "the records must have the belief's variables and states, in the same order",
+            got="others",
+            fix="Make them with variables=belief.variables",
+        )
+    return data
+
+
+def as_series(data: Series | Records | Iterable[object], belief: Belief) -> Series:
+    """The data as series over the belief's states."""
+    if isinstance(data, Records):
+        raise DataError("the data must be a series", got="records", why="the belief is about values in time")
+    if isinstance(data, str | PathLike | Mapping) or hasattr(type(data), "columns"):
+        raise DataError(
+            "the data must be values, or a Series",
+            got="a table or a file",
+            fix="Read it first: read_series(..., column=...)",
+        )
+    series = data if isinstance(data, Series) else Series.from_values(data, states=belief.states)
+    if series.states != belief.states:
+        raise DataError(
+            "the series must have the belief's states, in the same order",
+            got=f"{len(series.states)} others",
+            why="the noise is calibrated for the states that the belief knows",
+            fix="Make the series with states=belief.states",
+        )
+    return series
+
+
+def _plain(number: Fraction) -> float:
+    return int(number) if number.denominator == 1 else float(number)

@@ -1,0 +1,163 @@
+"""Pictures of what was released, and of a network: which variable is hardest to hide, and its quilt."""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from quiltwork.beliefs import BayesianNetwork
+from quiltwork.calibration.record import Calibration
+from quiltwork.releases.result import Release
+from quiltwork.show.style import ACCENT, INK, QUIET, WARNING, Chart, sized, styled
+
+PARTS = {
+    "hardest to hide": WARNING,
+    "near (covered with noise)": "#f0cfa8",
+    "quilt": ACCENT,
+    "remote (independent given the quilt)": "#e3e8f0",
+}
+SWEEPS = 12
+MOST_POINTS = 30
+GAP, ROW = 74, 84  # pixels between variables of a layer, and between layers
+
+
+def values_chart(release: Release) -> Chart:
+    """The released numbers as bars, with how far the noise may have moved all of them at once."""
+    error = release.error(simultaneous=True)
+    rows = [
+        {"name": name, "value": value, "low": value - error, "high": value + error}
+        for name, value in zip(release.labels, release.numbers, strict=True)
+    ]
+    base = alt.Chart(alt.InlineData(rows)).encode(
+        y=alt.Y("name:N", sort=list(release.labels), title=None, axis=alt.Axis(labelLimit=260))
+    )
+    bars = base.mark_bar(color=ACCENT, height={"band": 0.62}).encode(
+        x=alt.X("value:Q", title=f"{release.calibration.query.text}, with noise", axis=alt.Axis(format=",~f"))
+    )
+    whiskers = base.mark_rule(color=INK, strokeWidth=2).encode(x="low:Q", x2="high:Q")
+    return sized(alt.layer(bars, whiskers), len(rows))
+
+
+def parts_chart(release: Release) -> Chart:
+    """The released numbers from window to window, or from subject to subject, a line each."""
+    names = [part.name for part in release.parts]
+    rows = [
+        {"part": row[""], "what": what, "value": value}
+        for row in release.table()
+        for what, value in row.items()
+        if what not in ("", "values")
+    ]
+    kinds = list(dict.fromkeys(row["what"] for row in rows))
+    lines = (
+        alt.Chart(alt.InlineData(rows))
+        .mark_line(point=len(names) <= MOST_POINTS)
+        .encode(
+            x=alt.X("part:O", sort=names, title=None, axis=alt.Axis(labelOverlap=True, labelAngle=-40)),
+            y=alt.Y("value:Q", title=f"{release.calibration.query.text}, with noise", axis=alt.Axis(format=",~f")),
+            color=alt.Color("what:N", title=None, sort=kinds, legend=alt.Legend(orient="bottom", columns=6)),
+        )
+    )
+    return styled(lines.properties(width=600, height=300))
+
+
+def network_chart(network: BayesianNetwork, calibration: Calibration | None = None) -> Chart:
+    """The network, parents above children; with the quilt that the noise was calibrated by, if there is one."""
+    places = _places(network)
+    roles = _roles(network, {} if calibration is None else calibration.reason.detail())
+    nodes = [
+        {"name": name, "x": x, "y": y, "part": roles[name], "label": name if len(name) <= 16 else name[:15] + "…"}
+        for name, (x, y) in sorted(places.items(), key=lambda item: (item[1][1], item[1][0]))
+    ]
+    # names of neighbours that stand close together go above and below in turn
+    for before, node in zip([{}, *nodes], nodes, strict=False):
+        close = before.get("y") == node["y"] and float(str(node["x"])) - float(str(before["x"])) < 1.3 * GAP
+        node["above"] = close and not before["above"]
+    lines, heads = [], []
+    for parent, child in network.edges:
+        (x, y), (x2, y2) = places[parent], places[child]
+        length = math.hypot(x2 - x, y2 - y)
+        dx, dy = (x2 - x) / length, (y2 - y) / length
+        lines.append({"x": x + 12 * dx, "y": y + 12 * dy, "x2": x2 - 14 * dx, "y2": y2 - 14 * dy})
+        heads.append({"x": x2 - 15 * dx, "y": y2 - 15 * dy, "angle": math.degrees(math.atan2(dx, -dy))})
+    width = max(x for x, _ in places.values()) + 60
+    height = max(y for _, y in places.values()) + 40
+
+    def axes(x2: bool = False) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "x": alt.X("x:Q", axis=None, scale=alt.Scale(domain=[-60, width], nice=False)),
+            "y": alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[height, -30], nice=False)),
+        }
+        return found | ({"x2": "x2:Q", "y2": "y2:Q"} if x2 else {})
+
+    shown = [part for part in PARTS if part in roles.values()]
+    colour = alt.Color(
+        "part:N",
+        title=None,
+        scale=alt.Scale(domain=shown, range=[PARTS[part] for part in shown]),
+        legend=alt.Legend(orient="bottom", labelLimit=400) if calibration is not None and len(shown) > 1 else None,
+    )
+    layers = [
+        alt.Chart(alt.InlineData(lines)).mark_rule(color=QUIET, opacity=0.7).encode(**axes(x2=True)),
+        alt.Chart(alt.InlineData(heads))
+        .mark_point(shape="triangle", filled=True, size=36, color=QUIET, opacity=1)
+        .encode(**axes(), angle=alt.Angle("angle:Q", scale=None)),
+        alt.Chart(alt.InlineData(nodes))
+        .mark_circle(size=420, opacity=1, stroke=INK, strokeWidth=1)
+        .encode(**axes(), color=colour, tooltip=["name:N", "part:N"]),
+    ]
+    for above, halo in itertools.product((False, True), (True, False)):  # names stay readable on lines
+        own = [node for node in nodes if node["above"] is above]
+        look: dict[str, Any] = {"stroke": "white", "strokeWidth": 3} if halo else {}
+        text = alt.Chart(alt.InlineData(own)).mark_text(dy=-18 if above else 20, fontSize=9, color=INK, **look)
+        layers.append(text.encode(**axes(), text="label:N"))
+    kept = [layer for layer, rows in zip(layers, (lines, heads, *[nodes] * 5), strict=True) if rows]
+    return styled(alt.layer(*kept).properties(width=min(width + 60, 1100), height=height + 30))
+
+
+def _roles(network: BayesianNetwork, detail: Mapping[str, Any]) -> dict[str, str]:
+    """The part that each variable has in the calibration."""
+    hardest, near, quilt, remote = PARTS
+    roles = dict.fromkeys(network.variables, near if "quilt" not in detail else remote)
+    roles |= dict.fromkeys(detail.get("near", ()), near)
+    roles |= dict.fromkeys(detail.get("quilt", ()), quilt)
+    if detail.get("node") in network.variables:
+        roles[str(detail["node"])] = hardest
+    return roles
+
+
+def _places(network: BayesianNetwork) -> dict[str, tuple[float, float]]:
+    """Where each variable stands: parents above children, and every variable near the middle of its neighbours."""
+    graph, names = network.graph, list(network.variables)
+    depth = [0] * len(names)
+    for node in graph.order:
+        depth[node] = max((depth[parent] + 1 for parent in graph.parents[node]), default=0)
+    for node in reversed(graph.order):  # roots come down to their first child
+        if graph.children[node] and not graph.parents[node]:
+            depth[node] = min(depth[child] for child in graph.children[node]) - 1
+    layers = [[n for n in range(len(names)) if depth[n] == level] for level in range(max(depth) + 1)]
+    across = {n: float(at) for layer in layers for at, n in enumerate(layer)}
+    for sweep in range(SWEEPS):
+        for layer in layers if sweep % 2 == 0 else reversed(layers):
+            if layer:
+                _settle(layer, {n: _middle(graph.neighbours[n], across, across[n]) for n in layer}, across)
+    low = min(across.values())
+    return {names[n]: ((across[n] - low) * GAP, depth[n] * float(ROW)) for n in range(len(names))}
+
+
+def _middle(neighbours: Sequence[int], across: Mapping[int, float], own: float) -> float:
+    return sum(across[n] for n in neighbours) / len(neighbours) if neighbours else own
+
+
+def _settle(layer: Sequence[int], wanted: Mapping[int, float], across: dict[int, float]) -> None:
+    """Put a layer's variables in the order of where they want to be, at least one place apart, as near as they can."""
+    order = sorted(layer, key=lambda n: (wanted[n], across[n]))
+    forward, at = {}, -math.inf
+    for n in order:
+        at = forward[n] = max(wanted[n], at + 1)
+    backward, at = {}, math.inf
+    for n in reversed(order):
+        at = backward[n] = min(wanted[n], at - 1)
+    for n in order:
+        across[n] = (forward[n] + backward[n]) / 2

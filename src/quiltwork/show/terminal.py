@@ -1,0 +1,204 @@
+"""What the command prints: tables, bars, one JSON object, progress."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from quiltwork.beliefs import RecordBelief
+from quiltwork.calibration.plan import Plan
+from quiltwork.releases.result import Release
+
+if TYPE_CHECKING:
+    from quiltwork.accounting import Composed
+    from quiltwork.ledger import Statement
+
+out = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
+MOST_ROWS, MOST_COLUMNS = 100, 12
+SHOW_AFTER = 2.0
+"""Seconds after which work shows that it is going on."""
+err = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
+
+
+def print_json(content: dict[str, Any]) -> None:
+    """Print one JSON object and nothing else."""
+    print(json.dumps(content, ensure_ascii=False, allow_nan=False))
+
+
+def print_plan(made: Plan) -> None:
+    """Print a plan as a table."""
+    rows: list[dict[str, Any]] = []
+    for offer in made.offers:
+        if offer.calibration is None:
+            blank = {"noise scale": "-", "±95 %": "-", "× least": "-"}
+            rows.append({"mechanism": offer.mechanism, **blank, "why": offer.refused})
+            continue
+        promise = "" if offer.calibration.guarantee != "none" else "NO GUARANTEE. "
+        rows.append(
+            {
+                "mechanism": offer.mechanism,
+                "noise scale": offer.noise_scale,
+                "±95 %": offer.error_95,
+                "× least": "" if (times := made.multiple(offer)) is None else f"{times:,.3g}",
+                "why": promise + offer.calibration.reason.sentence(),
+            }
+        )
+    span = "any length" if made.length is None else f"length {made.length:,}"
+    if made.records:
+        span = f"records of {made.length:,} variables"
+    several = "" if made.releases == 1 else f" in all for {made.releases:,} releases, noise of each"
+    out.print(table(rows, title=f"{made.query}, ε = {made.epsilon:g}{several}, {span}"))
+    if made.best is not None:
+        out.print(f"Least noise with a guarantee: {made.best.mechanism}.")
+    if made.releases > 1:
+        out.print(_against_adding(made))
+
+
+def _against_adding(made: Plan) -> str:
+    """What the influence curve saves over adding up quilt releases."""
+    scales = {offer.mechanism: offer.noise_scale for offer in made.offers if offer.noise_scale}
+    best, quilts = scales.get("curve"), scales.get("quilt-exact")
+    if best is None or quilts is None:
+        return "Profiles add up before the influence curve is taken; other releases add their ε."
+    return (
+        f"{made.releases:,} releases by curve share ε = {made.epsilon:g}: their profiles add up before the curve is "
+        f"taken, so each needs noise of scale {best:.6g}. Adding quilt releases of ε = "
+        f"{made.epsilon / made.releases:.4g} each (Theorem 3.7) would need {quilts:.6g}, {quilts / best:.3g} times as "
+        "much."
+    )
+
+
+def print_composed(composed: "Composed", *, budget: float | None, promise: str = "pufferfish") -> None:
+    """Print what releases tell together, rule by rule."""
+    rows = [
+        {"rule": f.rule, "ε together": "-" if f.epsilon is None else f"{f.epsilon:.6g}", "why": f.why or f.theorem}
+        for f in composed.rules
+    ]
+    kind = "Pufferfish private" if promise == "pufferfish" else "Bayesian differentially private"
+    out.print(f"Together these releases are {composed.epsilon:.6g}-{kind}, by {composed.rule}.")
+    if composed.losses is not None and composed.rule == "influence-curve":
+        first, last = composed.losses.worst
+        when = f"time {first:,}" if first == last else f"times {first:,} to {last:,}"
+        out.print(f"The most is told about {when}, up to {composed.losses.epsilon:.6g}.")
+    if budget is not None:
+        left = budget - composed.epsilon
+        out.print(
+            f"Budget {budget:g}: {left:.6g} left." if left >= 0 else f"Budget {budget:g}: exceeded by {-left:.6g}."
+        )
+    out.print("\nWhat each rule says:")
+    out.print(table(rows))
+
+
+def print_statement(now: "Statement") -> None:
+    """Print what was spent of a budget: a bar, and a table of releases."""
+    budget, width = now.terms.budget, 40
+    full = min(width, round(width * now.spent / budget))
+    out.print(f"{now.name}: {now.terms.belief!r}, {now.terms.promise}")
+    out.print(f"{'█' * full}{'░' * (width - full)} spent {now.spent:.6g} of {budget:g}, {now.remaining:.6g} remain")
+    rows = [
+        {
+            "row": one["row"],
+            "time": one["time"][:16].replace("T", " "),
+            "query": one["query"] + ("" if one["segment"] is None else f" {one['segment'][0]}:{one['segment'][1]}"),
+            "mechanism": one["mechanism"],
+            "ε": one["epsilon"],
+            "together": one["spent"],
+            "who": one["who"],
+            "outcome": one["outcome"] if one["outcome"] == "released" else "unknown (counts)",
+        }
+        for one in now.releases()
+    ]
+    out.print(table(rows) if rows else "Nothing was released yet.")
+    if rows:
+        read = "not known (an earlier version did not write it down)" if now.reading is None else str(now.reading)
+        out.print(f"Data read by: {read}.")
+        if now.mixed is not None:
+            out.print(
+                f"Later read in another way ({now.mixed}): every release counts as if it were about every moment."
+            )
+        out.print(f"Adds up by {now.rule}.")
+    out.print(f"Head: {now.head}")
+
+
+def print_release(result: Release) -> None:
+    """Print a release with bars, its accuracy and the reason for its noise."""
+    kind = "records" if isinstance(result.belief, RecordBelief) else "series"
+    out.print(f"{result.subjects:,} {kind}, {result.values:,} values in all.")
+    wide = result.parts and len(result.numbers) <= MOST_COLUMNS * len(result.parts)
+    rows = result.table() if wide else _bars(result)
+    out.print(table(rows[:MOST_ROWS]))
+    if len(rows) > MOST_ROWS:
+        out.print(f"... and {len(rows) - MOST_ROWS:,} more; --json prints all.")
+    out.print(result.explain())
+    if result.ledger is not None:
+        out.print(
+            f"Recorded as row {result.ledger['row']} of {result.ledger['address']}: spent "
+            f"{result.ledger['spent']:.6g} of {result.ledger['budget']:g}, {result.ledger['remaining']:.6g} remain."
+        )
+        if "mixed" in result.ledger:
+            out.print(
+                f"The data were not always read in the same way ({result.ledger['mixed']}), so every release in this "
+                "ledger counts as if it were about every moment."
+            )
+
+
+def _bars(result: Release) -> list[dict[str, Any]]:
+    error = result.error()
+    widest = max(abs(n) for n in result.numbers) or 1
+    return [
+        {
+            result.calibration.query.text: name,
+            "released": number,
+            "±95 %": error,
+            "": "█" * round(24 * max(number, 0) / widest),
+        }
+        for name, number in zip(result.labels, result.numbers, strict=True)
+    ]
+
+
+def table(rows: list[dict[str, Any]], *, title: str | None = None) -> Table:
+    """Rows of the same keys as a table without lines."""
+    drawn = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
+    for name, value in rows[0].items():
+        numeric = isinstance(value, int | float) or name in ("noise scale", "±95 %", "× least", "ε together")
+        drawn.add_column(name, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
+    for row in rows:
+        drawn.add_row(*(cell(value) for value in row.values()))
+    return drawn
+
+
+def cell(value: object) -> str:
+    """A value as people read it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:,.6g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[float], None] | None]:
+    """A bar for work that takes long, on a terminal only; it moves where the work says how far it is."""
+    if not (out.is_terminal and err.is_terminal):
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
+    bar = Progress(*columns, console=err, transient=True)
+    task = bar.add_task(what, total=None)
+    shown = threading.Timer(SHOW_AFTER, bar.start)
+    shown.daemon = True
+    shown.start()
+    try:
+        yield lambda done: bar.update(task, total=1.0, completed=done)
+    finally:
+        shown.cancel()
+        shown.join()
+        bar.stop()
