@@ -12,8 +12,9 @@ import pytest
 from rich.console import Console
 from shell import answer, run
 
-from quiltwork import InputError, MarkovChain, display, save_belief
+from quiltwork import InputError, MarkovChain, save_belief
 from quiltwork.data.engines.spark import spark_session, spark_table
+from quiltwork.show import terminal
 
 BEGUN = datetime(2024, 3, 4, 22)
 
@@ -131,13 +132,13 @@ def test_spark_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_progress_shows_on_a_terminal_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
-    terminal = Console(file=screen, force_terminal=True, width=80)
-    monkeypatch.setattr(display, "SHOW_AFTER", 0.0)
-    with display.progress("Counting") as report:
+    screen_console = Console(file=screen, force_terminal=True, width=80)
+    monkeypatch.setattr(terminal, "SHOW_AFTER", 0.0)
+    with terminal.progress("Counting") as report:
         assert report is None  # not a terminal
-    monkeypatch.setattr(display, "out", terminal)
-    monkeypatch.setattr(display, "err", terminal)
-    with display.progress("Counting") as report:
+    monkeypatch.setattr(terminal, "out", screen_console)
+    monkeypatch.setattr(terminal, "err", screen_console)
+    with terminal.progress("Counting") as report:
         assert report is not None
         report(0.5)
         for _ in range(200):
@@ -146,7 +147,7 @@ def test_progress_shows_on_a_terminal_after_a_while(monkeypatch: pytest.MonkeyPa
             time.sleep(0.01)
     assert "Counting" in screen.getvalue()
     screen.truncate(0)
-    monkeypatch.setattr(display, "SHOW_AFTER", 60.0)
-    with display.progress("Counting"):
+    monkeypatch.setattr(terminal, "SHOW_AFTER", 60.0)
+    with terminal.progress("Counting"):
         pass
     assert "Counting" not in screen.getvalue()

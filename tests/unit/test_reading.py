@@ -10,7 +10,7 @@ import pytest
 
 from quiltwork import InputError, Series, read_series
 from quiltwork.data import Window
-from quiltwork.data import files as polars_files
+from quiltwork.data.engines import polars as polars_files
 from quiltwork.data.times import Duration
 from quiltwork.data.values import Bins
 

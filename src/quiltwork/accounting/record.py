@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
