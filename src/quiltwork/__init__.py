@@ -6,7 +6,7 @@ What is asked?                   Count, Histogram, Frequencies, Sum, Mean, Trans
                                  of records also Over, Tally
 What is the data?                Series, read_series, Records, read_records
 How much noise, and why?         calibrate, plan, Calibration, Plan, Certificate
-What about ordinary DP?          guarantee, entry_epsilon, EntryGuarantee
+What about ordinary DP?          entry_guarantee, entry_epsilon, EntryGuarantee
 What do releases tell together?  Accountant, Composed, ReleaseRecord
 Is it true?                      audit, Audit, Noisy
 What if somebody knows values?   bayesian_leakage, Leakage
@@ -57,7 +57,7 @@ from quiltwork.releases.result import Release
 if TYPE_CHECKING:
     from quiltwork.accounting import Accountant, Composed, ReleaseRecord
     from quiltwork.accounting.leakage import bayesian_leakage
-    from quiltwork.calibration.ordinary_dp import EntryGuarantee, entry_epsilon, guarantee
+    from quiltwork.calibration.ordinary_dp import EntryGuarantee, entry_epsilon, entry_guarantee
     from quiltwork.data import read_series
     from quiltwork.ledger import Ledger
     from quiltwork.session import Session
@@ -74,7 +74,7 @@ _LATER = {
     "Session": "quiltwork.session",
     "bayesian_leakage": "quiltwork.accounting.leakage",
     "entry_epsilon": "quiltwork.calibration.ordinary_dp",
-    "guarantee": "quiltwork.calibration.ordinary_dp",
+    "entry_guarantee": "quiltwork.calibration.ordinary_dp",
     "read_series": "quiltwork.data.read",
 }
 
@@ -121,7 +121,7 @@ __all__ = [
     "bayesian_leakage",
     "calibrate",
     "entry_epsilon",
-    "guarantee",
+    "entry_guarantee",
     "load_belief",
     "parse_query",
     "plan",

@@ -25,7 +25,7 @@ from quiltwork.ledger import Ledger, Statement
 from quiltwork.queries import Count, Frequencies, Histogram, Mean, Query, Sum, Transitions
 from quiltwork.releases.pipeline import Prepared, as_series, prepare
 from quiltwork.releases.result import Release
-from quiltwork.types import Gaps, Promise, Segment
+from quiltwork.types import Gaps, Guarantee, Segment
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -62,7 +62,7 @@ class Session:
         ledger: Ledger | str | os.PathLike[str] | None = None,
         who: str | None = None,
         program: str | None = None,
-        guarantee: Promise = "pufferfish",
+        guarantee: Guarantee = "pufferfish",
         gaps: Gaps = "dependent",
     ):
         self.belief, self.guarantee = as_belief(belief), guarantee
@@ -258,10 +258,10 @@ def _held(data: Series | Records | Iterable[object], belief: Belief) -> Series |
 
 
 def _opened(
-    ledger: Ledger | str | os.PathLike[str] | None, belief: Belief, budget: float | None, promise: Promise
+    ledger: Ledger | str | os.PathLike[str] | None, belief: Belief, budget: float | None, guarantee: Guarantee
 ) -> Ledger:
     if isinstance(ledger, Ledger):
-        ledger.check(belief=belief, budget=budget, promise=promise)
+        ledger.check(belief=belief, budget=budget, guarantee=guarantee)
         return ledger
     if ledger is None and budget is None:
         raise ParameterError(
@@ -271,13 +271,13 @@ def _opened(
             fix="Pass budget=, or ledger= with one that has a budget",
         )
     if ledger is None and budget is not None:
-        return Ledger.in_memory(belief=belief, budget=budget, promise=promise)
+        return Ledger.in_memory(belief=belief, budget=budget, guarantee=guarantee)
     address = os.fspath(ledger) if ledger is not None else ""
     if budget is None:
         found = Ledger(address)
-        found.check(belief=belief, promise=promise)
+        found.check(belief=belief, guarantee=guarantee)
         return found
-    return Ledger.create(address, belief=belief, budget=budget, promise=promise, exist_ok=True)
+    return Ledger.create(address, belief=belief, budget=budget, guarantee=guarantee, exist_ok=True)
 
 
 def _hashable(key: object) -> bool:

@@ -18,7 +18,7 @@ Segment = tuple[int, int]
 Progress = Callable[[float], None]
 """Called with the part of the work that is done, from 0 to 1."""
 
-Promise = Literal["pufferfish", "bayesian"]
+Guarantee = Literal["pufferfish", "bayesian"]
 """Against adversaries who know no values, or who know any other values."""
 
 Start = Literal["stationary", "any", "given"]

@@ -61,7 +61,7 @@ def test_known_values() -> None:
     assert (one.node, dict(one.knows), one.complete) == (1, {}, True)
     profile = 1 - np.eye(2)
     for times, found in ((1, one), (2, two)):
-        bound = loss_along_time(C34, Profile.constant(times * profile, length=2), promise="bayesian").epsilon
+        bound = loss_along_time(C34, Profile.constant(times * profile, length=2), guarantee="bayesian").epsilon
         assert found.epsilon <= bound <= 1.01 * found.epsilon
 
 
@@ -186,7 +186,7 @@ def test_the_projective_bound_is_above_every_adversary_and_often_near() -> None:
         size = float(rng.choice([0.1, 0.5, 2.0]))
         profile = size * (1 - np.eye(k))
         bound = loss_along_time(
-            MarkovChain(P, initial=start), Profile.constant(profile, length=length), promise="bayesian"
+            MarkovChain(P, initial=start), Profile.constant(profile, length=length), guarantee="bayesian"
         ).epsilon
         truth = attained(P, start, length, profile, rng)
         assert truth <= bound * (1 + 1e-9)
@@ -199,7 +199,7 @@ def test_the_parallel_example() -> None:
     flip = {(a, b): [p * q for p in _response(a) for q in _response(b)] for a, b in itertools.product("01", repeat=2)}
     assert audit_mechanism(SAME, flip).epsilon == pytest.approx(1.976622, abs=1e-6)
     chain = MarkovChain([[0.99, 0.01], [0.01, 0.99]], initial=[0.5, 0.5])
-    bound = loss_along_time(chain, Profile.constant(1 - np.eye(2), length=2), promise="bayesian").epsilon
+    bound = loss_along_time(chain, Profile.constant(1 - np.eye(2), length=2), guarantee="bayesian").epsilon
     assert 1.976622 <= bound <= 1.99
 
 

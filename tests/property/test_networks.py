@@ -194,7 +194,7 @@ def test_trees_hold_against_those_who_know_other_values(data: st.DataObject, see
     profile = data.draw(profiles(network))
     law = law_of(network)
     weight = lipschitz_outputs(law, profile, np.random.default_rng(seed))
-    bound = TreeCurve(network, promise="bayesian").at(profile).epsilon
+    bound = TreeCurve(network, guarantee="bayesian").at(profile).epsilon
     n = len(network.variables)
     for size in range(n):
         for known in itertools.combinations(range(n), size):

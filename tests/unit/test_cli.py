@@ -140,9 +140,9 @@ def test_audit(belief: Path, tmp_path: Path) -> None:
 
 def test_delta_is_labelled(belief: Path, diary: Path) -> None:
     made = answer("plan", belief, "--query", "count:walk", "--length", 30, "--epsilon", 1, "--delta", 0.2)
-    promises = {m["mechanism"]: m.get("guarantee") for m in made["mechanisms"]}
-    assert promises["wasserstein"] == "approximate pufferfish"
-    assert promises["quilt-exact"] == "pufferfish"
+    guarantees = {m["mechanism"]: m.get("guarantee") for m in made["mechanisms"]}
+    assert guarantees["wasserstein"] == "approximate pufferfish"
+    assert guarantees["quilt-exact"] == "pufferfish"
     common = ("release", diary, "--column", "doing", "--belief", belief, "--query", "count:walk", "--epsilon", 1)
     found = answer(*common, "--subject", "who", "--mechanism", "wasserstein", "--delta", 0.2)
     assert (found["guarantee"], found["detail"]["delta"]) == ("approximate pufferfish", 0.2)

@@ -23,7 +23,7 @@ from quiltwork import (
     audit,
     calibrate,
     entry_epsilon,
-    guarantee,
+    entry_guarantee,
 )
 from quiltwork.accounting import load_releases
 from quiltwork.accounting.case import Case
@@ -190,16 +190,16 @@ def test_divergence_is_exact_and_covers_the_truth() -> None:
 
 
 def test_bayesian_promises_add_only_without_a_shared_unknown() -> None:
-    promise = ReleaseRecord(mechanism="other", epsilon=1.0, guarantee="bayesian")
+    whole = ReleaseRecord(mechanism="other", epsilon=1.0, guarantee="bayesian")
     parts = [ReleaseRecord(mechanism="other", epsilon=1.0, segment=s, guarantee="bayesian") for s in ((1, 2), (3, 4))]
     coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial="stationary")
     assert finding(parts, "bayesian", coin, 4)[0] == pytest.approx(2.0)
     assert finding(parts, "bayesian-parallel", coin, 4)[0] == 1.0
     for rule in ("bayesian", "bayesian-parallel"):
         assert "at time 2 shows in the result about time 3" in finding(parts, rule, LAZY, 4)[1]
-        assert "several results depend on the values at times 1 to 4" in finding([promise, promise], rule, coin, 4)[1]
+        assert "several results depend on the values at times 1 to 4" in finding([whole, whole], rule, coin, 4)[1]
         assert "does not promise" in finding([quilts(1.0)], rule)[1]
-    assert finding([promise, promise], "bayesian", coin, 1)[0] == pytest.approx(2.0)
+    assert finding([whole, whole], "bayesian", coin, 1)[0] == pytest.approx(2.0)
     lie = ReleaseRecord(
         mechanism="curve", epsilon=0.01, noise_scale=0.5, lipschitz=1.0, segment=(1, 2), guarantee="bayesian"
     )
@@ -213,17 +213,17 @@ def test_a_bayesian_accountant_covers_every_adversary(chain: MarkovChain, length
     known = chain if chain.initial is not None else chain.with_start(np.full(len(chain.states), 1 / len(chain.states)))
     noisy = [data.draw(counts(length)) for _ in range(2)]
     records = [ReleaseRecord(noise_scale=n.noise_scale, query=n.query, segment=n.segment) for n in noisy]
-    composed = Accountant(chain, length=length, releases=records, promise="bayesian").composed()
+    composed = Accountant(chain, length=length, releases=records, guarantee="bayesian").composed()
     assert leakage(known, noisy, length=length).epsilon <= composed.epsilon * (1 + 1e-8) + 1e-9
     assert composed.epsilon >= Accountant(chain, length=length, releases=records).composed().epsilon - 1e-9
 
 
 def test_a_bayesian_accountant_uses_no_pufferfish_theorem() -> None:
-    composed = Accountant(LAZY, length=1000, releases=[quilts(0.5)], promise="bayesian").composed()
+    composed = Accountant(LAZY, length=1000, releases=[quilts(0.5)], guarantee="bayesian").composed()
     assert composed.rule == "influence-curve"
     assert {f.rule for f in composed.rules if f.applies} == {"influence-curve", "group"}
     with pytest.raises(ParameterError, match="pufferfish or bayesian"):
-        Accountant(LAZY, promise="other")  # type: ignore[arg-type]
+        Accountant(LAZY, guarantee="other")  # type: ignore[arg-type]
 
 
 @settings(max_examples=60)
@@ -352,21 +352,21 @@ def test_every_chain_belief_composes(belief: object) -> None:
 
 
 def test_entry_level_guarantees_are_the_curve_and_its_inverse() -> None:
-    found = guarantee(LAZY, 0.3, length=1000)
+    found = entry_guarantee(LAZY, 0.3, length=1000)
     assert found.epsilon == pytest.approx(1.001, abs=1e-3)
     assert "3.337 times" in found.explain()
     back = entry_epsilon(LAZY, found.epsilon)
     assert back.epsilon_dp == pytest.approx(0.3, rel=1e-5)
-    assert guarantee(LAZY, back.epsilon_dp).epsilon <= found.epsilon
+    assert entry_guarantee(LAZY, back.epsilon_dp).epsilon <= found.epsilon
     coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]])
-    assert guarantee(coin, 0.7).epsilon == pytest.approx(0.7, abs=1e-9)
+    assert entry_guarantee(coin, 0.7).epsilon == pytest.approx(0.7, abs=1e-9)
     stuck = MarkovChain(np.eye(2))
     with pytest.raises(NotCoveredError, match="any length"):
-        guarantee(stuck, 0.1)
-    assert guarantee(stuck, 0.1, length=50).epsilon == pytest.approx(5.0)
+        entry_guarantee(stuck, 0.1)
+    assert entry_guarantee(stuck, 0.1, length=50).epsilon == pytest.approx(5.0)
     assert entry_epsilon(stuck, 5.0, length=50).epsilon_dp == pytest.approx(0.1)
     with pytest.raises(ParameterError, match="epsilon must be"):
-        guarantee(LAZY, -1)
+        entry_guarantee(LAZY, -1)
 
 
 @pytest.mark.parametrize(

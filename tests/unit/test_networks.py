@@ -628,13 +628,13 @@ def test_several_quilt_releases_share_one_quilt() -> None:
 
 
 def test_ordinary_dp_on_networks() -> None:
-    from quiltwork import entry_epsilon, guarantee
+    from quiltwork import entry_epsilon, entry_guarantee
 
     tree = BayesianNetwork.from_chain(MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial=[0.5, 0.5]), 4)
-    found = guarantee(tree, 0.3)
+    found = entry_guarantee(tree, 0.3)
     assert found.epsilon > 0.3
     assert entry_epsilon(tree, found.epsilon).epsilon_dp == pytest.approx(0.3, rel=1e-3)
-    assert guarantee(contagion_belief(), 0.3).epsilon > 0.3
+    assert entry_guarantee(contagion_belief(), 0.3).epsilon > 0.3
 
 
 def test_a_false_epsilon_is_not_believed_on_a_joint_table() -> None:

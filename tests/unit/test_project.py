@@ -40,8 +40,8 @@ def test_public_names_are_frozen() -> None:
         "JointTable", "Leakage", "Ledger", "MarkovChain", "Mean", "MixingClass", "NetworkSet", "Noisy",
         "NotCoveredError", "Over", "Plan", "Query", "QuiltworkError", "Records", "Release", "ReleaseRecord", "Series",
         "Session", "Sum", "Tally", "Transitions", "__version__", "audit", "bayesian_leakage", "calibrate",
-        "entry_epsilon", "guarantee", "load_belief", "parse_query", "plan", "read_records", "read_series", "release",
-        "save_belief",
+        "entry_epsilon", "entry_guarantee", "load_belief", "parse_query", "plan", "read_records", "read_series",
+        "release", "save_belief",
     ]  # fmt: skip
 
 

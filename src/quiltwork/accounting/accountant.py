@@ -17,7 +17,7 @@ from quiltwork.calibration.calibrate import as_belief
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.numeric import check_length
-from quiltwork.types import Promise
+from quiltwork.types import Guarantee
 
 MOST_USED = ("influence-curve", "single-release", "group", "separate-segments")
 NEXT = (
@@ -89,11 +89,11 @@ class Accountant:
         *,
         length: int | str | None = None,
         releases: Iterable[ReleaseRecord] = (),
-        promise: Promise = "pufferfish",
+        guarantee: Guarantee = "pufferfish",
     ):
-        if promise not in ("pufferfish", "bayesian"):
-            raise ParameterError("the promise must be pufferfish or bayesian", got=repr(promise))
-        self.terms = Terms(as_belief(belief), promise)
+        if guarantee not in ("pufferfish", "bayesian"):
+            raise ParameterError("guarantee must be pufferfish or bayesian", got=repr(guarantee))
+        self.terms = Terms(as_belief(belief), guarantee)
         self.length = check_length(length)
         if isinstance(belief, RecordBelief):
             self.length = belief.size(self.length)
@@ -207,7 +207,7 @@ def _findings(case: Case, enough: float) -> Iterator[Finding]:
                 rule.name, rule.theorem, None, "not computed: another rule already gives a bound at least as small"
             )
             continue
-        made = case.terms.promise in rule.promises
+        made = case.terms.guarantee in rule.guarantees
         why = rule.applies(case) if made else "it is about adversaries who know no values"
         epsilon = None if why is not None else rule.bound(case)
         if epsilon is not None and not math.isfinite(epsilon):

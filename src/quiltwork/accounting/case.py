@@ -12,7 +12,7 @@ from quiltwork.influence.curve.timeline import Losses, follow, largest_losses
 from quiltwork.influence.curve.tree import tree_epsilon
 from quiltwork.influence.quilts.cover import quilts_epsilon
 from quiltwork.numeric import round_up
-from quiltwork.types import Promise
+from quiltwork.types import Guarantee
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Terms:
     """Under what releases are added up; what is slow to set up is set up once."""
 
     belief: Belief
-    promise: Promise = "pufferfish"
+    guarantee: Guarantee = "pufferfish"
     _curves: dict[bool, list[InfluenceCurve]] = field(default_factory=dict, compare=False, repr=False)
     own_epsilons: dict[tuple[str, int | None], float | str] = field(default_factory=dict, compare=False, repr=False)
     """What was found about the ε of single releases, by record and length."""
@@ -43,7 +43,7 @@ class Terms:
     def curves(self, *, started: bool) -> list[InfluenceCurve]:
         """The influence curve of each chain."""
         if started not in self._curves:
-            self._curves[started] = curve_members(self.held(started=started), promise=self.promise)
+            self._curves[started] = curve_members(self.held(started=started), guarantee=self.guarantee)
         return self._curves[started]
 
 
@@ -119,7 +119,7 @@ class Case:
         if not self.total.telling:
             return 0.0
         if self.terms.network is not None:
-            return tree_epsilon(self.terms.belief, self.total.sums, promise=self.terms.promise)
+            return tree_epsilon(self.terms.belief, self.total.sums, guarantee=self.terms.guarantee)
         if self.losses is not None:
             return self.losses.epsilon
         (matrix,) = self.total.sums

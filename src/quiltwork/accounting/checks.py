@@ -41,7 +41,7 @@ def _no_claim(record: ReleaseRecord, terms: Terms) -> str | None:
         return "does not say its epsilon"
     if record.delta > 0:
         return f"promises its epsilon only up to delta = {record.delta:g}"
-    if terms.promise == "bayesian" and record.guarantee != "bayesian":
+    if terms.guarantee == "bayesian" and record.guarantee != "bayesian":
         return "does not promise Bayesian differential privacy"
     return None
 
@@ -80,7 +80,7 @@ def _by_noise(record: ReleaseRecord, terms: Terms, length: int | None) -> float 
     with suppress(QuiltworkError):
         if found > claim and (terms.chain_like or (network is not None and network.graph.forest)):
             found = min(found, case.by_curve)
-        if found > claim and network is not None and terms.promise == "pufferfish":
+        if found > claim and network is not None and terms.guarantee == "pufferfish":
             found = min(found, case.by_quilts)
     return found
 
@@ -140,7 +140,7 @@ def _calibrated_for(record: ReleaseRecord, terms: Terms, length: int | None) -> 
 def _audited(record: ReleaseRecord, terms: Terms, length: int | None) -> float | str:
     """The exact loss of one release; or why it cannot be computed."""
     noisy = record.noisy(terms.belief)
-    if noisy is None or not record.placed or terms.promise == "bayesian":
+    if noisy is None or not record.placed or terms.guarantee == "bayesian":
         return "its exact loss cannot be computed from what it says"
     if isinstance(terms.belief, RecordBelief):
         length = None

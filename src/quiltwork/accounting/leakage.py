@@ -77,14 +77,14 @@ def _bound(belief: Belief, query: Query, noise_scale: float, length: int | None,
     if isinstance(belief, BayesianNetwork | NetworkSet):
         asked = query.by_variable(belief.variables)
         times = releases / query.divisor(asked.asked) / noise_scale * (1 + 1e-14)
-        return tree_epsilon(belief, [own * times for own in asked.sensitivity], promise="bayesian")
+        return tree_epsilon(belief, [own * times for own in asked.sensitivity], guarantee="bayesian")
     if length is None and query.divisor(2) != 1:
         raise ParameterError(f"{query.text} needs a length", got="any", why="its numbers are divided by it")
     sensitivity = query.sensitivity(belief.states) / query.divisor(length or 1)
     profile = sensitivity / noise_scale * releases * (1 + 1e-14)
-    found = max(one.at(profile, thorough=True).epsilon for one in curve_members(belief, promise="bayesian"))
+    found = max(one.at(profile, thorough=True).epsilon for one in curve_members(belief, guarantee="bayesian"))
     if length is not None:
-        along = loss_along_time(belief, Profile.constant(profile, length=length), promise="bayesian")
+        along = loss_along_time(belief, Profile.constant(profile, length=length), guarantee="bayesian")
         found = min(found, along.epsilon)
     if not math.isfinite(found):
         raise NotCoveredError(

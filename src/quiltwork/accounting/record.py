@@ -21,7 +21,7 @@ from quiltwork.calibration.calibrate import MECHANISMS, as_query
 from quiltwork.data import Reading, Window
 from quiltwork.errors import InputError, ParameterError
 from quiltwork.queries import Query, lipschitz_under, query_from_dict
-from quiltwork.types import Floats, Promise, Segment, Start
+from quiltwork.types import Floats, Guarantee, Segment, Start
 
 OTHER = "other"  # a mechanism that is not ours: its owner vouches for its ε
 Places = Literal["dependent", "independent", "late"]
@@ -70,7 +70,7 @@ class ReleaseRecord:
     window: str | int | None = None
     gaps: Places | None = None
     start: Start | None = None
-    guarantee: Promise = "pufferfish"
+    guarantee: Guarantee = "pufferfish"
     theorem: str | None = None
     reading: Reading | None = None
 

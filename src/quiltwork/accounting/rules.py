@@ -20,7 +20,7 @@ from quiltwork.errors import NotCoveredError, QuiltworkError
 from quiltwork.influence.curve.sides import skips
 from quiltwork.influence.quilts.ends import Ends
 from quiltwork.numeric import round_up
-from quiltwork.types import Promise
+from quiltwork.types import Guarantee
 
 
 class Rule(ABC):
@@ -28,7 +28,7 @@ class Rule(ABC):
 
     name: str
     theorem: str
-    promises: tuple[Promise, ...] = ("pufferfish",)
+    guarantees: tuple[Guarantee, ...] = ("pufferfish",)
     """The promises that the theorem can make."""
     costly = False
     """Whether it takes long, so that it is left out where another rule says enough."""
@@ -50,7 +50,7 @@ class InfluenceCurveRule(Rule):
     """Profiles add, and the influence curve turns their sum into a guarantee."""
 
     name = "influence-curve"
-    promises = ("pufferfish", "bayesian")
+    guarantees = ("pufferfish", "bayesian")
     theorem = "the influence curve of the sum of all profiles"
 
     def applies(self, case: Case) -> str | None:
@@ -78,7 +78,7 @@ class HiddenTogether(Rule):
     """All values that may depend on each other are hidden at once: λ summed up over all of them."""
 
     name = "group"
-    promises = ("pufferfish", "bayesian")
+    guarantees = ("pufferfish", "bayesian")
     theorem = "group privacy: the profiles of all values that may depend on each other, added up"
 
     def applies(self, case: Case) -> str | None:
@@ -140,7 +140,7 @@ class SingleRelease(Rule):
 
     name = "single-release"
     theorem = "the release's own guarantee"
-    promises = ("pufferfish", "bayesian")
+    guarantees = ("pufferfish", "bayesian")
 
     def applies(self, case: Case) -> str | None:
         """There is one, and it has a guarantee that its noise bears out."""
@@ -261,7 +261,7 @@ class BayesianSum(Rule):
     """
 
     name = "bayesian"
-    promises = ("pufferfish", "bayesian")
+    guarantees = ("pufferfish", "bayesian")
     theorem = "Theorem 1 on the composability of Bayesian differential privacy, with its condition"
     costly = True
 
@@ -286,7 +286,7 @@ class BayesianParallel(Rule):
 
     name = "bayesian-parallel"
     theorem = "Theorem 2 on the composability of Bayesian differential privacy, with its condition"
-    promises = ("pufferfish", "bayesian")
+    guarantees = ("pufferfish", "bayesian")
     costly = True
 
     def applies(self, case: Case) -> str | None:

@@ -11,7 +11,7 @@ from quiltwork.errors import BeliefError, NotCoveredError, ParameterError, Query
 from quiltwork.numeric import check_epsilon, check_length
 from quiltwork.queries import Query, lipschitz_under, parse_query
 from quiltwork.queries.variables import OfVariables
-from quiltwork.types import Promise
+from quiltwork.types import Guarantee
 
 # loaded when first used: compiled code is slow to import and the baselines do not need it
 _WHERE = {
@@ -80,7 +80,7 @@ def calibrate(
     length: int | str | None = None,
     mechanism: str | None = None,
     delta: float = 0.0,
-    guarantee: Promise = "pufferfish",
+    guarantee: Guarantee = "pufferfish",
     quilt_size: int | None = None,
 ) -> Calibration:
     """How much noise a query needs under a belief. Sees no data and spends nothing.

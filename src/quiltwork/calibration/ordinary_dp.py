@@ -26,9 +26,9 @@ from quiltwork.queries import Custom
 class EntryGuarantee:
     """An entry-level ε_0 (``epsilon_dp``) and the Pufferfish ε that it amounts to under a belief.
 
-    >>> from quiltwork import MarkovChain, guarantee
+    >>> from quiltwork import MarkovChain, entry_guarantee
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
-    >>> print(guarantee(chain, epsilon_dp=0.3, length=1000).explain())
+    >>> print(entry_guarantee(chain, epsilon_dp=0.3, length=1000).explain())
     ... # doctest: +NORMALIZE_WHITESPACE
     A release with 0.3-differential privacy for single values is 1.001-Pufferfish private under this belief, for series
     of up to 1,000 values: correlation makes it 3.337 times as telling.
@@ -48,12 +48,12 @@ class EntryGuarantee:
         )
 
 
-def guarantee(belief: Belief, epsilon_dp: float, *, length: int | str | None = None) -> EntryGuarantee:
+def entry_guarantee(belief: Belief, epsilon_dp: float, *, length: int | str | None = None) -> EntryGuarantee:
     """What an entry-level ε_0-DP release of series of up to this length guarantees about the value at any one time.
 
     >>> from quiltwork import MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
-    >>> round(guarantee(chain, epsilon_dp=1.0).epsilon, 3)
+    >>> round(entry_guarantee(chain, epsilon_dp=1.0).epsilon, 3)
     3.298
     """
     belief, epsilon_dp, length = as_belief(belief), check_epsilon(epsilon_dp), check_length(length)

@@ -12,7 +12,7 @@ from quiltwork.calibration.record import Calibration
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.numeric import check_epsilon, check_length, round_up
 from quiltwork.queries import Query, divisor_under, labels_under, lipschitz_under, unit_under
-from quiltwork.types import Promise
+from quiltwork.types import Guarantee
 
 SLOW = ("wasserstein", "audited")  # their tables grow with the length
 QUICK_WORK = 5e6
@@ -106,7 +106,7 @@ def plan(
     delta: float = 0.0,
     mechanisms: Sequence[str] | None = None,
     releases: int = 1,
-    guarantee: Promise = "pufferfish",
+    guarantee: Guarantee = "pufferfish",
     quilt_size: int | None = None,
 ) -> Plan:
     """Compare mechanisms for series of up to this length (None or "any": any).
@@ -177,7 +177,7 @@ def _offer(
     divisor: int,
     delta: float,
     releases: int,
-    guarantee: Promise,
+    guarantee: Guarantee,
     quilt_size: int | None,
 ) -> Offer:
     begun = time.perf_counter()
@@ -203,7 +203,7 @@ def _for_each(
     length: int | None,
     delta: float,
     releases: int,
-    guarantee: Promise,
+    guarantee: Guarantee,
     quilt_size: int | None,
 ) -> tuple[Calibration, str | None, int]:
     """The calibration, the rule by which several releases add up, and how many times its noise each of them needs."""
@@ -218,7 +218,6 @@ def _for_each(
     if isinstance(belief, RecordBelief):
         together["quilt-exact"] = "same-quilts"  # one quilt at each variable for all releases
     share = epsilon if name in together else epsilon / releases
-    promise: Promise = "pufferfish" if name == "entry" else guarantee
     found = calibrate(
         query,
         belief=belief,
@@ -226,7 +225,7 @@ def _for_each(
         length=length,
         mechanism=name,
         delta=own_delta,
-        guarantee=promise,
+        guarantee="pufferfish" if name == "entry" else guarantee,
         quilt_size=quilt_size if name == "quilt-exact" else None,
     )
     if releases == 1:

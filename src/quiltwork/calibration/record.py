@@ -10,9 +10,11 @@ from quiltwork.beliefs import Belief, MarkovChain
 from quiltwork.certificate import Certificate
 from quiltwork.errors import CertificateError, ParameterError
 from quiltwork.queries import Query
+from quiltwork.types import Guarantee
 
 ROUNDING = 2.0**-50  # of the quotient that a certificate's profile is
-Guarantee = Literal["pufferfish", "bayesian", "approximate pufferfish", "none"]
+Strength = Guarantee | Literal["approximate pufferfish", "none"]
+"""A guarantee, or something weaker."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class Calibration:
     length: int | None
     lipschitz: float
     noise_scale: float
-    guarantee: Guarantee
+    guarantee: Strength
     theorem: str
     reason: Reason
     delta: float = 0.0
@@ -90,21 +92,21 @@ class Calibration:
             span = f"series of {'exactly' if self.one_length else 'up to'} {self.length:,} values"
         factor = f" = {math.exp(self.epsilon):.3g}" if self.epsilon < 50 else ", which is no limit at all"
         if self.guarantee == "none":
-            promise = "NO GUARANTEE: this noise hides a single value only if values were independent of each other."
+            guarantee = "NO GUARANTEE: this noise hides a single value only if values were independent of each other."
         else:
             secret = "of any variable" if self.records else "at any one time"
-            promise = (
+            guarantee = (
                 f"Promise: seeing the result changes the odds between any two values {secret} by a factor of at most "
                 f"e^{self.epsilon:g}{factor}, for every belief in the class."
             )
         if self.guarantee == "bayesian":
-            promise += " Also for somebody who knows any other values exactly."
+            guarantee += " Also for somebody who knows any other values exactly."
         if self.guarantee == "approximate pufferfish":
-            promise += f" Up to a probability of δ = {self.delta:g}, with which anything may be told."
+            guarantee += f" Up to a probability of δ = {self.delta:g}, with which anything may be told."
         return "\n".join(
             [
                 f"{self.mechanism}: Laplace noise of scale {self.noise_scale:.6g} on each {numbers}, for {span}.",
-                promise,
+                guarantee,
                 f"Why: {self.reason.sentence()}",
                 f"Theorem: {self.theorem}.",
             ]

@@ -8,7 +8,7 @@ from quiltwork.calibration.record import Calibration
 from quiltwork.data import Series
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.queries import Query
-from quiltwork.types import Gaps, Promise
+from quiltwork.types import Gaps, Guarantee
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ def calibrated(
     mechanism: str | None,
     gaps: Gaps,
     delta: float,
-    guarantee: Promise,
+    guarantee: Guarantee,
 ) -> ForSeries:
     """The belief that holds for these series, and noise that is enough for every one of them."""
     if gaps not in ("dependent", "independent"):

@@ -113,7 +113,7 @@ def compose(
         raise ParameterError("budget must be a positive, finite number", got=f"{budget:g}", why="it is an ε")
     records = load_releases(releases)
     held = load_belief(belief)
-    accountant = Accountant(held, length=needed_length(length, held), releases=records, promise=guarantee)
+    accountant = Accountant(held, length=needed_length(length, held), releases=records, guarantee=guarantee)
     composed = accountant.composed()
     if report is not None:
         from quiltwork.show.pages import write_composed
@@ -123,7 +123,7 @@ def compose(
         left = {} if budget is None else {"budget": budget, "remaining": budget - composed.epsilon}
         print_json(composed.to_dict() | left | ({} if report is None else {"report": str(report)}))
         return
-    print_composed(composed, budget=budget, promise=guarantee)
+    print_composed(composed, budget=budget, guarantee=guarantee)
     if report is not None:
         out.print(f"Report: {report}")
 

@@ -27,7 +27,7 @@ def create(
     from quiltwork import load_belief
     from quiltwork.ledger import Ledger
 
-    made = Ledger.create(url, belief=load_belief(belief), budget=budget, promise=guarantee).statement()
+    made = Ledger.create(url, belief=load_belief(belief), budget=budget, guarantee=guarantee).statement()
     if as_json:
         print_json(made.to_dict())
         return

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 import typer
 
 from quiltwork.errors import ParameterError
+from quiltwork.types import Guarantee
 
 if TYPE_CHECKING:
     from quiltwork.beliefs import Belief
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from quiltwork.queries import Query
 
 
-Guarantee = Literal["pufferfish", "bayesian"]
 Method = Literal["enumeration", "projective"]
 BeliefFile = Annotated[Path, typer.Argument(metavar="BELIEF", help="A belief file, JSON or TOML.")]
 DataFile = Annotated[

@@ -202,7 +202,7 @@ def _through(url: str, belief: "Belief", ready: "Prepared", who: str | None) -> 
     from quiltwork.session import release_through, written_down
 
     ledger = Ledger(url)
-    ledger.check(belief=belief, promise=ready.record.guarantee)
+    ledger.check(belief=belief, guarantee=ready.record.guarantee)
     return release_through(ready, ledger, written_down(who))
 
 

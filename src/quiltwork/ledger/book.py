@@ -18,7 +18,7 @@ from quiltwork.ledger.schema import MIGRATIONS, check_version, migrate, version_
 from quiltwork.ledger.store import Store, Transaction
 from quiltwork.ledger.terms import Reservation, Statement, Terms
 from quiltwork.numeric import check_epsilon
-from quiltwork.types import Promise
+from quiltwork.types import Guarantee
 
 Clock = Callable[[], datetime]
 MANY = 64  # releases, from which on ε is computed somewhat further than the sum, so that small ones need it once
@@ -127,13 +127,13 @@ class Ledger:
         *,
         belief: Belief,
         budget: float,
-        promise: Promise = "pufferfish",
+        guarantee: Guarantee = "pufferfish",
         clock: Clock | None = None,
         exist_ok: bool = False,
         store: Store | None = None,
     ) -> "Ledger":
         """A new ledger; with ``exist_ok`` one for the same terms may be there already."""
-        terms = Terms(belief, _checked(budget), promise)
+        terms = Terms(belief, _checked(budget), guarantee)
         store, now = store or Store(address), clock or (lambda: datetime.now(UTC))
         store.create_file()
 
@@ -151,11 +151,11 @@ class Ledger:
 
         store.transaction(begin)
         ledger = cls(address, clock=clock, store=store)
-        ledger.check(belief=belief, budget=terms.budget, promise=promise)
+        ledger.check(belief=belief, budget=terms.budget, guarantee=guarantee)
         return ledger
 
     @classmethod
-    def in_memory(cls, *, belief: Belief, budget: float, promise: Promise = "pufferfish") -> "Ledger":
+    def in_memory(cls, *, belief: Belief, budget: float, guarantee: Guarantee = "pufferfish") -> "Ledger":
         """A ledger that is forgotten with the program, for trying things out.
 
         >>> from quiltwork import MarkovChain
@@ -163,14 +163,14 @@ class Ledger:
         0.0
         """
         store = Store("sqlite://", forgetful=True)
-        return cls.create("sqlite://", belief=belief, budget=budget, promise=promise, store=store)
+        return cls.create("sqlite://", belief=belief, budget=budget, guarantee=guarantee, store=store)
 
     @property
     def name(self) -> str:
         """The address, without a password."""
         return self._store.name
 
-    def check(self, *, belief: Belief, budget: float | None = None, promise: Promise | None = None) -> None:
+    def check(self, *, belief: Belief, budget: float | None = None, guarantee: Guarantee | None = None) -> None:
         """Refuse to be used for anything else than it is for."""
         if belief.fingerprint != self.terms.belief.fingerprint:
             raise LedgerError(
@@ -185,9 +185,12 @@ class Ledger:
                 got=f"{budget:g}, not {self.terms.budget:g}",
                 fix="Leave the budget out, or create another ledger",
             )
-        if promise is not None and promise != self.terms.promise:
+        if guarantee is not None and guarantee != self.terms.guarantee:
             raise LedgerError(
-                f"ledger {self.name} is for another guarantee", got=f"{promise}, not {self.terms.promise}"
+                f"ledger {self.name} is for another guarantee",
+                got=f"{guarantee}, not {self.terms.guarantee}",
+                why="what holds against one kind of adversary need not hold against the other",
+                fix=f"Use guarantee {self.terms.guarantee}, or another ledger",
             )
 
     def reserve(self, record: ReleaseRecord, facts: Mapping[str, Any]) -> Reservation:

@@ -9,7 +9,7 @@ from quiltwork.beliefs import Belief, belief_from_dict
 from quiltwork.data import Reading
 from quiltwork.errors import LedgerError
 from quiltwork.ledger.rows import Outcome, Row, record_of
-from quiltwork.types import Promise
+from quiltwork.types import Guarantee
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Terms:
 
     belief: Belief
     budget: float
-    promise: Promise = "pufferfish"
+    guarantee: Guarantee = "pufferfish"
 
     def to_dict(self) -> dict[str, Any]:
         """The content of a ledger's first row."""
@@ -26,12 +26,12 @@ class Terms:
             "belief": self.belief.to_dict(),
             "fingerprint": self.belief.fingerprint,
             "budget": self.budget,
-            "promise": self.promise,
+            "promise": self.guarantee,
         }
 
     def accountant(self) -> Accountant:
         """Who adds up under these terms."""
-        return Accountant(self.belief, promise=self.promise)
+        return Accountant(self.belief, guarantee=self.guarantee)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "Terms":
@@ -124,7 +124,7 @@ class Statement:
         return {
             "ledger": self.name,
             "belief": self.terms.belief.fingerprint,
-            "guarantee": self.terms.promise,
+            "guarantee": self.terms.guarantee,
             "budget": self.terms.budget,
             "spent": self.spent,
             "remaining": self.remaining,

@@ -34,7 +34,7 @@ def _sequential() -> dict[str, Any]:
     chain = MarkovChain([[0.99, 0.01], [0.1, 0.9]], initial=[0.1, 0.9])
     noisy = Noisy(Count("1"), 1.0)
     one, two = (leakage(chain, [noisy] * n, length=2).epsilon for n in (1, 2))
-    bound = loss_along_time(chain, Profile.constant(2 * APART, length=2), promise="bayesian").epsilon
+    bound = loss_along_time(chain, Profile.constant(2 * APART, length=2), guarantee="bayesian").epsilon
     return _row("Theorem 1: two releases add up", one, 2 * one, two, bound)
 
 
@@ -46,7 +46,7 @@ def _parallel() -> dict[str, Any]:
     both = {(a, b): [p * q for p in response[a] for q in response[b]] for a, b in itertools.product("01", repeat=2)}
     truth = audit_mechanism(same, both).epsilon
     chain = MarkovChain([[0.99, 0.01], [0.01, 0.99]], initial=[0.5, 0.5])
-    bound = loss_along_time(chain, Profile.constant(APART, length=2), promise="bayesian").epsilon
+    bound = loss_along_time(chain, Profile.constant(APART, length=2), guarantee="bayesian").epsilon
     return _row("Theorem 2: separate parts cost no more than one", 1.0, 1.0, truth, bound)
 
 

@@ -20,7 +20,7 @@ from quiltwork.numeric import round_up
 from quiltwork.queries import Custom, Numbers, Query, Transitions
 from quiltwork.releases.noise import add_noise
 from quiltwork.releases.result import Part, Release
-from quiltwork.types import Gaps, Promise
+from quiltwork.types import Gaps, Guarantee
 
 UNEVEN = (
     "The times are not evenly spaced: the noise also covers values in between that were not recorded. With a gap, "
@@ -39,7 +39,7 @@ def release(
     mechanism: str | None = None,
     gaps: Gaps = "dependent",
     delta: float = 0.0,
-    guarantee: Promise = "pufferfish",
+    guarantee: Guarantee = "pufferfish",
     quilt_size: int | None = None,
     window: str | int | None = None,
     by_subject: bool = False,
@@ -158,7 +158,7 @@ def prepare(
     mechanism: str | None = None,
     gaps: Gaps = "dependent",
     delta: float = 0.0,
-    guarantee: Promise = "pufferfish",
+    guarantee: Guarantee = "pufferfish",
     quilt_size: int | None = None,
     window: str | int | None = None,
     by_subject: bool = False,

@@ -37,14 +37,14 @@ def print_plan(made: Plan) -> None:
             blank = {"noise scale": "-", "±95 %": "-", "× least": "-"}
             rows.append({"mechanism": offer.mechanism, **blank, "why": offer.refused})
             continue
-        promise = "" if offer.calibration.guarantee != "none" else "NO GUARANTEE. "
+        guarantee = "" if offer.calibration.guarantee != "none" else "NO GUARANTEE. "
         rows.append(
             {
                 "mechanism": offer.mechanism,
                 "noise scale": offer.noise_scale,
                 "±95 %": offer.error_95,
                 "× least": "" if (times := made.multiple(offer)) is None else f"{times:,.3g}",
-                "why": promise + offer.calibration.reason.sentence(),
+                "why": guarantee + offer.calibration.reason.sentence(),
             }
         )
     span = "any length" if made.length is None else f"length {made.length:,}"
@@ -72,13 +72,13 @@ def _against_adding(made: Plan) -> str:
     )
 
 
-def print_composed(composed: "Composed", *, budget: float | None, promise: str = "pufferfish") -> None:
+def print_composed(composed: "Composed", *, budget: float | None, guarantee: str = "pufferfish") -> None:
     """Print what releases tell together, rule by rule."""
     rows = [
         {"rule": f.rule, "ε together": "-" if f.epsilon is None else f"{f.epsilon:.6g}", "why": f.why or f.theorem}
         for f in composed.rules
     ]
-    kind = "Pufferfish private" if promise == "pufferfish" else "Bayesian differentially private"
+    kind = "Pufferfish private" if guarantee == "pufferfish" else "Bayesian differentially private"
     out.print(f"Together these releases are {composed.epsilon:.6g}-{kind}, by {composed.rule}.")
     if composed.losses is not None and composed.rule == "influence-curve":
         first, last = composed.losses.worst
@@ -97,7 +97,7 @@ def print_statement(now: "Statement") -> None:
     """Print what was spent of a budget: a bar, and a table of releases."""
     budget, width = now.terms.budget, 40
     full = min(width, round(width * now.spent / budget))
-    out.print(f"{now.name}: {now.terms.belief!r}, {now.terms.promise}")
+    out.print(f"{now.name}: {now.terms.belief!r}, {now.terms.guarantee}")
     out.print(f"{'█' * full}{'░' * (width - full)} spent {now.spent:.6g} of {budget:g}, {now.remaining:.6g} remain")
     rows = [
         {

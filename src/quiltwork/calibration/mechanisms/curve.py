@@ -26,7 +26,7 @@ from quiltwork.influence.curve.sides import Bound
 from quiltwork.influence.curve.timeline import follow, is_short, node_by_node
 from quiltwork.numeric import round_up
 from quiltwork.queries import Query
-from quiltwork.types import Floats, Promise
+from quiltwork.types import Floats, Guarantee
 
 PRECISION = {True: 1e-6, False: 2e-3}  # of the scale, for two states and for more
 MOST_LOOKS = 40
@@ -77,7 +77,7 @@ class _Look:
 
 
 def curve(
-    query: Query, *, belief: Belief, epsilon: float, length: int | None, guarantee: Promise = "pufferfish"
+    query: Query, *, belief: Belief, epsilon: float, length: int | None, guarantee: Guarantee = "pufferfish"
 ) -> Calibration:
     """Noise of the smallest scale for which the influence curve is at most ε.
 
@@ -91,7 +91,7 @@ def curve(
     if isinstance(belief, BayesianNetwork | NetworkSet):
         return tree_curve(query, belief=belief, epsilon=epsilon, guarantee=guarantee)
     sensitivity = query.sensitivity(belief.states)
-    curves = curve_members(belief, promise=guarantee)
+    curves = curve_members(belief, guarantee=guarantee)
     in_set = isinstance(belief, ChainSet)
     found = [_smallest(c, sensitivity, epsilon, length, n if in_set else None) for n, c in enumerate(curves, 1)]
     scale, theorem, reason, _ = max(found, key=lambda one: one[0])
@@ -119,7 +119,7 @@ def curve(
 
 
 def _certificate(
-    belief: Belief, epsilon: float, profile: Floats, looks: list[_Look], length: int | None, guarantee: Promise
+    belief: Belief, epsilon: float, profile: Floats, looks: list[_Look], length: int | None, guarantee: Guarantee
 ) -> Certificate | None:
     proofs = [None if look.epsilon > epsilon else look.prove() for look in looks]
     known = tuple(proof for proof in proofs if proof is not None)
@@ -136,7 +136,7 @@ def _smallest(
 ) -> tuple[float, str, Reason, _Look | None]:
     """The smaller of the curve's scale and the quilts', with its theorem and reason."""
     lipschitz = float(sensitivity.max())
-    bayesian = influence.promise == "bayesian"
+    bayesian = influence.guarantee == "bayesian"
     quilt = _quilt(_quick(influence.belief, length), epsilon, length, member, bayesian)
     limit = math.inf if quilt is None else lipschitz * quilt.score
     if lipschitz > 0:

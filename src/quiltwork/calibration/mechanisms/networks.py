@@ -21,7 +21,7 @@ from quiltwork.influence.curve.tree import TreeCurve, TreeLoss
 from quiltwork.influence.quilts.cover import Cover, QuiltSearch
 from quiltwork.numeric import round_up, smallest_within
 from quiltwork.queries import Query
-from quiltwork.types import Floats, Promise
+from quiltwork.types import Floats, Guarantee
 
 PRECISION = 1e-7
 
@@ -166,7 +166,7 @@ def network_quilts(query: Query, *, belief: BayesianNetwork | NetworkSet, epsilo
 
 
 def tree_curve(
-    query: Query, *, belief: BayesianNetwork | NetworkSet, epsilon: float, guarantee: Promise
+    query: Query, *, belief: BayesianNetwork | NetworkSet, epsilon: float, guarantee: Guarantee
 ) -> Calibration:
     """Noise of the smallest scale for which the influence curve along the edges of a tree is at most ε.
 
@@ -180,7 +180,7 @@ def tree_curve(
     # all variables that may depend on each other at once: group privacy is enough
     enough = belief.heaviest_part(asked.lipschitz_by_variable)[0] / epsilon
     found = [
-        _smallest(TreeCurve(m, promise=guarantee), asked.sensitivity, epsilon, enough) for _, m in _networks(belief)
+        _smallest(TreeCurve(m, guarantee=guarantee), asked.sensitivity, epsilon, enough) for _, m in _networks(belief)
     ]
     scale, loss = max(found, key=lambda one: one[0])
     n, member = _networks(belief)[found.index((scale, loss))]

@@ -20,7 +20,7 @@ from quiltwork.influence.curve.given_start import GivenPast
 from quiltwork.influence.curve.ratios import AnyPast, IntervalFuture, IntervalRatios, mixing_sides
 from quiltwork.influence.curve.sides import Bound, KernelSide, Side, on_both
 from quiltwork.influence.quilts.tables import UNIT_ROUNDOFF
-from quiltwork.types import Floats, Promise
+from quiltwork.types import Floats, Guarantee
 
 DIGITS = 9
 
@@ -51,13 +51,13 @@ class InfluenceCurve:
     1.0
     """
 
-    def __init__(self, belief: Belief, *, promise: Promise = "pufferfish"):
+    def __init__(self, belief: Belief, *, guarantee: Guarantee = "pufferfish"):
         self.belief = belief
-        self.promise = promise
+        self.guarantee = guarantee
         self.alive = possible_states(belief)
         self.future: Side
         self.past: Side
-        against_all = promise == "bayesian"
+        against_all = guarantee == "bayesian"
         if isinstance(belief, MarkovChain):
             P = belief.transition[np.ix_(self.alive, self.alive)]
             self.future = AnyPast(P.T) if against_all else KernelSide(P, error=8 * UNIT_ROUNDOFF)
@@ -117,10 +117,10 @@ def within_cell(number: float) -> float:
     return float((np.floor(number / unit) - 0.5) * unit)
 
 
-def curve_members(belief: Belief, *, promise: Promise = "pufferfish") -> list[InfluenceCurve]:
+def curve_members(belief: Belief, *, guarantee: Guarantee = "pufferfish") -> list[InfluenceCurve]:
     """One curve for each member of a set of chains, else one."""
     members = belief.members if isinstance(belief, ChainSet) else (belief,)
-    return [InfluenceCurve(member, promise=promise) for member in members]
+    return [InfluenceCurve(member, guarantee=guarantee) for member in members]
 
 
 def possible_states(belief: Belief) -> NDArray[np.intp]:

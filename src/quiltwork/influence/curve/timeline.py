@@ -25,7 +25,7 @@ from quiltwork.influence.curve.profile import Profile, Stretch
 from quiltwork.influence.curve.sides import POWER_ERROR, Bound, Frontier, Side, on_both, skips
 from quiltwork.influence.curve.steps import without_detours
 from quiltwork.influence.curve.walk import EXPLICIT, LOOK_BACK, Arrays, walk, walk_steady
-from quiltwork.types import Floats, Integers, Promise
+from quiltwork.types import Floats, Guarantee, Integers
 
 NODE_BY_NODE = 400, 5e7  # the longest series that is followed pair by pair: nodes, and nodes times states to the 4th
 PAIRWISE_SECONDS = 3.0, 4e-3, 2.5e-7  # in all, and roughly for one matrix: fixed, and times states to the 4th
@@ -65,7 +65,7 @@ class Losses:
         return float(self.epsilon_at[np.searchsorted(self.first, time, side="right") - 1])
 
 
-def loss_along_time(belief: Belief, profile: Profile, *, promise: Promise = "pufferfish") -> Losses:
+def loss_along_time(belief: Belief, profile: Profile, *, guarantee: Guarantee = "pufferfish") -> Losses:
     """The loss at each time under every chain of the belief.
 
     >>> from quiltwork import MarkovChain
@@ -76,7 +76,7 @@ def loss_along_time(belief: Belief, profile: Profile, *, promise: Promise = "puf
     >>> round(losses.epsilon, 4), losses.at(2_500_000) < 1e-6
     (1.0, True)
     """
-    return largest_losses([follow(curve, profile) for curve in curve_members(belief, promise=promise)])
+    return largest_losses([follow(curve, profile) for curve in curve_members(belief, guarantee=guarantee)])
 
 
 def largest_losses(members: Sequence[Losses]) -> Losses:

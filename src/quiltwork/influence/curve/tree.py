@@ -27,7 +27,7 @@ from quiltwork.beliefs import BayesianNetwork, Belief
 from quiltwork.beliefs.graph import Graph
 from quiltwork.errors import NotCoveredError
 from quiltwork.influence.curve.steps import Kernel, cross_ratios, pairwise_step, projective_step, scalar_step
-from quiltwork.types import Floats, Promise
+from quiltwork.types import Floats, Guarantee
 
 SMALLEST = 1e-280
 MOST_TARGETS = 32  # of one branch that are tried
@@ -56,7 +56,7 @@ class TreeCurve:
     0.897003
     """
 
-    def __init__(self, network: BayesianNetwork, *, promise: Promise = "pufferfish"):
+    def __init__(self, network: BayesianNetwork, *, guarantee: Guarantee = "pufferfish"):
         if not network.graph.forest:
             crowded = next(n for n, own in enumerate(network.graph.parents) if len(own) > 1)
             raise NotCoveredError(
@@ -65,7 +65,7 @@ class TreeCurve:
                 why="parents become dependent on each other once their child is known",
                 fix="Use quilt-exact",
             )
-        self._graph, self._promise = network.graph, promise
+        self._graph, self._promise = network.graph, guarantee
         self._kernels, self._alive = _kernels(network)
         # marginals and kernels are sums of products of positive numbers: so many roundings, in both rows of a step
         most = max(map(len, self._alive)) + 1
@@ -179,7 +179,7 @@ def _kernels(network: BayesianNetwork) -> tuple[dict[tuple[int, int], Floats], l
     return kernels, alive
 
 
-def tree_epsilon(belief: Belief, profile: Sequence[Floats], *, promise: Promise = "pufferfish") -> float:
+def tree_epsilon(belief: Belief, profile: Sequence[Floats], *, guarantee: Guarantee = "pufferfish") -> float:
     """ε of everything released under a profile, for every tree of the belief."""
     networks = [member for member in belief.members if isinstance(member, BayesianNetwork)]
-    return max(TreeCurve(network, promise=promise).at(profile).epsilon for network in networks)
+    return max(TreeCurve(network, guarantee=guarantee).at(profile).epsilon for network in networks)
