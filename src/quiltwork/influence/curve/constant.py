@@ -23,6 +23,7 @@ from quiltwork.influence.quilts.tables import UNIT_ROUNDOFF
 from quiltwork.types import Floats, Guarantee
 
 DIGITS = 9
+LEAST = 1e-200  # less than this counts as this: no noise is larger, and steps of tiny differences need digits
 
 
 @dataclass(frozen=True)
@@ -106,8 +107,8 @@ class InfluenceCurve:
 def canonical(profile: Floats) -> Floats:
     """Rounded up to 9 digits, so that sums of the same releases in another order mean the same."""
     asked = profile > 0
+    profile = np.where(asked, np.maximum(profile, LEAST), 0.0)
     unit = 10.0 ** (np.floor(np.log10(np.where(asked, profile, 1.0))) - DIGITS + 1)
-    unit = np.maximum(unit, np.finfo(np.float64).smallest_subnormal)  # of the smallest floats, every digit
     return np.where(asked, np.maximum(np.ceil(profile / unit) * unit, profile), 0.0)
 
 
