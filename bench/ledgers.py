@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from quiltwork import Accountant, Ledger, MarkovChain, ReleaseRecord, Session
+from quiltwork import Accountant, Count, Ledger, MarkovChain, ReleaseRecord, Session
+from quiltwork.calibration.request import Request
 
 TESTS = Path(__file__).parents[1] / "tests"
 COIN = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial=[0.5, 0.5])
@@ -99,7 +100,8 @@ def check_after_many() -> Row:
     with tempfile.TemporaryDirectory() as folder:
         address = f"{folder}/ledger.db"
         session = Session(["sit", "walk"] * 500, belief=CHAIN, budget=1e6, ledger=address)
-        ready = session._ready(session_query(), 0.0001, None, None, None)
+        request = Request(query=Count("walk"), belief=CHAIN, epsilon=0.0001)
+        ready = session._ready(request, None, window=None, by_subject=False)
         for _ in range(10_000):
             session.ledger.reserve(ready.record, {"who": "bench"})
         times = []
@@ -118,10 +120,3 @@ def check_after_many() -> Row:
         "milliseconds_just_opened": 1000 * float(np.median(fresh)),
         "target": "below 50 ms",
     }
-
-
-def session_query() -> Any:
-    """The query that is reserved again and again."""
-    from quiltwork import Count
-
-    return Count("walk")

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from quiltwork import __version__
 from quiltwork.beliefs import Belief, RecordBelief
-from quiltwork.calibration.calibrate import as_belief, as_query
 from quiltwork.calibration.plan import Plan
 from quiltwork.calibration.plan import plan as make_plan
+from quiltwork.calibration.request import Request, as_belief
 from quiltwork.data import Series
 from quiltwork.data.records import Records
 from quiltwork.errors import DataError, LedgerError, ParameterError
@@ -106,7 +106,15 @@ class Session:
 
         With ``window`` or ``by_subject`` there is an answer for each window or subject; all of them are one release.
         """
-        ready = self._ready(as_query(query), epsilon, mechanism, segment, quilt_size, window, by_subject)
+        request = Request.of(
+            query,
+            belief=self.belief,
+            epsilon=epsilon,
+            mechanism=mechanism,
+            guarantee=self.guarantee,
+            quilt_size=quilt_size,
+        )
+        ready = self._ready(request, segment, window=window, by_subject=by_subject)
         return release_through(ready, self.ledger, self._who)
 
     def count(self, state: str, *, epsilon: float, **options: Any) -> Release:
@@ -198,36 +206,16 @@ class Session:
             )
         return "\n".join(lines)
 
-    def _ready(
-        self,
-        query: Query,
-        epsilon: float,
-        mechanism: str | None,
-        segment: Segment | None,
-        quilt_size: int | None,
-        window: str | int | None = None,
-        by_subject: bool = False,
-    ) -> Prepared:
+    def _ready(self, request: Request, segment: Segment | None, **options: Any) -> Prepared:
         """Checked and calibrated; the same request again needs no second calibration."""
-        key = (query, epsilon, mechanism, segment, quilt_size, window, by_subject)
+        key = (request, segment, *options.values())
         kept = _hashable(key)
         if kept and key in self._prepared:
             return self._prepared[key]
-        made = prepare(
-            self._part(segment),
-            query,
-            belief=self.belief,
-            epsilon=epsilon,
-            mechanism=mechanism,
-            gaps=self._gaps,
-            guarantee=self.guarantee,
-            quilt_size=quilt_size,
-            window=window,
-            by_subject=by_subject,
-        )
+        ready = prepare(self._part(segment), request, gaps=self._gaps, **options)
         if kept:
-            self._prepared[key] = made
-        return made
+            self._prepared[key] = ready
+        return ready
 
     def _part(self, segment: Segment | None) -> Series | Records:
         if segment is None:

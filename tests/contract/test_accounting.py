@@ -30,6 +30,7 @@ from quiltwork import (
     Session,
     save_belief,
 )
+from quiltwork.calibration import request as calibration
 from quiltwork.releases.pipeline import prepare
 
 LENGTH = 12
@@ -60,8 +61,9 @@ class Plan:
         part = self.data
         if request.segment is not None and isinstance(part, Series):
             part = part.between(*request.segment)
-        options = {"epsilon": request.epsilon, "mechanism": request.mechanism}
-        return prepare(part, request.query, belief=self.belief, **options).record  # type: ignore[arg-type]
+        options: dict[str, Any] = {"epsilon": request.epsilon, "mechanism": request.mechanism}
+        asked = calibration.Request.of(request.query, belief=self.belief, **options)
+        return prepare(part, asked).record
 
     @property
     def length(self) -> int | None:

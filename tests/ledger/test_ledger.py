@@ -206,7 +206,7 @@ def test_nothing_is_drawn_before_it_is_recorded(monkeypatch: pytest.MonkeyPatch)
         return wrapped
 
     for target, name in (
-        ("quiltwork.calibration.series.calibrate", "calibrate"),
+        ("quiltwork.calibration.series.calibrated", "calibrate"),
         ("quiltwork.ledger.book.Ledger.reserve", "reserve"),
         ("quiltwork.queries.kinds.Count.evaluate", "count"),
         ("quiltwork.releases.pipeline.add_noise", "noise"),

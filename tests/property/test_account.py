@@ -33,6 +33,7 @@ from quiltwork import (
     Sum,
     Tally,
 )
+from quiltwork.calibration.request import Request
 from quiltwork.data import HeldSeries, Reading
 from quiltwork.data.times import Duration
 from quiltwork.releases.pipeline import prepare
@@ -128,7 +129,9 @@ def recorded(
     mechanism = draw(st.sampled_from(["group"] * 6 + ["quilt-exact"] * 2 + ["wasserstein"] * 2 + ["curve"]))
     epsilon = draw(st.sampled_from([0.3, 1.0, 3.0]))
     try:
-        record = prepare(series, query, belief=chain, epsilon=epsilon, mechanism=mechanism, **options).record
+        record = prepare(
+            series, Request(query=query, belief=chain, epsilon=epsilon, mechanism=mechanism), **options
+        ).record
     except NotCoveredError:
         return None
     if mechanism == "group" and draw(st.booleans()):
@@ -311,7 +314,7 @@ def shuffled_records(draw: st.DrawFn) -> tuple[BayesianNetwork | JointTable, lis
         if draw(st.booleans()):
             data = [{name: states[0] for name, states in belief.variables.items()}]
             mechanism = draw(st.sampled_from(["group", "wasserstein"]))
-            record = prepare(data, query, belief=belief, epsilon=1.0, mechanism=mechanism).record
+            record = prepare(data, Request(query=query, belief=belief, epsilon=1.0, mechanism=mechanism)).record
         if record.noise_scale is None:
             continue
         hits = [

@@ -190,3 +190,21 @@ def test_python_in_the_documents_runs(file: str) -> None:
     failed, tried = doctest.testfile(str(ROOT / file), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert failed == 0
     assert tried or file in ("docs/promise.md", "docs/theory/audit.md")
+
+
+def test_every_cited_statement_is_there() -> None:
+    """Code cites numbered statements, and the theorems of papers A, B and C; each has its place in docs/theory."""
+    text = (ROOT / "docs" / "theory" / "statements.md").read_text()
+    numbered = {int(n) for n in re.findall(r"^## Statement (\d+) ", text, flags=re.M)}
+    assert numbered == set(range(1, max(numbered) + 1))
+    pages = "".join(page.read_text() for page in (ROOT / "docs" / "theory").glob("*.md"))
+    cited = set()
+    for file in SOURCE.rglob("*.py"):
+        source = file.read_text()
+        assert not re.search(r"theory[,]? section", source), file.name
+        for first, last in re.findall(r"Statements? (\d+)(?: to (\d+))?", source):
+            cited |= set(range(int(first), int(last or first) + 1))
+        for paper, number in re.findall(r"\b([ABC]) (?:Theorem|Lemma) (\d+\.\d+)", source):
+            assert f"{paper} Theorem {number}" in pages or f"{paper} Lemma {number}" in pages, f"{paper} {number}"
+    assert cited <= numbered
+    assert len(cited) >= 15

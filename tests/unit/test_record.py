@@ -47,6 +47,7 @@ from quiltwork import (
 )
 from quiltwork.accounting.total import Total
 from quiltwork.beliefs import Belief
+from quiltwork.calibration.request import Request
 from quiltwork.data import Reading
 from quiltwork.errors import CertificateError, LedgerError
 from quiltwork.ledger import Row
@@ -183,7 +184,7 @@ def test_people_told_apart_or_not(tmp_path: Path) -> None:
 
 
 def reserved(ledger: Ledger, series: Series, query: str = "count:1") -> float:
-    ready = prepare(series, query, belief=ledger.terms.belief, epsilon=1.0)
+    ready = prepare(series, Request.of(query, belief=ledger.terms.belief, epsilon=1.0))
     found = release_through(ready, ledger, {"who": "test", "program": "test"})
     assert found.ledger is not None
     return float(found.ledger["spent"])

@@ -13,7 +13,7 @@ from quiltwork.accounting.record import ReleaseRecord, numbered
 from quiltwork.accounting.rules import RULES, InfluenceCurveRule
 from quiltwork.accounting.total import Total
 from quiltwork.beliefs import Belief, RecordBelief
-from quiltwork.calibration.calibrate import as_belief
+from quiltwork.calibration.request import as_belief
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.numeric import check_length

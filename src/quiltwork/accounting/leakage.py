@@ -7,7 +7,7 @@ from quiltwork.auditor import Leakage, Noisy
 from quiltwork.auditor import leakage as exact_leakage
 from quiltwork.auditor.adversaries import MOST_SECONDS
 from quiltwork.beliefs import BayesianNetwork, Belief, NetworkSet
-from quiltwork.calibration.calibrate import as_belief, as_query
+from quiltwork.calibration.request import as_belief, as_query
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.influence.curve.constant import curve_members
 from quiltwork.influence.curve.profile import Profile

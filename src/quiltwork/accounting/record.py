@@ -17,7 +17,8 @@ import numpy as np
 
 from quiltwork.auditor import Noisy
 from quiltwork.beliefs import Belief, RecordBelief
-from quiltwork.calibration.calibrate import MECHANISMS, as_query
+from quiltwork.calibration.calibrate import MECHANISMS
+from quiltwork.calibration.request import as_query
 from quiltwork.data import Reading, Window
 from quiltwork.errors import InputError, ParameterError
 from quiltwork.queries import Query, lipschitz_under, query_from_dict

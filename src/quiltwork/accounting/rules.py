@@ -71,7 +71,7 @@ class InfluenceCurveRule(Rule):
 
     def bound(self, case: Case) -> float:
         """The curve of the sum of profiles."""
-        return case.by_curve
+        return case.by_curve  # Statement 9
 
 
 class HiddenTogether(Rule):
@@ -89,7 +89,7 @@ class HiddenTogether(Rule):
 
     def bound(self, case: Case) -> float:
         """Σ λ."""
-        return case.together
+        return case.together  # Statement 18
 
 
 class SequentialQuilts(Rule):
@@ -106,7 +106,7 @@ class SequentialQuilts(Rule):
 
     def bound(self, case: Case) -> float:
         """Σ ε."""
-        return case.total.quilts
+        return case.total.quilts  # C Theorem 3.7
 
 
 class SameQuilts(Rule):
@@ -132,7 +132,7 @@ class SameQuilts(Rule):
 
     def bound(self, case: Case) -> float:
         """K ε; on a network the largest of e + Σ λ(near) with the best quilt of each variable."""
-        return case.total.quilts if case.terms.network is None else case.by_quilts
+        return case.total.quilts if case.terms.network is None else case.by_quilts  # Statement 17
 
 
 class SingleRelease(Rule):

@@ -134,7 +134,7 @@ class Total:
         first, last = self.touched(record)
         endless = self.endless or not placed or last is None
         if endless or last is None:
-            firsts: tuple[int, ...] = (1,)
+            firsts: tuple[int, ...] = (1,)  # Statement 19
             sums: tuple[Floats, ...] = (add_up(np.max(self.sums, axis=0), matrix),)
         else:
             firsts, sums = self._on(first, last, matrix)

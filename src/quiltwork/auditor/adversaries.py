@@ -1,4 +1,4 @@
-"""Bayesian differential privacy leakage, exactly (theory section 8).
+"""Bayesian differential privacy leakage, exactly (Statement 20).
 
     BDPL = sup over i, K, x_K, two values of X_i and all outputs w of  log p(w | x_i, x_K) / p(w | x_i', x_K)
 

@@ -1,4 +1,4 @@
-"""The exact privacy loss of Laplace noise, from the laws of what is released given each secret (theory section 4).
+"""The exact privacy loss of Laplace noise, from the laws of what is released given each secret (Statement 7).
 
 For Laplace noise on a lattice-valued answer the log-ratio of two mixtures is, in each coordinate, monotone between
 neighbouring lattice points and constant beyond the last ones. So its supremum over all outputs is attained on the

@@ -199,7 +199,7 @@ class MarkovChain(Belief):
     def gap(self) -> float:
         """The spectral gap, multiplicity counted: 1 - |λ2(P)| if reversible, else 1 - λ2(P P*).
 
-        It is 0 for a chain to which the approximate method does not apply (theory, section 7.2).
+        It is 0 for a chain to which the approximate method does not apply (Statement 5).
 
         >>> MarkovChain([[0, 1, 0], [0, 0, 1], [0.5, 0.5, 0]]).gap < 1e-12
         True

@@ -7,9 +7,9 @@ from typing import Protocol, cast
 from quiltwork.beliefs import BayesianNetwork, Belief, JointTable, MarkovChain, NetworkSet, RecordBelief
 from quiltwork.calibration.mechanisms.wasserstein import wasserstein
 from quiltwork.calibration.record import Calibration
-from quiltwork.errors import BeliefError, NotCoveredError, ParameterError, QueryError
-from quiltwork.numeric import check_epsilon, check_length
-from quiltwork.queries import Query, lipschitz_under, parse_query
+from quiltwork.calibration.request import Request
+from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.queries import Query
 from quiltwork.queries.variables import OfVariables
 from quiltwork.types import Guarantee
 
@@ -26,7 +26,6 @@ _WHERE = {
 }
 MECHANISMS = tuple(_WHERE)
 FOR_CHAINS = ("curve", "quilt-approx", "gk16")  # they know more about chains than about networks
-SMALLEST_SCALE, LARGEST_SCALE = 1e-200, 1e200
 
 
 class Mechanism(Protocol):
@@ -50,26 +49,6 @@ def default_mechanism(belief: Belief) -> str:
     if isinstance(first, BayesianNetwork):
         return "curve" if first.graph.forest else "quilt-exact"
     return "wasserstein" if isinstance(belief, JointTable) else "curve"
-
-
-def as_query(query: object) -> Query:
-    """A query, or the one that a text names."""
-    if isinstance(query, str):
-        return parse_query(query)
-    if isinstance(query, Query):
-        return query
-    raise QueryError(
-        "the query must be a query or its text",
-        got=getattr(query, "__name__", type(query).__name__),
-        fix='"histogram", say',
-    )
-
-
-def as_belief(belief: object) -> Belief:
-    """The belief, or an error that says what was passed instead."""
-    if isinstance(belief, Belief):
-        return belief
-    raise BeliefError("the belief must be a belief", got=type(belief).__name__, fix="load_belief(path) reads one")
 
 
 def calibrate(
@@ -100,30 +79,30 @@ def calibrate(
     1 and 0 are the hardest to keep apart: the value itself shows up to 0.2997, what follows it up to 0.3501, and what
     led to it up to 0.3501.
     """
-    query, belief = as_query(query), as_belief(belief)
-    name = default_mechanism(belief) if mechanism is None else mechanism
-    epsilon, length = check_epsilon(epsilon), check_length(length)
-    lipschitz = lipschitz_under(query, belief)
-    if lipschitz and not SMALLEST_SCALE <= lipschitz / epsilon <= LARGEST_SCALE:
-        raise ParameterError(
-            "epsilon does not fit the size of the answer",
-            got=f"{epsilon:g} for an answer that one value changes by {lipschitz:g}",
-            why=f"noise must have a scale between {SMALLEST_SCALE:g} and {LARGEST_SCALE:g} to be drawn exactly",
-            fix="Use another epsilon, or another unit",
-        )
-    if isinstance(belief, RecordBelief):
-        of_records = _calibrated(
+    return calibrated(
+        Request.of(
             query,
-            _settled(_as_chain(belief, query, name), name),
-            epsilon,
-            belief.size(length),
-            name,
-            delta,
-            guarantee,
-            quilt_size,
+            belief=belief,
+            epsilon=epsilon,
+            length=length,
+            mechanism=mechanism,
+            delta=delta,
+            guarantee=guarantee,
+            quilt_size=quilt_size,
         )
-        return replace(of_records, records=True, certificate=None)  # a path's certificate is about a chain
-    return _calibrated(query, _settled(belief, name), epsilon, length, name, delta, guarantee, quilt_size)
+    )
+
+
+def calibrated(request: Request) -> Calibration:
+    """How much noise a request needs."""
+    name = request.mechanism or default_mechanism(request.belief)
+    held = request.belief
+    if isinstance(held, RecordBelief):
+        held = _as_chain(held, request.query, name)
+    found = _by_mechanism(request, find_mechanism(name), name, _settled(held, name))
+    if isinstance(request.belief, RecordBelief):
+        return replace(found, records=True, certificate=None)  # a path's certificate is about a chain
+    return found
 
 
 def _settled(belief: Belief, name: str) -> Belief:
@@ -131,23 +110,14 @@ def _settled(belief: Belief, name: str) -> Belief:
     return belief.settled() if name == "curve" and isinstance(belief, MarkovChain) else belief
 
 
-def _calibrated(
-    query: Query,
-    belief: Belief,
-    epsilon: float,
-    length: int | None,
-    name: str,
-    delta: float,
-    guarantee: str,
-    quilt_size: int | None,
-) -> Calibration:
-    found = find_mechanism(name)
-    if quilt_size is not None:
-        return _with_quilt_size(query, belief, epsilon, length, name, quilt_size)
-    if guarantee != "pufferfish":
-        return _bayesian(query, belief, epsilon, length, name, guarantee, delta)
-    if delta == 0:
-        return found(query, belief=belief, epsilon=epsilon, length=length)
+def _by_mechanism(request: Request, mechanism: Mechanism, name: str, belief: Belief) -> Calibration:
+    query, epsilon, length = request.query, request.epsilon, request.length
+    if request.quilt_size is not None:
+        return _with_quilt_size(request, name, belief)
+    if request.guarantee == "bayesian":
+        return _bayesian(request, mechanism, name, belief)
+    if request.delta == 0:
+        return mechanism(query, belief=belief, epsilon=epsilon, length=length)
     if name != "wasserstein":
         raise ParameterError(
             "delta is for the wasserstein mechanism only",
@@ -155,7 +125,7 @@ def _calibrated(
             why="no theorem gives the others anything for it",
             fix="Choose mechanism wasserstein, or leave delta out",
         )
-    return wasserstein(query, belief=belief, epsilon=epsilon, length=length, delta=delta)
+    return wasserstein(query, belief=belief, epsilon=epsilon, length=length, delta=request.delta)
 
 
 def _as_chain(belief: RecordBelief, query: Query, name: str) -> Belief:
@@ -165,10 +135,8 @@ def _as_chain(belief: RecordBelief, query: Query, name: str) -> Belief:
     return belief.as_chain() or belief
 
 
-def _with_quilt_size(
-    query: Query, belief: Belief, epsilon: float, length: int | None, name: str, quilt_size: int
-) -> Calibration:
-    if name != "quilt-exact" or not isinstance(belief, BayesianNetwork | NetworkSet):
+def _with_quilt_size(request: Request, name: str, belief: Belief) -> Calibration:
+    if name != "quilt-exact" or not isinstance(belief, BayesianNetwork | NetworkSet) or request.quilt_size is None:
         raise ParameterError(
             "quilt_size is for quilt-exact on a network",
             got=f"mechanism {name}",
@@ -176,15 +144,18 @@ def _with_quilt_size(
         )
     from quiltwork.calibration.mechanisms.quilt import quilt_exact
 
-    return quilt_exact(query, belief=belief, epsilon=epsilon, length=length, quilt_size=quilt_size)
+    return quilt_exact(
+        request.query,
+        belief=belief,
+        epsilon=request.epsilon,
+        length=request.length,
+        quilt_size=request.quilt_size,
+    )
 
 
-def _bayesian(
-    query: Query, belief: Belief, epsilon: float, length: int | None, name: str, guarantee: str, delta: float
-) -> Calibration:
-    """By the influence curve with cross-ratios, which no other mechanism can replace."""
-    if guarantee != "bayesian":
-        raise ParameterError("the guarantee must be pufferfish or bayesian", got=repr(guarantee))
+def _bayesian(request: Request, mechanism: Mechanism, name: str, belief: Belief) -> Calibration:
+    """By the influence curve with cross-ratios, which no other mechanism can replace (Statement 20)."""
+    query, epsilon, length = request.query, request.epsilon, request.length
     first = belief.members[0]
     if isinstance(first, BayesianNetwork) and not first.graph.forest and name != "group":
         raise NotCoveredError(
@@ -192,9 +163,9 @@ def _bayesian(
             why="parents become dependent on each other once their child is known",
             fix="Use group",
         )
-    if name == "group" and not delta:  # it hides all values together, whatever is known of them
-        return replace(find_mechanism(name)(query, belief=belief, epsilon=epsilon, length=length), guarantee="bayesian")
-    if name != "curve" or delta:
+    if name == "group" and not request.delta:  # it hides all values together, whatever is known of them
+        return replace(mechanism(query, belief=belief, epsilon=epsilon, length=length), guarantee="bayesian")
+    if name != "curve" or request.delta:
         raise NotCoveredError(
             f"mechanism {name} makes no Bayesian promise" if name != "curve" else "delta is not for a Bayesian promise",
             why="its theorem is about adversaries who know no values",

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from quiltwork.beliefs import BayesianNetwork, Belief, RecordBelief
-from quiltwork.calibration.calibrate import as_belief
 from quiltwork.calibration.mechanisms.curve import curve
+from quiltwork.calibration.request import as_belief
 from quiltwork.errors import NotCoveredError
 from quiltwork.influence.curve.constant import curve_members
 from quiltwork.influence.curve.profile import Profile

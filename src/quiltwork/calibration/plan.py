@@ -2,16 +2,17 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from quiltwork.beliefs import Belief, RecordBelief
 from quiltwork.calibration.accuracy import noise_error
-from quiltwork.calibration.calibrate import MECHANISMS, as_belief, as_query, calibrate, find_mechanism
+from quiltwork.calibration.calibrate import MECHANISMS, calibrated, find_mechanism
 from quiltwork.calibration.record import Calibration
+from quiltwork.calibration.request import Request
 from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.numeric import check_epsilon, check_length, round_up
-from quiltwork.queries import Query, divisor_under, labels_under, lipschitz_under, unit_under
+from quiltwork.numeric import check_length, round_up
+from quiltwork.queries import Query, divisor_under, labels_under, unit_under
 from quiltwork.types import Guarantee
 
 SLOW = ("wasserstein", "audited")  # their tables grow with the length
@@ -125,32 +126,38 @@ def plan(
     [('curve', 3.34), ('quilt-exact', 12.84), ('quilt-approx', 23.51), ('wasserstein', 4.0), ('group', 100.0),
      ('gk16', None), ('audited', 3.34), ('entry', 1.0)]
     """
-    query, belief = as_query(query), as_belief(belief)
-    epsilon, length, values = check_epsilon(epsilon), check_length(length), check_length(values)
+    request = Request.of(
+        query,
+        belief=belief,
+        epsilon=epsilon,
+        length=length,
+        delta=delta,
+        guarantee=guarantee,
+        quilt_size=quilt_size,
+    )
+    asked, values = request.query, check_length(values)
     for name in mechanisms or ():
         find_mechanism(name)
     if isinstance(releases, bool) or not isinstance(releases, int) or not 1 <= releases <= 10**9:
         raise ParameterError("releases must be a whole number from 1 on", got=str(releases))
-    if length is None and values is None and query.divisor(2) != 1 and not isinstance(belief, RecordBelief):
+    if request.length is None and values is None and asked.divisor(2) != 1:
         raise ParameterError(
-            f"{query.text} needs a length",
+            f"{asked.text} needs a length",
             got="any",
             why="its noise is that of the counts or sums, divided by the number of values",
             fix="Give the length or the number of values, or plan for histogram or sum",
         )
-    if isinstance(belief, RecordBelief):
-        length = belief.size(length)
-    divisor = divisor_under(query, belief, values or length or 1) if values is None else query.divisor(values)
+    divisor = asked.divisor(values) if values else divisor_under(asked, belief, request.length or 1)
     names = tuple(dict.fromkeys(mechanisms)) if mechanisms else MECHANISMS
     return Plan(
-        query=query.text,
-        epsilon=epsilon,
-        length=length,
-        lipschitz=lipschitz_under(query, belief) / divisor,
+        query=asked.text,
+        epsilon=request.epsilon,
+        length=request.length,
+        lipschitz=request.lipschitz / divisor,
         offers=tuple(
             _too_slow(name)
-            if not mechanisms and releases == 1 and _is_slow(name, query, belief, length)
-            else _offer(name, query, belief, epsilon, length, divisor, delta, releases, guarantee, quilt_size)
+            if not mechanisms and releases == 1 and _is_slow(name, request)
+            else _offer(replace(request, mechanism=name), divisor, releases)
             for name in names
         ),
         releases=releases,
@@ -158,31 +165,22 @@ def plan(
     )
 
 
-def _is_slow(name: str, query: Query, belief: Belief, length: int | None) -> bool:
+def _is_slow(name: str, request: Request) -> bool:
     from quiltwork.laws.exact import expected_work
 
-    return name in SLOW and length is not None and expected_work(query, belief, length) > QUICK_WORK
+    if name not in SLOW or request.length is None:
+        return False
+    return expected_work(request.query, request.belief, request.length) > QUICK_WORK
 
 
 def _too_slow(name: str) -> Offer:
     return Offer(name, 0.0, refused=f"{name} would take more than a second here. Ask for it: --mechanism {name}.")
 
 
-def _offer(
-    name: str,
-    query: Query,
-    belief: Belief,
-    epsilon: float,
-    length: int | None,
-    divisor: int,
-    delta: float,
-    releases: int,
-    guarantee: Guarantee,
-    quilt_size: int | None,
-) -> Offer:
-    begun = time.perf_counter()
+def _offer(request: Request, divisor: int, releases: int) -> Offer:
+    begun, name, query, belief = time.perf_counter(), request.mechanism or "", request.query, request.belief
     try:
-        found, rule, times = _for_each(name, query, belief, epsilon, length, delta, releases, guarantee, quilt_size)
+        found, rule, times = _for_each(name, request, releases)
     except NotCoveredError as refusal:
         return Offer(name, time.perf_counter() - begun, refused=str(refusal))
     seconds = time.perf_counter() - begun
@@ -195,19 +193,8 @@ def _offer(
     return Offer(name, seconds, found, scale, one, everyone, rule)
 
 
-def _for_each(
-    name: str,
-    query: Query,
-    belief: Belief,
-    epsilon: float,
-    length: int | None,
-    delta: float,
-    releases: int,
-    guarantee: Guarantee,
-    quilt_size: int | None,
-) -> tuple[Calibration, str | None, int]:
+def _for_each(name: str, request: Request, releases: int) -> tuple[Calibration, str | None, int]:
     """The calibration, the rule by which several releases add up, and how many times its noise each of them needs."""
-    own_delta = delta if name == "wasserstein" else 0.0
     if releases > 1 and name not in SHARED | SPLIT:
         raise NotCoveredError(
             f"no theorem says what {releases} releases by {name} tell together",
@@ -215,18 +202,16 @@ def _for_each(
             fix="Use curve (on a network that is not a tree quilt-exact)",
         )
     together = dict(SHARED)
-    if isinstance(belief, RecordBelief):
+    if isinstance(request.belief, RecordBelief):
         together["quilt-exact"] = "same-quilts"  # one quilt at each variable for all releases
-    share = epsilon if name in together else epsilon / releases
-    found = calibrate(
-        query,
-        belief=belief,
-        epsilon=share,
-        length=length,
-        mechanism=name,
-        delta=own_delta,
-        guarantee="pufferfish" if name == "entry" else guarantee,
-        quilt_size=quilt_size if name == "quilt-exact" else None,
+    found = calibrated(
+        replace(
+            request,
+            epsilon=request.epsilon if name in together else request.epsilon / releases,
+            delta=request.delta if name == "wasserstein" else 0.0,
+            guarantee="pufferfish" if name == "entry" else request.guarantee,
+            quilt_size=request.quilt_size if name == "quilt-exact" else None,
+        )
     )
     if releases == 1:
         return found, None, 1

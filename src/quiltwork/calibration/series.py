@@ -1,14 +1,14 @@
 """Noise that is enough for every one of some series: with gaps, of different lengths, or from a later segment on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from quiltwork.beliefs import Belief, ChainSet, MarkovChain
-from quiltwork.calibration.calibrate import calibrate, default_mechanism
+from quiltwork.calibration.calibrate import calibrated, default_mechanism
 from quiltwork.calibration.record import Calibration
+from quiltwork.calibration.request import Request
 from quiltwork.data import Series
 from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.queries import Query
-from quiltwork.types import Gaps, Guarantee
+from quiltwork.types import Gaps
 
 
 @dataclass(frozen=True)
@@ -20,38 +20,22 @@ class ForSeries:
     covered: int
 
 
-def calibrated(
-    series: Series,
-    query: Query,
-    belief: Belief,
-    epsilon: float,
-    mechanism: str | None,
-    gaps: Gaps,
-    delta: float,
-    guarantee: Guarantee,
-) -> ForSeries:
+def for_series(series: Series, request: Request, *, gaps: Gaps) -> ForSeries:
     """The belief that holds for these series, and noise that is enough for every one of them."""
     if gaps not in ("dependent", "independent"):
         raise ParameterError("gaps must be dependent or independent", got=repr(gaps))
-    held, longest, others = _chains(series, belief, gaps)
+    held, longest, others = _chains(series, request.belief, gaps)
+    asked = replace(request, belief=held)
 
     def of_length(length: int | None) -> Calibration:
-        return calibrate(
-            query,
-            belief=held,
-            epsilon=epsilon,
-            length=length,
-            mechanism=mechanism,
-            delta=delta,
-            guarantee=guarantee,
-        )
+        return calibrated(replace(asked, length=length))
 
     with_gaps = series.shape.uneven or (gaps == "dependent" and series.gaps > 0)
-    name = mechanism or ("wasserstein" if delta > 0 else default_mechanism(held))
-    if with_gaps and guarantee == "bayesian":
+    name = request.mechanism or ("wasserstein" if request.delta > 0 else default_mechanism(held))
+    if with_gaps and request.guarantee == "bayesian":
         found = of_length(None)  # for every length: what is not recorded has the profile 0
     elif with_gaps and name == "curve":
-        found = _across_gaps(query, held, epsilon, longest)
+        found = _across_gaps(asked, longest)
     else:
         found = of_length(longest)
     found = with_a_promise(found)
@@ -66,16 +50,16 @@ def calibrated(
     return ForSeries(held, found, longest)
 
 
-def _across_gaps(query: Query, belief: Belief, epsilon: float, joined: int) -> Calibration:
+def _across_gaps(request: Request, joined: int) -> Calibration:
     """By the curve for every length, which covers gaps of any length: what is not recorded has the profile 0.
 
     Where a series may never forget, quilts over the joined stretches still hold.
     """
     try:
-        return calibrate(query, belief=belief, epsilon=epsilon, length=None, mechanism="curve")
+        return calibrated(replace(request, length=None, mechanism="curve"))
     except NotCoveredError:
-        fallback = "quilt-exact" if isinstance(belief, MarkovChain | ChainSet) else "group"
-        return calibrate(query, belief=belief, epsilon=epsilon, length=joined, mechanism=fallback)
+        fallback = "quilt-exact" if isinstance(request.belief, MarkovChain | ChainSet) else "group"
+        return calibrated(replace(request, length=joined, mechanism=fallback))
 
 
 def _chains(series: Series, belief: Belief, gaps: Gaps) -> tuple[Belief, int, list[int]]:

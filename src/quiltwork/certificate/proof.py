@@ -1,7 +1,7 @@
 """A calibration's proof, and its check: outward-rounded arithmetic, one pass, no code shared with the search.
 
 A certificate holds the profile λ and for each side a bound R (or L), entry by entry with the number of transitions m
-that proves it. The check is the theorem read forwards (theory section 5). With D = λ + R, for every pair (a, b):
+that proves it. The check is the theorem read forwards (Statements 9 to 14). With D = λ + R, for every pair (a, b):
 
     m ≥ 1   R[a,b] ≥ (m - 1) max λ + step with the m-th power of the kernel and the largest D
     m = 0   R[a,b] ≥ step with D by pair, proved by a shipment

@@ -1,4 +1,4 @@
-"""Both sides of a belief in balls, computed anew: when a claimed step is proved (theory section 5)."""
+"""Both sides of a belief in balls, computed anew: when a claimed step is proved (Statements 9 to 13)."""
 
 import itertools
 from abc import ABC, abstractmethod

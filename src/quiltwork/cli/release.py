@@ -135,6 +135,7 @@ def release(
 ) -> None:
     """Release a statistic with noise that hides every single value."""
     from quiltwork import load_belief, parse_query
+    from quiltwork.calibration.request import Request
     from quiltwork.releases.pipeline import prepare
 
     if report is not None:
@@ -152,19 +153,16 @@ def release(
     else:
         rows = how.read(data, column=_series_column(column, variable), states=held.states, segment=times)
     with progress("Calibrating"):
-        ready = prepare(
-            rows,
-            asked,
+        request = Request(
+            query=asked,
             belief=held,
             epsilon=epsilon,
             mechanism=mechanism,
-            gaps=gaps,
             delta=delta,
             guarantee=guarantee,
             quilt_size=quilt_size,
-            window=window,
-            by_subject=by_subject,
         )
+        ready = prepare(rows, request, gaps=gaps, window=window, by_subject=by_subject)
     with progress("Counting"):
         result = ready.draw() if ledger is None else _through(ledger, held, ready, who)
     if not as_json:

@@ -1,4 +1,4 @@
-"""Two theorems on Bayesian differential privacy that are false as printed (theory sections 7.3 and 7.4)."""
+"""Two theorems on Bayesian differential privacy that are false as printed (docs/theory/errata.md)."""
 
 import itertools
 import math

@@ -10,6 +10,8 @@ import numpy as np
 from quiltwork.beliefs import Belief, MarkovChain, MixingClass
 from quiltwork.calibration.calibrate import calibrate
 from quiltwork.calibration.plan import plan
+from quiltwork.calibration.request import Request
+from quiltwork.calibration.series import for_series
 from quiltwork.data import Series, read_series
 from quiltwork.errors import NotCoveredError
 from quiltwork.influence.quilts.spectral import spectral_influence
@@ -17,7 +19,6 @@ from quiltwork.influence.quilts.tables import ChainTables
 from quiltwork.papers.base import Effort, Found
 from quiltwork.papers.experiments import laplace_error, laplace_noise, reversible_chain
 from quiltwork.queries import Count, Histogram
-from quiltwork.releases.pipeline import prepare
 from quiltwork.samples import diary_belief, diary_path
 from quiltwork.show.style import ACCENT, INK, QUIET, WARNING, Chart, styled
 
@@ -186,7 +187,8 @@ def activity(effort: Effort, series: Series | None = None, belief: Belief | None
         for epsilon in epsilons:
             effort.done((n + epsilons.index(epsilon) / 3) / 4)
             try:
-                made = prepare(series, Histogram(), belief=held, epsilon=epsilon, mechanism=mechanism).calibration
+                request = Request(query=Histogram(), belief=held, epsilon=epsilon, mechanism=mechanism)
+                made = for_series(series, request, gaps="dependent").calibration
             except NotCoveredError:
                 continue
             scale = made.noise_scale / series.size

@@ -135,7 +135,7 @@ PARALLEL = ("printed 3.1", "corrected 3.1", "3.3", "influence curve", "exact")
 
 
 def _example_7_1() -> dict[str, Any]:
-    """One value on either side, released by randomised response (theory section 7.1)."""
+    """One value on either side, released by randomised response (docs/theory/errata.md)."""
     P = np.array([[0.999, 0.001], [0.99, 0.01]])
     outcomes = [((str(x), str(y)), 0.5 * float(P[x, y])) for x, y in itertools.product(range(2), repeat=2)]
     response = [{"0": [k, 1 - k], "1": [1 - k, k]} for k in (math.exp(e) / (1 + math.exp(e)) for e in (10.0, 8.0))]

@@ -1,7 +1,7 @@
 """What is asked of the data. Each query knows its sensitivity by pair of states.
 
 ``sensitivity(states)[y, y']`` is the most the answer changes, in L1 norm, when one value goes from y to y'; its largest
-entry is the Lipschitz constant L (theory, section 1). Answers are whole multiples of ``unit(states)``, so that exact
+entry is the Lipschitz constant L (Statement 2). Answers are whole multiples of ``unit(states)``, so that exact
 integer noise can be added to them; frequencies and means are divided by the (public) number of values afterwards.
 Of a record with named variables a query may ask some and not others, and weigh them: ``by_variable`` says what it asks
 of each of them.

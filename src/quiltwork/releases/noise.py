@@ -1,6 +1,6 @@
 """The only module that draws randomness: OpenDP's exact samplers.
 
-Counts and sums get discrete Laplace noise on integers, so no floating-point artefact can leak (theory section 8b); only
+Counts and sums get discrete Laplace noise on integers, so no floating-point artefact can leak (Statement 21); only
 real-valued custom queries get noise on floats. OpenDP is imported late: it is slow to load and calibration needs none.
 """
 

@@ -10,9 +10,10 @@ import numpy as np
 
 from quiltwork.accounting import ReleaseRecord
 from quiltwork.beliefs import Belief, RecordBelief
-from quiltwork.calibration.calibrate import as_belief, as_query, calibrate
+from quiltwork.calibration.calibrate import calibrated
 from quiltwork.calibration.record import Calibration
-from quiltwork.calibration.series import ForSeries, calibrated, with_a_promise
+from quiltwork.calibration.request import Request
+from quiltwork.calibration.series import ForSeries, for_series, with_a_promise
 from quiltwork.data import Countable, Reading, Series, Window
 from quiltwork.data.records import Records
 from quiltwork.errors import DataError, NotCoveredError, ParameterError
@@ -63,19 +64,16 @@ def release(
     >>> sorted(result.value), round(result.noise_scale, 3), result.error(0.95)
     (['sit', 'walk'], 6.673, 20.0)
     """
-    return prepare(
-        data,
+    request = Request.of(
         query,
         belief=belief,
         epsilon=epsilon,
         mechanism=mechanism,
-        gaps=gaps,
         delta=delta,
         guarantee=guarantee,
         quilt_size=quilt_size,
-        window=window,
-        by_subject=by_subject,
-    ).draw()
+    )
+    return prepare(data, request, gaps=gaps, window=window, by_subject=by_subject).draw()
 
 
 @dataclass(frozen=True)
@@ -151,43 +149,27 @@ class Prepared:
 
 def prepare(
     data: Series | Records | Iterable[object],
-    query: Query | str,
+    request: Request,
     *,
-    belief: Belief,
-    epsilon: float,
-    mechanism: str | None = None,
     gaps: Gaps = "dependent",
-    delta: float = 0.0,
-    guarantee: Guarantee = "pufferfish",
-    quilt_size: int | None = None,
     window: str | int | None = None,
     by_subject: bool = False,
 ) -> Prepared:
-    """Check and calibrate a release."""
-    query, belief = as_query(query), as_belief(belief)
+    """Check and calibrate a release. The function, sessions and the command all come through here."""
+    query, belief = request.query, request.belief
     windows = None if window is None else Window.parse(window)
     if isinstance(belief, RecordBelief):
         if windows is not None or by_subject:
             raise ParameterError("windows and subjects are for series", got="a belief about records")
-        records = _records(data, belief)
-        made = calibrate(
-            query,
-            belief=belief,
-            epsilon=epsilon,
-            mechanism=mechanism,
-            delta=delta,
-            guarantee=guarantee,
-            quilt_size=quilt_size,
-        )
-        found = _of_records(records, query, belief, with_a_promise(made))
+        found = _of_records(_records(data, belief), request)
     else:
         series = as_series(data, belief)
         _check_asked(series, query, windows, by_subject)
-        if quilt_size is not None:
+        if request.quilt_size is not None:
             raise ParameterError(
-                "quilt_size is for networks", got=str(quilt_size), why="on a chain two nodes are enough"
+                "quilt_size is for networks", got=str(request.quilt_size), why="on a chain two nodes are enough"
             )
-        ready = calibrated(series, query, belief, epsilon, mechanism, gaps, delta, guarantee)
+        ready = for_series(series, request, gaps=gaps)
         if windows is not None and ready.calibration.one_length:
             raise NotCoveredError(
                 f"mechanism {ready.calibration.mechanism} does not cover windows",
@@ -200,7 +182,7 @@ def prepare(
     if query.integer and found.calibration.noise_scale > MOST_STEPS * found.unit:
         raise ParameterError(
             "epsilon is too small for these series",
-            got=f"{epsilon:g}",
+            got=f"{request.epsilon:g}",
             why="the noise would not fit into 64-bit integers",
             fix="Use a larger epsilon",
         )
@@ -288,7 +270,10 @@ def _check_unchanged(series: Series, parts: Iterable[Countable], followed: bool)
         )
 
 
-def _of_records(records: Records, query: Query, belief: RecordBelief, calibration: Calibration) -> Prepared:
+def _of_records(records: Records, request: Request) -> Prepared:
+    query, belief = request.query, request.belief
+    assert isinstance(belief, RecordBelief)  # noqa: S101 - the caller has seen it
+    calibration = with_a_promise(calibrated(request))
     asked = query.by_variable(belief.variables)
     if any(own is None for own in asked.steps):
         raise NotCoveredError(

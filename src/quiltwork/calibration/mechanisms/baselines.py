@@ -1,4 +1,4 @@
-"""What to compare with (theory section 9): group privacy, GK16, entry privacy."""
+"""What to compare with (Statement 22): group privacy, GK16, entry privacy."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The influence curve as a mechanism (theory section 5): several times less noise than quilts.
+"""The influence curve as a mechanism (Statement 9): several times less noise than quilts.
 
 Promise: ε-Pufferfish privacy for every query, under chains, an interval, a mixing class, or networks that are trees.
 Rule: noise of scale s on a query of sensitivity c gives every time the profile λ(y,y') = c(y,y') / s; the curve turns

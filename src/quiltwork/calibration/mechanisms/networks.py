@@ -5,7 +5,7 @@ the belief.
 Rule for quilts (A Theorem 4.4): a quilt Q for X_i leaves the near variables N, which weigh L(N) = Σ L_j; all others
 are independent of X_i given Q. Its score is L(N) / (ε - e) with e = e(X_Q | X_i), infinite if e ≥ ε; each variable
 takes its best quilt, the empty one included, and the noise is the largest of these scores.
-Rule on trees (theory section 5): noise of scale s gives variable j the profile λ_j = c_j / s, and the curve along edges
+Rule on trees (Statement 15): noise of scale s gives variable j the profile λ_j = c_j / s, and the curve along edges
 turns the profile into ε; the scale is the smallest for which that is enough.
 """
 

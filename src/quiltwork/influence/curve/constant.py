@@ -1,4 +1,4 @@
-"""The influence curve (theory section 5): from a profile λ to a Pufferfish guarantee.
+"""The influence curve (Statement 9): from a profile λ to a Pufferfish guarantee.
 
     ε = max over a ≠ b of  λ(a,b) + R(a,b) + L(a,b)
 
@@ -44,7 +44,7 @@ class InfluenceCurve:
 
     The promise "bayesian" is against adversaries who know any other values exactly. Knowing values multiplies the rows
     or columns of kernels by functions that they share, which leaves cross-ratios as they are: so both sides are
-    bounded by cross-ratios (theory section 7).
+    bounded by cross-ratios (Statement 20).
 
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
     >>> count = np.array([[0.0, 1.0], [1.0, 0.0]])

@@ -1,6 +1,6 @@
 """The profile of releases: by how much one value, going from one state to another, can change their log-density.
 
-Profiles add, whatever the order of the releases and whether later ones depend on earlier results (theory section 5).
+Profiles add, whatever the order of the releases and whether later ones depend on earlier results (Statement 8).
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,7 @@
 """R and L of the influence curve for a profile that is the same at every time, one class for each kind of kernel.
 
-A side knows ``step(m, D)``: how much of a difference D survives m transitions. For every m (the skips of theory
-section 5) and under a profile λ,
+A side knows ``step(m, D)``: how much of a difference D survives m transitions. For every m (the skips of
+Statement 12) and under a profile λ,
 
     R ≤ (m - 1) max λ + step(m, max(λ + R)) .
 

@@ -1,4 +1,4 @@
-"""One step of the influence curve (theory section 5): how much of a difference survives one transition.
+"""One step of the influence curve (Statements 10 to 13): how much of a difference survives one transition.
 
 Let v be any positive function of the next state with v[y] / v[y'] ≤ exp(D[y,y']). The step bounds
 

@@ -1,4 +1,4 @@
-"""The influence curve along time: profiles that change, forward and backward over their stretches (theory section 5).
+"""The influence curve along time: profiles that change, forward and backward over their stretches (Statement 9).
 
 Each side is bounded by several *tracks*, and the smallest sum holds at each time:
 

@@ -1,4 +1,4 @@
-"""The influence curve along the edges of a tree (theory section 5).
+"""The influence curve along the edges of a tree (Statement 15).
 
 Where no variable has two parents, the branches that meet in X_i are independent of each other given X_i. Let λ_j(y,y')
 bound how much everything released changes, in log, when X_j alone goes from y to y'. For a neighbour j of i let

@@ -1,4 +1,4 @@
-"""The search for quilts in a network (theory section 10).
+"""The search for quilts in a network (Statement 16).
 
 A quilt Q for X_i leaves near variables N that still depend on X_i given Q; all others are independent of it. Smaller
 is better twice: a score grows with the weight of N and with the max-influence e(X_Q | X_i), which never falls when Q

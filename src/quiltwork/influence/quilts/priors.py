@@ -1,4 +1,4 @@
-"""What a belief says about the law p_i of X_i: the part of max-influence that depends on the node (theory section 2).
+"""What a belief says about the law p_i of X_i: the part of max-influence that depends on the node (Statement 3).
 
 A series is cut into *phases*. Within a phase the possible pairs of states do not change and ``log p_i(x')/p_i(x)`` is
 replaced by a bound that does not grow with i. Then, for nodes further right, quilts with a left node only get better

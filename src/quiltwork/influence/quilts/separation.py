@@ -1,4 +1,4 @@
-"""Which variables of a network a quilt cuts off: d-separation, by following every active path (theory section 10).
+"""Which variables of a network a quilt cuts off: d-separation, by following every active path (Statement 16).
 
 Removing a quilt from the drawn graph is not enough: between two parents of a variable that is known, or one of whose
 descendants is, a path opens. A path is followed through a variable on the way to its children unless it is known, and

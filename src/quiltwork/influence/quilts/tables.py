@@ -1,4 +1,4 @@
-"""Max-influence of one chain by distance: the tables F and G of theory section 2.
+"""Max-influence of one chain by distance: the tables F and G of Statement 3.
 
     right   F_b[x,x'] = max_y log P^b[x,y] / P^b[x',y]
     left    G_a[x,x'] = max_z log P^a[z,x] / P^a[z,x']        z in a given set of states

@@ -1,0 +1,88 @@
+"""What is asked of calibration, checked once: it goes through all layers as it is."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from quiltwork.beliefs import Belief, RecordBelief
+from quiltwork.errors import BeliefError, ParameterError, QueryError
+from quiltwork.numeric import check_epsilon, check_length
+from quiltwork.queries import Query, lipschitz_under, parse_query
+from quiltwork.types import Guarantee
+
+SMALLEST_SCALE, LARGEST_SCALE = 1e-200, 1e200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A query under a belief, with the guarantee that is wanted for it.
+
+    ``length`` None is any length, ``mechanism`` None leaves the choice to calibration.
+
+    >>> from quiltwork import MarkovChain
+    >>> request = Request.of("histogram", belief=MarkovChain([[0.9, 0.1], [0.4, 0.6]]), epsilon=1, length="any")
+    >>> request.query, request.epsilon, request.length
+    (Histogram(), 1.0, None)
+    """
+
+    query: Query
+    belief: Belief
+    epsilon: float
+    length: int | None = None
+    mechanism: str | None = None
+    delta: float = 0.0
+    guarantee: Guarantee = "pufferfish"
+    quilt_size: int | None = None
+
+    def __post_init__(self) -> None:
+        checked = {
+            "query": as_query(self.query),
+            "belief": as_belief(self.belief),
+            "epsilon": check_epsilon(self.epsilon),
+            "length": check_length(self.length),
+        }
+        if self.guarantee not in ("pufferfish", "bayesian"):
+            raise ParameterError("guarantee must be pufferfish or bayesian", got=repr(self.guarantee))
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        if isinstance(self.belief, RecordBelief):
+            object.__setattr__(self, "length", self.belief.size(self.length))
+        lipschitz = self.lipschitz
+        if lipschitz and not SMALLEST_SCALE <= lipschitz / self.epsilon <= LARGEST_SCALE:
+            raise ParameterError(
+                "epsilon does not fit the size of the answer",
+                got=f"{self.epsilon:g} for an answer that one value changes by {lipschitz:g}",
+                why=f"noise must have a scale between {SMALLEST_SCALE:g} and {LARGEST_SCALE:g} to be drawn exactly",
+                fix="Use another epsilon, or another unit",
+            )
+
+    @classmethod
+    def of(
+        cls, query: Query | str, *, belief: Belief, epsilon: float, length: int | str | None = None, **more: Any
+    ) -> "Request":
+        """As a user says it: the query may be text, and the length "any"."""
+        return cls(query=as_query(query), belief=belief, epsilon=epsilon, length=check_length(length), **more)
+
+    @property
+    def lipschitz(self) -> float:
+        """The most that one value can change the answer."""
+        return lipschitz_under(self.query, self.belief)
+
+
+def as_query(query: object) -> Query:
+    """A query, or the one that a text names."""
+    if isinstance(query, str):
+        return parse_query(query)
+    if isinstance(query, Query):
+        return query
+    raise QueryError(
+        "query must be a Query or its text",
+        got=getattr(query, "__name__", type(query).__name__),
+        fix='For example "histogram"',
+    )
+
+
+def as_belief(belief: object) -> Belief:
+    """The belief, or an error that says what was passed instead."""
+    if isinstance(belief, Belief):
+        return belief
+    raise BeliefError("belief must be a Belief", got=type(belief).__name__, fix="load_belief(path) reads one")
