@@ -91,8 +91,8 @@ class BudgetError(QuiltworkError):
         fix: str | None = None,
     ):
         self.requested, self.remaining, self.short_by = requested, remaining, short_by
-        got = f"requested {requested:.6g}, remaining {remaining:.6g}, short by {short_by:.6g}"
-        super().__init__(what, got=got, why=why, fix=fix)
+        needed = f"requested {requested:.6g}, remaining {remaining:.6g}, short by {short_by:.6g}"
+        super().__init__(f"{what} ({needed})", why=why, fix=fix)
 
 
 class NotCoveredError(QuiltworkError):

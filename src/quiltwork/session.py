@@ -164,7 +164,7 @@ class Session:
             raise DataError("records do not grow", got="a belief about records", fix="Open a session on all records")
         before, grown = self.data.shape, self.data.extended(more, subject=subject)
         if grown.size == before.size:
-            raise DataError("further values must be some", got="none")
+            raise DataError("append needs at least one value", got="none")
         self.data = grown
         self._prepared.clear()
         lengths = {values for values, _ in before.chains}
@@ -224,7 +224,7 @@ class Session:
             raise ParameterError("records have no segments", got="one", fix="Name variables in the query")
         pair = isinstance(segment, tuple | list) and len(segment) == 2
         if not pair or not all(isinstance(n, int) and not isinstance(n, bool) for n in segment):
-            raise ParameterError("segment must be (first, last)", got=repr(segment)[:40], fix="(1, 96), say")
+            raise ParameterError("segment must be (first, last)", got=repr(segment)[:40], fix="For example (1, 96)")
         return self.data.between(*segment)
 
 
@@ -272,7 +272,7 @@ def _hashable(key: object) -> bool:
     try:
         hash(key)
     except TypeError:
-        return False  # values of a sum, say: such a query cannot be told from others
+        return False  # for example values of a sum: such a query cannot be told from others
     return True
 
 

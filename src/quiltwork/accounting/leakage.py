@@ -31,7 +31,7 @@ def bayesian_leakage(
     seconds: float = MOST_SECONDS,
     progress: Progress | None = None,
 ) -> Leakage:
-    """How much so many releases of a query tell somebody who knows any other values, at most.
+    """How much several releases of a query tell somebody who knows any other values, at most.
 
     By enumeration of all adversaries where that is possible; else, for chains of any length and for trees, by the
     projective curve, which bounds all of them at once.

@@ -149,7 +149,9 @@ def _times(know: Mapping[int, str] | Mapping[str, str]) -> dict[int, str]:
         return {int(t): s for t, s in know.items()}
     except ValueError:
         raise ParameterError(
-            "what is known of a series must be a time and a state", got=", ".join(map(str, know)), fix="3=walk, say"
+            "what is known of a series must be a time and a state",
+            got=", ".join(map(str, know)),
+            fix="For example 3=walk",
         ) from None
 
 

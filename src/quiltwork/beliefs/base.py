@@ -12,7 +12,7 @@ from quiltwork.types import Start
 
 
 class Belief(ABC):
-    """Θ: what an adversary may believe about how the values hang together.
+    """Θ: what an adversary may believe about how the values depend on each other.
 
     A belief is immutable, knows its states, and can be written to a belief file and read back.
 

@@ -1,7 +1,7 @@
 """What an ordinary differentially private release really guarantees on correlated data, and the other way round.
 
-A release that is ε_0-differentially private at the level of single values (an OpenDP measurement, say) has the profile
-λ = ε_0 for every pair of states at every time, whatever it computes. The influence curve does the rest.
+A release that is ε_0-differentially private at the level of single values (such as an OpenDP measurement) has the
+profile λ = ε_0 for every pair of states at every time, whatever it computes. The influence curve does the rest.
 """
 
 import math

@@ -114,7 +114,7 @@ def plan(
 
     ``values`` is the number of values of all series together, which frequencies and means are divided by; it is the
     length if there is one series. A ``delta`` above 0 goes to the Wasserstein mechanism, whose promise is then (ε, δ).
-    With ``releases`` above 1, ε is for so many releases of the query together, and the noise is that of each of them.
+    With ``releases`` above 1, ε is for all of them together, and the noise is that of each of them.
     With ``guarantee="bayesian"`` it is Bayesian differential privacy, against adversaries who know any other values.
     ``quilt_size`` is how many variables a quilt in a network may have.
 

@@ -49,7 +49,7 @@ for command in (
 belief_app.command("fit")(belief.belief_fit)
 belief_app.command("show")(belief.belief_show)
 app.add_typer(belief_app, name="belief")
-ledger_app = typer.Typer(help="Keep a budget, and what was spent of it.", rich_markup_mode=None)
+ledger_app = typer.Typer(help="Track a privacy budget.", rich_markup_mode=None)
 for about_ledgers in (ledger.create, ledger.show, ledger.verify, ledger.export):
     ledger_app.command()(about_ledgers)
 app.add_typer(ledger_app, name="ledger")

@@ -35,7 +35,7 @@ def create(
 
 
 def show(url: Address, as_json: AsJson = False) -> None:
-    """Show what was spent, on what, by whom, and what is left."""
+    """Show what was spent, who spent it on what, and what is left."""
     from quiltwork.ledger import Ledger
 
     now = Ledger(url).statement()
@@ -81,7 +81,7 @@ def export(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy a ledger as JSON lines, one a row, that `ledger verify` takes too."""
+    """Copy a ledger as JSON lines, one for each row. `ledger verify` reads them too."""
     from quiltwork.ledger import Ledger
 
     rows, outcomes = Ledger(url).rows()

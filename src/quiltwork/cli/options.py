@@ -49,7 +49,7 @@ NoiseScale = Annotated[
 Seen = Annotated[int, typer.Option("--releases", metavar="K", help="How many such releases are seen.")]
 QuiltSize = Annotated[
     int | None,
-    typer.Option("--quilt-size", metavar="M", help="For networks: quilts of up to so many variables (3 if left out)."),
+    typer.Option("--quilt-size", metavar="M", help="For networks: quilts of up to M variables (default: 3)."),
 ]
 Asked = Annotated[
     int | None,
@@ -163,7 +163,7 @@ def known_values(facts: list[str]) -> dict[str, str]:
     for fact in facts:
         place, equals, state = fact.partition("=")
         if not (place and equals and state):
-            raise ParameterError("what is known must be POS=STATE", got=repr(fact), fix="--know 3=walk, say")
+            raise ParameterError("what is known must be POS=STATE", got=repr(fact), fix="For example --know 3=walk")
         if place in known:
             raise ParameterError("what is known must be said once", got=f"{place} twice")
         known[place] = state
@@ -209,5 +209,5 @@ def segment_of(text: str) -> tuple[int, int]:
     try:
         first, last = (int(part) for part in text.split(":"))
     except ValueError:
-        raise ParameterError("segment must be A:B with whole numbers", got=repr(text), fix="1:96, say") from None
+        raise ParameterError("segment must be A:B with whole numbers", got=repr(text), fix="For example 1:96") from None
     return first, last

@@ -46,7 +46,7 @@ def plan(
     ] = None,
     delta: Delta = 0.0,
     releases: Annotated[
-        int, typer.Option("--releases", metavar="K", help="Share ε over so many releases; shows the noise of each.")
+        int, typer.Option("--releases", metavar="K", help="Share ε over K releases; shows the noise of each.")
     ] = 1,
     guarantee: Promised = "pufferfish",
     quilt_size: QuiltSize = None,
@@ -96,7 +96,11 @@ def release(
     how: HowToRead,
     column: Annotated[
         str | None,
-        typer.Option("--column", metavar="C", help="The column with the states; of records, else a column a variable."),
+        typer.Option(
+            "--column",
+            metavar="C",
+            help="The column with the states. For records, omit it if each variable has its own column.",
+        ),
     ] = None,
     variable: Annotated[
         str | None,
@@ -111,7 +115,7 @@ def release(
     ] = None,
     window: Annotated[
         str | None,
-        typer.Option("--window", metavar="W", help="One answer for each day, hour, or so many values of each series."),
+        typer.Option("--window", metavar="W", help="One answer for each day, each hour, or each W values of a series."),
     ] = None,
     by_subject: Annotated[bool, typer.Option("--by-subject", help="One answer for each subject, by name.")] = False,
     gaps: Annotated[
@@ -126,7 +130,7 @@ def release(
         typer.Option("--ledger", metavar="URL", help="Release within the budget of this ledger, and record it there."),
     ] = None,
     who: Annotated[
-        str | None, typer.Option("--who", metavar="NAME", help="Whom to write into the ledger; the user if left out.")
+        str | None, typer.Option("--who", metavar="NAME", help="Name to record in the ledger (default: current user).")
     ] = None,
     report: Annotated[
         Path | None, typer.Option("--out", metavar="FILE.html", help="Write a report to open in a browser.")

@@ -38,7 +38,7 @@ class Records:
                 raise DataError(
                     "every record must be a mapping of variables to states",
                     got="another kind of row",
-                    fix="frame.to_dicts() of a polars frame, say",
+                    fix="For example frame.to_dicts() of a polars frame",
                 )
             if any(name not in row for row in listed):
                 raise DataError("every record must have a value for each variable", got=f"one without {name!r}")

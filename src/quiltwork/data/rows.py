@@ -44,13 +44,13 @@ class Rows:
                 raise DataError(
                     f"{name} must be a duration where times are dates or clock times",
                     got=f"{span.length:g} steps",
-                    fix="15min or 1h, say; steps are known with --every, or where times are numbers",
+                    fix="For example 15min or 1h; steps are known with --every, or where times are numbers",
                 )
             if not span.steps and clock.ticks is None:
                 raise DataError(
                     f"{name} must be a number where times are numbers",
                     got="a duration",
-                    fix="3, say: the unit is theirs",
+                    fix="For example 3, in the unit of the times",
                 )
 
     @property

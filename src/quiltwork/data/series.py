@@ -281,7 +281,7 @@ class HeldSeries(Series):
             raise DataError(
                 f"windows of a {window.kind} need times",
                 got="values without",
-                fix="Read them with a time column, or ask for windows of so many values",
+                fix="Read them with a time column, or ask for windows of a number of values",
             )
 
     def parts(self, *, window: Window | None, by_subject: bool, transitions: bool) -> dict[str, Part]:
@@ -337,7 +337,7 @@ def _by_subject(values: Iterable[object], states: Sequence[str], subject: Iterab
     for position, label in enumerate(labels):
         order.setdefault(label, []).append(position)
     if len({str(label) for label in order}) < len(order):
-        raise DataError("subjects must have different names", got="1 and '1', say")
+        raise DataError("subjects must have different names", got="two that look alike, such as 1 and '1'")
     return {str(label): codes[positions] for label, positions in order.items()}
 
 

@@ -276,7 +276,7 @@ class StoredSeries(Series):
             raise DataError(
                 f"windows of a {window.kind} need dates",
                 got="no time column" if self._engine.columns.time is None else "times without dates",
-                fix="Name a column of dates, or ask for windows of so many values",
+                fix="Name a column of dates, or ask for windows of a number of values",
             )
 
     def parts(self, *, window: Window | None, by_subject: bool, transitions: bool) -> dict[str, Part]:

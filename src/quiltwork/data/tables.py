@@ -182,7 +182,7 @@ def no_column(name: str, columns: Sequence[str], where: str) -> DataError:
 
 
 def mixed_types(column: str) -> DataError:
-    """Numbers and text in one column, say."""
+    """For example numbers and text in one column."""
     return DataError(f"column {column!r} must have values of one type", got="several", fix="Convert the column first")
 
 

@@ -72,7 +72,7 @@ def _microseconds(text: str, name: str) -> int:
         raise ParameterError(
             f"{name} must be a duration or a number of steps",
             got=repr(text),
-            fix="15min, 1h, 2d, 1h30min or 3, say; units are us, ms, s, min, h, d, w",
+            fix="For example 15min, 1h, 2d, 1h30min or 3; units are us, ms, s, min, h, d, w",
         )
     return round(sum(float(number) * MICROSECONDS[unit] for number, unit in parts))
 
@@ -82,7 +82,7 @@ WindowKind = Literal["day", "hour", "values"]
 
 @dataclass(frozen=True)
 class Window:
-    """Equal spans of time, or of so many values each, for each of which an answer is given.
+    """Equal spans of time, or of a number of values each, for each of which an answer is given.
 
     >>> Window.parse("day").label(19_786), Window.parse(96).label(1)
     ('2024-03-04', '97:192')
@@ -104,7 +104,7 @@ class Window:
             number = 0
         if number < 1:
             raise ParameterError(
-                "window must be day, hour or a number of values", got=repr(given), fix="day, hour or 96, say"
+                "window must be day, hour or a number of values", got=repr(given), fix="For example day, hour or 96"
             )
         return cls("values", number)
 

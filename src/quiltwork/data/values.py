@@ -58,7 +58,7 @@ class Bins:
             return cls(tuple(float(low) + n * width for n in range(1, count)))
         except ValueError:
             raise ParameterError(
-                "bins must be edges A,B,... or LOW:HIGH:LEVELS", got=repr(text), fix="100,500 or 0:1000:10, say"
+                "bins must be edges A,B,... or LOW:HIGH:LEVELS", got=repr(text), fix="For example 100,500 or 0:1000:10"
             ) from None
 
     @property
@@ -107,7 +107,7 @@ def names_in(values: "pl.Series", states: Sequence[str] | None) -> list[str]:
 
 
 def not_values(column: str, kind: str) -> DataError:
-    """A column of lists, say."""
+    """For example a column of lists."""
     return DataError(f"column {column!r} must hold text or numbers", got=f"type {kind}")
 
 

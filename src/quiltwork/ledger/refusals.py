@@ -29,7 +29,7 @@ class Refusals:
             fix = "A smaller request, or one by curve, may fit"
         own = "" if record.epsilon is None else f" (ε = {record.epsilon:g})"
         return BudgetError(
-            "the budget would be exceeded",
+            "this release would exceed the budget",
             requested=after - before,
             remaining=max(0.0, budget - before),
             short_by=after - budget,

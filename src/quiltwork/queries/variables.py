@@ -57,7 +57,9 @@ class Over(OfVariables):
         if isinstance(self.query, Transitions):
             raise QueryError("transitions need a series", got="variables", why="they have no order in time")
         if isinstance(self.variables, str) or not self.variables:
-            raise QueryError("over needs a list of variables", got=repr(self.variables), fix='["fever", "cough"], say')
+            raise QueryError(
+                "over needs a list of variables", got=repr(self.variables), fix='For example ["fever", "cough"]'
+            )
         if len(set(self.variables)) < len(self.variables):
             raise QueryError("over must name each variable once", got="one twice")
         weights = self._weights()
@@ -134,7 +136,7 @@ class Tally(OfVariables):
 
     def __post_init__(self) -> None:
         if not isinstance(self.values, Mapping) or not self.values or not all(self.values.values()):
-            raise QueryError("a tally needs variables with values", got="none", fix='{"fever": "high"}, say')
+            raise QueryError("a tally needs variables with values", got="none", fix='For example {"fever": "high"}')
 
     def _values(self) -> dict[str, tuple[str, ...]]:
         return {name: (own,) if isinstance(own, str) else tuple(own) for name, own in self.values.items()}

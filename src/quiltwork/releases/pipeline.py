@@ -49,8 +49,8 @@ def release(
 
     Subjects are independent of one another and each is protected; their number and lengths are public. The stretches
     that gaps leave of one subject's series are taken as parts of one chain; ``gaps="independent"`` declares that
-    nothing is remembered across a gap, which is for you to know. ``guarantee="bayesian"`` is Bayesian differential
-    privacy: the promise then holds against adversaries who know any other values.
+    nothing is remembered across a gap (only do this if you know it is true). ``guarantee="bayesian"`` is Bayesian
+    differential privacy: the promise then holds against adversaries who know any other values.
 
     ``window`` (``"day"``, ``"hour"`` or a number of values) gives one answer a window, ``by_subject`` one a subject.
     Every value is in one of them only, so that the noise is that of a single answer, and it is one release.

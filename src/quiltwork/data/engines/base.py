@@ -125,7 +125,7 @@ class Engine(ABC):
 
 
 def not_times(column: str, kind: str, *, fix: str | None = None) -> DataError:
-    """A column of flags, say."""
+    """For example a column of flags."""
     return DataError(
         f"column {column!r} must hold numbers, dates or times", got=f"type {kind}", why="rows are sorted by it", fix=fix
     )
