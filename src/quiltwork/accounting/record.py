@@ -95,6 +95,14 @@ class ReleaseRecord:
             if getattr(self, name) not in known:
                 named = " or ".join(str(one) for one in known if one is not None)
                 raise ParameterError(f"the {name} of a release must be {named}", got=repr(getattr(self, name))[:40])
+        for name, kind in (("theorem", str), ("reading", Reading)):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, kind):
+                raise ParameterError(f"{name} of a release must be a {kind.__name__}", got=type(value).__name__)
+        self._check_places()
+
+    def _check_places(self) -> None:
+        """Length, lengths, window and segment, as far as they can be checked without the data."""
         if self.length is not None and (type(self.length) is not int or self.length < 1):
             raise ParameterError("length of a release must be a whole number from 1 on", got=repr(self.length)[:40])
         object.__setattr__(self, "lengths", _lengths(self.lengths))
@@ -104,10 +112,6 @@ class ReleaseRecord:
             raise ParameterError(
                 "the segment of a release must lie within its length", got=f"{self.segment[0]} in {self.length}"
             )
-        for name, kind in (("theorem", str), ("reading", Reading)):
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, kind):
-                raise ParameterError(f"{name} of a release must be a {kind.__name__}", got=type(value).__name__)
 
     @classmethod
     def from_dict(cls, contents: Mapping[str, Any]) -> "ReleaseRecord":

@@ -97,7 +97,7 @@ class Plan:
         }
 
 
-def plan(
+def plan(  # noqa: PLR0913 - the public signature is meant to be read
     query: Query | str,
     *,
     belief: Belief,

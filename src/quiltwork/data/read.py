@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-def read_series(
+def read_series(  # noqa: PLR0913 - the public signature is meant to be read
     source: object,
     *,
     column: str,

@@ -31,7 +31,7 @@ BY_ORDER = "Rows were matched to variables by their order ({}); name the column 
 MOST_STEPS = 2**55  # noise of a larger scale would not fit into 64-bit integers
 
 
-def release(
+def release(  # noqa: PLR0913 - the public signature is meant to be read
     data: Series | Records | Iterable[object],
     query: Query | str,
     *,

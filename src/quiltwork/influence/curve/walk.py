@@ -86,7 +86,7 @@ def steady_bound(most: float, arrays: Arrays) -> float:
 
 
 @njit(cache=True, nogil=True)
-def walk(lambdas: Floats, lengths: Integers, arrays: Arrays, firsts: Integers, bounds: Floats) -> int:
+def walk(lambdas: Floats, lengths: Integers, arrays: Arrays, firsts: Integers, bounds: Floats) -> int:  # noqa: C901 - compiled: one loop
     """Bounds on R along time, away from the end; fills (firsts, bounds) block by block and returns their number.
 
     ``lambdas`` and ``lengths`` describe the stretches in the order of the walk. A block holds from its first node

@@ -81,7 +81,7 @@ def _largest_sum(first: Floats, second: Floats, limit: float, witness: int) -> t
 
 
 @njit(cache=True, error_model="numpy", fastmath=FAST)
-def best_quilt(
+def best_quilt(  # noqa: C901 - compiled: one loop
     epsilon: float,
     best: float,
     distances: NDArray[np.int64],

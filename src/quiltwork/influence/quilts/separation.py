@@ -46,7 +46,7 @@ def _rows(lists: tuple[tuple[int, ...], ...]) -> tuple[Integers, Integers]:
 
 
 @njit(cache=True, nogil=True)
-def _near(
+def _near(  # noqa: C901 - compiled: one loop
     up_starts: Integers, ups: Integers, down_starts: Integers, downs: Integers, node: int, quilts: Integers
 ) -> Flags:
     n = len(up_starts) - 1
