@@ -22,6 +22,7 @@ demo: $(STAMP) ## a private histogram from the sample diary, and a report to ope
 	$(BIN)/quiltwork demo
 
 test: $(STAMP) ## all tests
+	$(BIN)/python tools/system_parts.py
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 lint: $(STAMP) ## style

@@ -1,6 +1,5 @@
-"""Parts of the system that some tests need: found, or installed where that is possible; else the tests say so."""
+"""Parts of the system that some tests need, where `make test` has put them; else the tests say so."""
 
-import fcntl
 import os
 import shutil
 import subprocess
@@ -15,32 +14,21 @@ import pytest
 
 def unavailable(what: str) -> NoReturn:
     """Skip with the reason; where everything should be there, fail."""
-    reason = f"{what} is not here and cannot be installed (that takes root and apt)"
+    reason = f"{what} is not here: tools/system_parts.py installs it, which takes root and apt"
     if os.environ.get("CI"):
         pytest.fail(reason)
     pytest.skip(reason)
 
 
 def postgresql_programs() -> Path:
-    """The folder with initdb and pg_ctl; installs PostgreSQL if it is missing."""
-    for _ in range(2):
-        found = shutil.which("pg_ctl")
-        folders = [Path(found).resolve().parent] if found else []
-        folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-        for folder in folders:
-            if (folder / "initdb").exists() and (folder / "pg_ctl").exists():
-                return folder
-        _apt_install("postgresql")
+    """The folder with initdb and pg_ctl."""
+    on_path = shutil.which("pg_ctl")
+    folders = [Path(on_path).resolve().parent] if on_path else []
+    folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    for folder in folders:
+        if (folder / "initdb").exists() and (folder / "pg_ctl").exists():
+            return folder
     unavailable("PostgreSQL")
-
-
-def _apt_install(package: str) -> None:
-    if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        unavailable(package)
-    with Path(tempfile.gettempdir(), "quiltwork-apt.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # one test process at a time
-        quiet = {"env": os.environ | {"DEBIAN_FRONTEND": "noninteractive"}, "capture_output": True, "check": False}
-        subprocess.run(["apt-get", "install", "--yes", "--no-install-recommends", package], **quiet)  # type: ignore[call-overload]
 
 
 @contextmanager
@@ -68,17 +56,10 @@ def postgresql_server() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def java_home() -> None:
-    """Java, which Spark needs; installs it if it is missing."""
-    if shutil.which("java") is None:
-        _apt_install("openjdk-17-jre-headless")
-    if shutil.which("java") is None:
-        unavailable("Java")
-
-
 def spark_session() -> Any:
     """A real Spark session of this machine with several workers; nothing is reached but this machine."""
-    java_home()
+    if shutil.which("java") is None:
+        unavailable("Java")
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     from quiltwork.data.engines.spark import spark_session as started
 
