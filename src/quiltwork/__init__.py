@@ -55,8 +55,9 @@ from quiltwork.releases.pipeline import release
 from quiltwork.releases.result import Release
 
 if TYPE_CHECKING:
-    from quiltwork.accounting import Accountant, Composed, ReleaseRecord
+    from quiltwork.accounting.accountant import Accountant, Composed
     from quiltwork.accounting.leakage import bayesian_leakage
+    from quiltwork.accounting.record import ReleaseRecord
     from quiltwork.calibration.ordinary_dp import EntryGuarantee, entry_epsilon, entry_guarantee
     from quiltwork.data import read_series
     from quiltwork.ledger import Ledger
@@ -66,9 +67,9 @@ __version__ = "0.1.0"
 
 # these need compiled code or tables, which are slow to import: loaded when first asked for
 _LATER = {
-    "Accountant": "quiltwork.accounting",
-    "Composed": "quiltwork.accounting",
-    "ReleaseRecord": "quiltwork.accounting",
+    "Accountant": "quiltwork.accounting.accountant",
+    "Composed": "quiltwork.accounting.accountant",
+    "ReleaseRecord": "quiltwork.accounting.record",
     "EntryGuarantee": "quiltwork.calibration.ordinary_dp",
     "Ledger": "quiltwork.ledger",
     "Session": "quiltwork.session",

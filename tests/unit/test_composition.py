@@ -25,8 +25,8 @@ from quiltwork import (
     entry_epsilon,
     entry_guarantee,
 )
-from quiltwork.accounting import load_releases
 from quiltwork.accounting.case import Case
+from quiltwork.accounting.record import load_releases
 from quiltwork.accounting.rules import RULES
 from quiltwork.auditor import leakage
 from quiltwork.errors import InputError, ParameterError

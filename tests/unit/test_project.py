@@ -3,6 +3,8 @@
 import ast
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -208,3 +210,10 @@ def test_every_cited_statement_is_there() -> None:
             assert f"{paper} Theorem {number}" in pages or f"{paper} Lemma {number}" in pages, f"{paper} {number}"
     assert cited <= numbered
     assert len(cited) >= 15
+
+
+def test_starting_up_loads_nothing_heavy() -> None:
+    """Compiled code, tables, charts and databases are loaded when they are first needed."""
+    heavy = "{'numba', 'polars', 'sqlalchemy', 'scipy', 'altair', 'narwhals', 'opendp', 'pyagrum', 'flint'}"
+    code = f"import quiltwork.cli, sys; print(sorted({heavy} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

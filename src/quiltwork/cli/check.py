@@ -107,7 +107,7 @@ def compose(
 ) -> None:
     """Say what several releases tell together, and by which theorem."""
     from quiltwork import Accountant, load_belief
-    from quiltwork.accounting import load_releases
+    from quiltwork.accounting.record import load_releases
 
     if budget is not None and not 0 < budget < math.inf:
         raise ParameterError("budget must be a positive, finite number", got=f"{budget:g}", why="it is an ε")

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from quiltwork.accounting import ReleaseRecord, Total
+from quiltwork.accounting.record import ReleaseRecord
+from quiltwork.accounting.total import Total
 from quiltwork.beliefs import Belief
 from quiltwork.errors import InputError, LedgerError, NotCoveredError
 from quiltwork.influence.curve.timeline import Losses

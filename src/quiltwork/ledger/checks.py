@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from quiltwork.accounting import Accountant, Composed, Total
+from quiltwork.accounting.accountant import Accountant, Composed
+from quiltwork.accounting.total import Total
 from quiltwork.beliefs import RecordBelief
 from quiltwork.errors import InputError, LedgerError, NotCoveredError
 from quiltwork.ledger.rows import Outcome, Row, record_of

@@ -3,7 +3,9 @@
 import math
 from dataclasses import replace
 
-from quiltwork.accounting import Accountant, ReleaseRecord, Total
+from quiltwork.accounting.accountant import Accountant
+from quiltwork.accounting.record import ReleaseRecord
+from quiltwork.accounting.total import Total
 from quiltwork.errors import BudgetError, NotCoveredError
 
 SCALED = ("curve", "group", "quilt-exact", "quilt-approx")  # their ε falls with the profile in a known way

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from quiltwork.accounting import ReleaseRecord
+from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.errors import InputError, LedgerError
 
 Kind = Literal["opened", "reserved", "migrated"]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from quiltwork.accounting import Accountant
+from quiltwork.accounting.accountant import Accountant
 from quiltwork.beliefs import Belief, belief_from_dict
 from quiltwork.data import Reading
 from quiltwork.errors import LedgerError

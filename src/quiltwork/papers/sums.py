@@ -7,7 +7,8 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from quiltwork.accounting import Accountant, ReleaseRecord
+from quiltwork.accounting.accountant import Accountant
+from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.auditor import Noisy, audit, audit_mechanism
 from quiltwork.beliefs import JointTable, MarkovChain
 from quiltwork.calibration.calibrate import calibrate

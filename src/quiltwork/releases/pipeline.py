@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from quiltwork.accounting import ReleaseRecord
+from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.beliefs import Belief, RecordBelief
 from quiltwork.calibration.calibrate import calibrated
 from quiltwork.calibration.record import Calibration

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from quiltwork.accounting import ReleaseRecord
+from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.beliefs import Belief
 from quiltwork.calibration.accuracy import noise_error
 from quiltwork.calibration.record import Calibration

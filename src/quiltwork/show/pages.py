@@ -13,7 +13,8 @@ from typing import Any
 import altair as alt
 
 from quiltwork import __version__
-from quiltwork.accounting import Composed, ReleaseRecord
+from quiltwork.accounting.accountant import Composed
+from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.auditor import Audit
 from quiltwork.beliefs import BayesianNetwork, Belief, RecordBelief
 from quiltwork.calibration.plan import Offer, Plan

@@ -14,7 +14,7 @@ from quiltwork.calibration.plan import Plan
 from quiltwork.releases.result import Release
 
 if TYPE_CHECKING:
-    from quiltwork.accounting import Composed
+    from quiltwork.accounting.accountant import Composed
     from quiltwork.ledger import Statement
 
 out = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
