@@ -23,7 +23,7 @@ demo: $(STAMP) ## a private histogram from the sample diary, and a report to ope
 
 test: $(STAMP) ## all tests
 	$(BIN)/python tools/system_parts.py
-	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations 10
 
 lint: $(STAMP) ## style
 	$(BIN)/ruff check .

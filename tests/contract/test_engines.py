@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from quiltwork import InputError, MarkovChain, read_series, save_belief
 from quiltwork.cli import app
 from quiltwork.data import StoredSeries, Window
-from quiltwork.data import files as polars_files
+from quiltwork.data.engines import polars as polars_files
 
 STATES = ("sit", "walk", "run")
 EDGES = (0.5, 1.5)
