@@ -217,3 +217,10 @@ def test_starting_up_loads_nothing_heavy() -> None:
     heavy = "{'numba', 'polars', 'sqlalchemy', 'scipy', 'altair', 'narwhals', 'opendp', 'pyagrum', 'flint'}"
     code = f"import quiltwork.cli, sys; print(sorted({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_documents_name_files_that_are_there() -> None:
+    """A reader who follows a theory page finds the code and the tests that it names."""
+    for page in (ROOT / "docs" / "theory").glob("*.md"):
+        for name in re.findall(r"`([a-z_/]+/[a-z_]+\.py)", page.read_text()):
+            assert (SOURCE / name).exists() or (ROOT / name).exists(), f"{page.name} names {name}"
