@@ -40,7 +40,7 @@ from quiltwork.releases.pipeline import prepare
 
 Array = NDArray[np.float64]
 ROWS = 6  # of two people together
-ONCE_IN_FOUR = st.integers(0, 3).map(lambda n: n == 3)
+ONCE_IN_EIGHT = st.integers(0, 7).map(lambda n: n == 7)
 OFTEN = settings(max_examples=720, deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -236,7 +236,7 @@ def series_cases(draw: st.DrawFn, *, kinds: tuple[str, ...]) -> tuple[MarkovChai
 @given(st.data())
 def test_releases_from_one_series_are_covered(kinds: tuple[str, ...], data: st.DataObject) -> None:
     chain, releases, length, truth = data.draw(series_cases(kinds=kinds))
-    assert_covered(chain, [release.record for release in releases], truth, length, ledgers=data.draw(ONCE_IN_FOUR))
+    assert_covered(chain, [release.record for release in releases], truth, length, ledgers=data.draw(ONCE_IN_EIGHT))
 
 
 @st.composite
@@ -281,7 +281,7 @@ def people_cases(draw: st.DrawFn) -> tuple[MarkovChain, list[Release], float]:
 
 
 @OFTEN
-@given(people_cases(), ONCE_IN_FOUR)
+@given(people_cases(), ONCE_IN_EIGHT)
 def test_rows_told_apart_or_not_are_covered(case: tuple[MarkovChain, list[Release], float], ledgers: bool) -> None:
     chain, releases, truth = case
     assert_covered(chain, [release.record for release in releases], truth, ROWS, ledgers=ledgers)
@@ -329,7 +329,7 @@ def shuffled_records(draw: st.DrawFn) -> tuple[BayesianNetwork | JointTable, lis
 
 
 @OFTEN
-@given(shuffled_records(), ONCE_IN_FOUR)
+@given(shuffled_records(), ONCE_IN_EIGHT)
 def test_shuffled_variables_are_covered(
     case: tuple[BayesianNetwork | JointTable, list[Release], float], ledgers: bool
 ) -> None:

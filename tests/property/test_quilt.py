@@ -64,6 +64,7 @@ def test_noise_never_rises_with_epsilon(chain: MarkovChain, length: int, epsilon
     assert noise(chain, epsilon * factor, length) <= noise(chain, epsilon, length) * (1 + 1e-12)
 
 
+@settings(max_examples=50)
 @given(chains(), st.integers(1, 10**6), st.integers(0, 10**6), epsilons)
 def test_noise_never_falls_with_length_and_stays_within_group(
     chain: MarkovChain, length: int, more: int, epsilon: float

@@ -141,7 +141,7 @@ def test_new_values_at_different_times_are_no_segment() -> None:
     even = Session(Series.from_values(["sit"] * 4, states=CHAIN.states, subject="aabb"), belief=CHAIN, budget=2.0)
     assert even.append(["walk"] * 2, subject="ab") == (3, 3)
     assert even.append(["walk"], subject="c") is None
-    with pytest.raises(InputError, match="must be some"):
+    with pytest.raises(InputError, match="at least one value"):
         even.append([], subject=[])
     with pytest.raises(InputError, match="count from 1"):
         even.losses().at(0)
