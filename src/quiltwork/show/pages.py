@@ -176,7 +176,9 @@ def write_composed(
         said = f"{left:.6g} left" if left >= 0 else f"exceeded by {-left:.6g}"
         sections.append(f"<p>Budget {budget:g}: {said}.</p>")
     if composed.losses is not None:
-        segments = [record.segment or (1, composed.losses.length) for record in records]
+        length = composed.losses.length
+        spans = [record.touched(length) for record in records]
+        segments = [(first, length if last is None else last) for first, last in spans]
         more = "" if len(segments) <= MOST_BARS else f" The first {MOST_BARS} of {len(segments):,} releases are drawn."
         sections.append(
             _figure(
