@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from quiltwork import __version__
-from quiltwork.beliefs import Belief, RecordBelief
+from quiltwork.beliefs import Belief
 from quiltwork.calibration.plan import Plan
 from quiltwork.calibration.plan import plan as make_plan
 from quiltwork.calibration.request import Request, as_belief
@@ -238,7 +238,7 @@ def release_through(ready: Prepared, ledger: Ledger, who: Mapping[str, Any]) -> 
 
 
 def _held(data: Series | Records | Iterable[object], belief: Belief) -> Series | Records:
-    if isinstance(belief, RecordBelief):
+    if belief.variables is not None:
         if isinstance(data, Series):
             raise DataError("the data must be records", got="series", why="the belief is about named variables")
         return data if isinstance(data, Records) else Records.from_rows(data, variables=belief.variables)  # type: ignore[arg-type]

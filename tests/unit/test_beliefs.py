@@ -11,7 +11,6 @@ from strategies import chains, transitions
 
 from quiltwork import ChainSet, InputError, IntervalChain, MarkovChain, MixingClass, load_belief, save_belief
 from quiltwork.beliefs import belief_from_dict
-from quiltwork.beliefs.summary import summarise
 
 CHAIN = {"kind": "chain", "transition": [[0.9, 0.1], [0.4, 0.6]]}
 
@@ -81,7 +80,7 @@ def test_files_round_trip(chain: MarkovChain) -> None:
 def test_other_kinds_round_trip(belief: Any, tmp_path: Path) -> None:
     save_belief(belief, tmp_path / "belief.json")
     assert load_belief(tmp_path / "belief.json") == belief
-    assert summarise(belief)["fingerprint"] == belief.fingerprint
+    assert belief.summary()["fingerprint"] == belief.fingerprint
 
 
 def test_toml_is_read(tmp_path: Path) -> None:

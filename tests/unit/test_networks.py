@@ -42,7 +42,6 @@ from quiltwork import (
     save_belief,
 )
 from quiltwork.beliefs.graph import Graph
-from quiltwork.beliefs.summary import summarise
 from quiltwork.influence.quilts.inference import Inference, _pyagrum
 from quiltwork.papers.reproduce import reproduce
 from quiltwork.samples import contagion_belief, household_network, households_path, simulate_households
@@ -116,8 +115,8 @@ def test_a_network_survives_its_file(garden: Path, tmp_path: Path) -> None:
     members = load_belief(tmp_path / "both.json")
     assert isinstance(members, NetworkSet)
     assert members.members == (network, network)
-    assert summarise(network)["width"] == 2
-    assert summarise(members)["members"] == 2
+    assert network.summary()["width"] == 2
+    assert members.summary()["members"] == 2
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from quiltwork.accounting.case import Case, Terms
+from quiltwork.accounting.case import Basis, Case
 from quiltwork.accounting.checks import quilt_epsilon
 from quiltwork.accounting.record import ReleaseRecord, numbered
 from quiltwork.accounting.rules import RULES, InfluenceCurveRule
 from quiltwork.accounting.total import Total
-from quiltwork.beliefs import Belief, RecordBelief
+from quiltwork.beliefs import Belief
 from quiltwork.calibration.request import as_belief
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.influence.curve.timeline import Losses
@@ -93,10 +93,8 @@ class Accountant:
     ):
         if guarantee not in ("pufferfish", "bayesian"):
             raise ParameterError("guarantee must be pufferfish or bayesian", got=repr(guarantee))
-        self.terms = Terms(as_belief(belief), guarantee)
-        self.length = check_length(length)
-        if isinstance(belief, RecordBelief):
-            self.length = belief.size(self.length)
+        self.terms = Basis(as_belief(belief), guarantee)
+        self.length = self.terms.belief.size(check_length(length))
         self.total = Total.nothing(self.terms.belief, length=self.length)
         self._releases: tuple[ReleaseRecord, ...] = ()
         for n, release in enumerate(releases, 1):
@@ -158,7 +156,7 @@ class Accountant:
 
     def losses_of(self, total: Total) -> Losses:
         """What the releases of a total tell about each time, at most; no more than about all times together."""
-        if isinstance(self.terms.belief, RecordBelief):
+        if self.terms.belief.variables is not None:
             raise ParameterError("records have no times", got="a belief about named variables")
         told = self.told_by(total)
         if told.losses is None:
@@ -167,7 +165,7 @@ class Accountant:
 
     def _with(self, release: ReleaseRecord) -> Total:
         same = isinstance(release, ReleaseRecord) and (not self.total.count or release.reading == self.total.reading)
-        if same and release.placed and not isinstance(self.terms.belief, RecordBelief):
+        if same and release.placed and self.terms.belief.variables is None:
             if release.segment is not None and self.length is None:
                 raise ParameterError(
                     "a release on a segment needs the length of the series", got="any", why="the rest counts too"
@@ -187,7 +185,7 @@ class Accountant:
 
 def check_record(release: ReleaseRecord, belief: Belief) -> None:
     """Refuse a release that cannot be about this belief."""
-    if isinstance(belief, RecordBelief):
+    if belief.variables is not None:
         if release.segment is not None:
             raise ParameterError(
                 "a release about a record has no segment",

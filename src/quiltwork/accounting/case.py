@@ -6,7 +6,7 @@ from functools import cached_property
 
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.accounting.total import FEW, Total
-from quiltwork.beliefs import BayesianNetwork, Belief, ChainSet, IntervalChain, MarkovChain, MixingClass, RecordBelief
+from quiltwork.beliefs import BayesianNetwork, Belief
 from quiltwork.influence.curve.constant import InfluenceCurve, curve_members
 from quiltwork.influence.curve.timeline import Losses, follow, largest_losses
 from quiltwork.influence.curve.tree import tree_epsilon
@@ -16,7 +16,7 @@ from quiltwork.types import Guarantee
 
 
 @dataclass(frozen=True)
-class Terms:
+class Basis:
     """Under what releases are added up; what is slow to set up is set up once."""
 
     belief: Belief
@@ -28,13 +28,12 @@ class Terms:
     @property
     def chain_like(self) -> bool:
         """Whether the belief is about chains."""
-        return isinstance(self.belief, MarkovChain | ChainSet | IntervalChain | MixingClass)
+        return self.belief.variables is None
 
     @property
     def network(self) -> BayesianNetwork | None:
         """The network that the belief is about (of a set, its first: they share one graph)."""
-        first = self.belief.members[0]
-        return first if isinstance(first, BayesianNetwork) else None
+        return next(iter(self.belief.networks), None)
 
     def held(self, *, started: bool) -> Belief:
         """The belief where positions count from its own start, or do not."""
@@ -51,7 +50,7 @@ class Terms:
 class Case:
     """A total under its terms."""
 
-    terms: Terms
+    terms: Basis
     total: Total
 
     @property
@@ -133,7 +132,7 @@ class Case:
     @cached_property
     def together(self) -> float:
         """Σ λ over all values that may depend on each other; infinite if their number is not known."""
-        if isinstance(self.terms.belief, RecordBelief):
+        if self.terms.belief.variables is not None:
             return self.terms.belief.heaviest_part([float(matrix.max()) for matrix in self.total.sums])[0]
         if self.total.endless:
             if not self.total.telling:

@@ -8,12 +8,12 @@ that is not ours, unless the audit contradicts it.
 from contextlib import suppress
 from dataclasses import replace
 
-from quiltwork.accounting.case import Case, Terms
+from quiltwork.accounting.case import Basis, Case
 from quiltwork.accounting.divergence import check_outputs
 from quiltwork.accounting.record import OTHER, ReleaseRecord
 from quiltwork.accounting.total import Total
 from quiltwork.auditor import Noisy, audit
-from quiltwork.beliefs import Belief, RecordBelief
+from quiltwork.beliefs import Belief
 from quiltwork.calibration.calibrate import calibrate
 from quiltwork.errors import QuiltworkError
 from quiltwork.queries import Custom
@@ -26,7 +26,7 @@ ROUNDED_UP = 2.0**-49  # by which every noise scale is rounded up
 LONGEST_AUDIT = 1000
 
 
-def own_epsilon(record: ReleaseRecord, terms: Terms, length: int | None) -> float | str:
+def own_epsilon(record: ReleaseRecord, terms: Basis, length: int | None) -> float | str:
     """The ε that a single release guarantees by itself; or why its claim is not believed."""
     key = record.text, length
     if key not in terms.own_epsilons:
@@ -34,7 +34,7 @@ def own_epsilon(record: ReleaseRecord, terms: Terms, length: int | None) -> floa
     return terms.own_epsilons[key]
 
 
-def _no_claim(record: ReleaseRecord, terms: Terms) -> str | None:
+def _no_claim(record: ReleaseRecord, terms: Basis) -> str | None:
     if record.mechanism in (None, "entry"):
         return f"has no Pufferfish guarantee of its own ({record.mechanism or 'no mechanism'})"
     if record.epsilon is None:
@@ -46,7 +46,7 @@ def _no_claim(record: ReleaseRecord, terms: Terms) -> str | None:
     return None
 
 
-def _proved(record: ReleaseRecord, terms: Terms, length: int | None) -> float | str:
+def _proved(record: ReleaseRecord, terms: Basis, length: int | None) -> float | str:
     """The claim if it is proved, enlarged where the noise falls short of it by rounding only."""
     claim, shown = record.epsilon or 0.0, _by_noise(record, terms, length)
     if shown is not None and shown <= claim:
@@ -69,7 +69,7 @@ def _proved(record: ReleaseRecord, terms: Terms, length: int | None) -> float | 
     return f"says epsilon = {claim:g}, but its noise guarantees {shown:.4g} only ({because}){more}"
 
 
-def _by_noise(record: ReleaseRecord, terms: Terms, length: int | None) -> float | None:
+def _by_noise(record: ReleaseRecord, terms: Basis, length: int | None) -> float | None:
     """What the profile of one release guarantees, from cheap to dear; None if its facts do not say its profile."""
     claim = record.epsilon or 0.0
     total = Total.nothing(terms.belief, length=length).plus(record, terms.belief)
@@ -85,7 +85,7 @@ def _by_noise(record: ReleaseRecord, terms: Terms, length: int | None) -> float 
     return found
 
 
-def by_mechanism(record: ReleaseRecord, terms: Terms, length: int | None) -> float | str:
+def by_mechanism(record: ReleaseRecord, terms: Basis, length: int | None) -> float | str:
     """The claimed ε if the mechanism, run again, needs no more noise than there is; else why not."""
     claim, name = record.epsilon or 1.0, record.mechanism or ""
     noisy = record.noisy(terms.belief)
@@ -121,9 +121,9 @@ def by_mechanism(record: ReleaseRecord, terms: Terms, length: int | None) -> flo
     return claim * needed / noise  # but for the curve, ε grows no faster than noise shrinks
 
 
-def _calibrated_for(record: ReleaseRecord, terms: Terms, length: int | None) -> tuple[Belief, list[int | None]]:
+def _calibrated_for(record: ReleaseRecord, terms: Basis, length: int | None) -> tuple[Belief, list[int | None]]:
     """The belief and the numbers of values that the noise was chosen for, the most last; none if they are too many."""
-    if isinstance(terms.belief, RecordBelief):
+    if terms.belief.variables is not None:
         return terms.belief, [None]
     first, last = record.touched(length)
     if record.gaps == "dependent":  # what is not recorded has the profile 0: the curve must hold for every length
@@ -137,12 +137,12 @@ def _calibrated_for(record: ReleaseRecord, terms: Terms, length: int | None) -> 
     return held, [*(n - first + 1 for n in record.lengths if n >= first), longest]
 
 
-def _audited(record: ReleaseRecord, terms: Terms, length: int | None) -> float | str:
+def _audited(record: ReleaseRecord, terms: Basis, length: int | None) -> float | str:
     """The exact loss of one release; or why it cannot be computed."""
     noisy = record.noisy(terms.belief)
     if noisy is None or not record.placed or terms.guarantee == "bayesian":
         return "its exact loss cannot be computed from what it says"
-    if isinstance(terms.belief, RecordBelief):
+    if terms.belief.variables is not None:
         length = None
     elif length is None or length > LONGEST_AUDIT:
         return f"its exact loss is computed for series of up to {LONGEST_AUDIT:,} values"
@@ -169,7 +169,7 @@ def _cut(noisy: Noisy, last: int | None, length: int | None) -> Noisy | None:
     return None if first > last else replace(noisy, segment=(first, min(end, last)))
 
 
-def quilt_epsilon(record: ReleaseRecord, terms: Terms, length: int | None) -> float | str:
+def quilt_epsilon(record: ReleaseRecord, terms: Basis, length: int | None) -> float | str:
     """ε of a release by quilts, to be added to those of others (C Theorem 3.7); or why it does not add up."""
     if not terms.chain_like:
         return "is not about chains for which max-influence is known"

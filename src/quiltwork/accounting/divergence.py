@@ -11,9 +11,9 @@ import numpy as np
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.auditor import Noisy
 from quiltwork.auditor.loss import Lattice, node_densities
-from quiltwork.beliefs import Belief, ChainSet, MarkovChain
+from quiltwork.beliefs import Belief, MarkovChain
 from quiltwork.errors import NotCoveredError
-from quiltwork.laws.exact import Asked, SecretLaws, chain_laws, unit_of
+from quiltwork.laws.exact import SecretLaws, Statistic, chain_laws, unit_of
 from quiltwork.types import Floats
 
 LONGEST = 200
@@ -22,7 +22,6 @@ MOST_OUTPUTS = 2**18  # of all releases together; more would take minutes
 
 def largest_divergence(belief: Belief, releases: Sequence[ReleaseRecord], length: int | None) -> float:
     """E over all secrets and chains; an error where it cannot be computed."""
-    members = belief.members if isinstance(belief, ChainSet) else (belief,)
     if length is None or length > LONGEST:
         raise NotCoveredError(f"the series must have at most {LONGEST} values", got=str(length or "any"))
     noisy: list[Noisy] = []
@@ -32,15 +31,15 @@ def largest_divergence(belief: Belief, releases: Sequence[ReleaseRecord], length
             raise NotCoveredError(f"release {n} must say its query and its noise_scale (of a share its lipschitz, too)")
         noisy.append(one)
     largest = 0.0
-    for member in members:
-        if not isinstance(member, MarkovChain) or member.initial is None:
+    for chain in belief.chains or (None,):
+        if chain is None or chain.initial is None:
             raise NotCoveredError("the law of the first value must be known")
-        largest = max(largest, _of_chain(member, noisy, length))
+        largest = max(largest, _of_chain(chain, noisy, length))
     return largest
 
 
 def _of_chain(chain: MarkovChain, noisy: Sequence[Noisy], length: int) -> float:
-    asked = [Asked(one.query, one.segment) for one in noisy]
+    asked = [Statistic(one.query, one.segment) for one in noisy]
     numbers = [_count(one, chain) for one in noisy]
     check_outputs(chain, noisy, length)
     laws = chain_laws(chain, asked, length)

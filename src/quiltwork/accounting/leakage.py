@@ -6,7 +6,7 @@ from typing import Literal
 from quiltwork.auditor import Leakage, Noisy
 from quiltwork.auditor import leakage as exact_leakage
 from quiltwork.auditor.adversaries import MOST_SECONDS
-from quiltwork.beliefs import BayesianNetwork, Belief, NetworkSet
+from quiltwork.beliefs import Belief
 from quiltwork.calibration.request import as_belief, as_query
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.influence.curve.constant import curve_members
@@ -69,15 +69,14 @@ def bayesian_leakage(
 
 
 def _no_bound(belief: Belief) -> bool:
-    first = belief.members[0]
-    return isinstance(first, BayesianNetwork) and not first.graph.forest
+    return any(not network.graph.forest for network in belief.networks[:1])
 
 
 def _bound(belief: Belief, query: Query, noise_scale: float, length: int | None, releases: int) -> float:
-    if isinstance(belief, BayesianNetwork | NetworkSet):
-        asked = query.by_variable(belief.variables)
-        times = releases / query.divisor(asked.asked) / noise_scale * (1 + 1e-14)
-        return tree_epsilon(belief, [own * times for own in asked.sensitivity], guarantee="bayesian")
+    if belief.networks:
+        asked = query.on(belief)
+        times = releases / asked.divisor(1) / noise_scale * (1 + 1e-14)
+        return tree_epsilon(belief, [changes * times for changes in asked.sensitivity], guarantee="bayesian")
     if length is None and query.divisor(2) != 1:
         raise ParameterError(f"{query.text} needs a length", got="any", why="its numbers are divided by it")
     sensitivity = query.sensitivity(belief.states) / query.divisor(length or 1)

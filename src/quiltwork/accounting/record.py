@@ -16,12 +16,12 @@ from typing import Any, Literal
 import numpy as np
 
 from quiltwork.auditor import Noisy
-from quiltwork.beliefs import Belief, RecordBelief
+from quiltwork.beliefs import Belief
 from quiltwork.calibration.calibrate import MECHANISMS
 from quiltwork.calibration.request import as_query
 from quiltwork.data import Reading, Window
 from quiltwork.errors import InputError, ParameterError
-from quiltwork.queries import Query, lipschitz_under, query_from_dict
+from quiltwork.queries import Query, query_from_dict
 from quiltwork.types import Floats, Guarantee, Segment, Start
 
 OTHER = "other"  # a mechanism that is not ours: its owner vouches for its ε
@@ -180,7 +180,7 @@ class ReleaseRecord:
         An answer that changes by c(y, y') under Laplace noise of scale s has λ = c / s.
         """
         known: dict[object, tuple[Floats, ...] | None] = self.__dict__.setdefault("_profiles", {})
-        about = tuple(belief.variables.items()) if isinstance(belief, RecordBelief) else belief.states
+        about = tuple(belief.variables or ()), belief.state_sets
         if about not in known:
             known[about] = self._profile(belief)
         return known[about]
@@ -195,7 +195,7 @@ class ReleaseRecord:
                 profile = tuple(matrix * (factor / self.noise_scale) * (1 + ERROR) for matrix in changes)
         if self.mechanism == "entry" and self.epsilon is not None:
             # an entry-level release has λ = ε; of two claims the larger counts
-            alike = tuple(self.epsilon * (1.0 - np.eye(k)) for k in _sizes(belief))
+            alike = tuple(self.epsilon * (1.0 - np.eye(k)) for k in map(len, belief.state_sets))
             profile = alike if profile is None else tuple(map(np.maximum, profile, alike))
         if profile is None or not all(np.isfinite(matrix).all() for matrix in profile):
             return None
@@ -203,16 +203,14 @@ class ReleaseRecord:
 
     def _changes(self, belief: Belief) -> tuple[Floats, ...] | None:
         """How much a value can change the answer before it is divided, by pair; 1 for all where that is not known."""
-        constant = self.asked is not None and lipschitz_under(self.asked, belief) == 0
+        constant = self.asked is not None and self.asked.on(belief).lipschitz == 0
         if self.asked is None or (constant and self.lipschitz is not None):
-            return None if self.lipschitz is None else tuple(1.0 - np.eye(k) for k in _sizes(belief))
-        if isinstance(belief, RecordBelief):
-            return self.asked.by_variable(belief.variables).sensitivity
-        return (self.asked.sensitivity(belief.states),)
+            return None if self.lipschitz is None else tuple(1.0 - np.eye(len(states)) for states in belief.state_sets)
+        return self.asked.on(belief).sensitivity
 
     def _factor(self, belief: Belief) -> float | None:
         """By how much the changes are to be multiplied, so that the largest is the Lipschitz constant."""
-        largest = 0.0 if self.asked is None else lipschitz_under(self.asked, belief)
+        largest = 0.0 if self.asked is None else self.asked.on(belief).lipschitz
         if self.lipschitz is None:
             return None if self.asked is None or (self._divided and largest) else float(largest > 0)
         if self.asked is None or not largest:
@@ -251,7 +249,7 @@ class ReleaseRecord:
             return None
         scale = self.noise_scale / factor * (1 - ERROR) if factor != 1 else self.noise_scale
         first, last = self.touched(None)
-        times = None if last is None or isinstance(belief, RecordBelief) else (first, last)
+        times = None if last is None or belief.variables is not None else (first, last)
         return Noisy(self.asked.undivided(), scale, times)
 
 
@@ -288,12 +286,6 @@ def numbered(n: int) -> Iterator[None]:
         yield
     except InputError as problem:
         raise type(problem)(f"release {n}: {problem.what}", got=problem.got, why=problem.why, fix=problem.fix) from None
-
-
-def _sizes(belief: Belief) -> list[int]:
-    """How many states each variable has; of a series, how many there are."""
-    states = belief.variables.values() if isinstance(belief, RecordBelief) else [belief.states]
-    return [len(own) for own in states]
 
 
 def _positive(name: str, value: object) -> float | None:

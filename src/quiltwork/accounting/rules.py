@@ -8,14 +8,11 @@ over from a release is one that ``own_epsilon`` has checked.
 import math
 from abc import ABC, abstractmethod
 
-import numpy as np
-
 from quiltwork.accounting.case import Case
 from quiltwork.accounting.checks import own_epsilon, quilt_epsilon
 from quiltwork.accounting.divergence import largest_divergence
 from quiltwork.accounting.record import ReleaseRecord
-from quiltwork.beliefs import ChainSet, IntervalChain, MarkovChain, MixingClass
-from quiltwork.calibration.mechanisms.quilt import approx_quilt, mixing_of
+from quiltwork.calibration.mechanisms.quilt import approx_quilt
 from quiltwork.errors import NotCoveredError, QuiltworkError
 from quiltwork.influence.curve.sides import skips
 from quiltwork.influence.quilts.ends import Ends
@@ -100,7 +97,7 @@ class SequentialQuilts(Rule):
 
     def applies(self, case: Case) -> str | None:
         """Every release is by quilts, about the same values, with the noise that quilts need."""
-        if not case.terms.chain_like or isinstance(case.terms.belief, IntervalChain):
+        if not case.terms.chain_like or not case.terms.belief.knows_influence:
             return "it is about chains for which max-influence is known"
         return case.total.apart
 
@@ -195,7 +192,7 @@ class FarSegments(Rule):
     def applies(self, case: Case) -> str | None:
         """quilt-approx in each, with a two-sided active quilt for every belief, and a gap as long as the segments."""
         belief = case.terms.belief
-        if not isinstance(belief, MarkovChain | ChainSet | MixingClass):
+        if not case.terms.chain_like or not belief.knows_influence:
             return "it is about chains whose spectral gap is known"
         if any(record.mechanism != "quilt-approx" for _, record in case.telling or ()):
             return "it is about releases by quilt-approx"
@@ -209,10 +206,8 @@ class FarSegments(Rule):
         gap, longer = T3 - T2, max(T2 - T1, T4 - T3)
         if gap < longer:
             return f"the gap of {gap:,} must be at least {longer:,}, the length of the longer segment"
-        members = belief.members if isinstance(belief, ChainSet) else (belief,)
         for first, last, (record,) in case.clusters:
-            for member in members:  # that the lemma covers each of them was seen with the noise
-                known = member if isinstance(member, MixingClass) else mixing_of(member)
+            for known in belief.mixing_classes():  # that the lemma covers each of them was seen with the noise
                 quilt = approx_quilt(known, record.epsilon or 1.0, last - first + 1)
                 if quilt.left is None or quilt.right is None:
                     return f"the segment {first:,} to {last:,} has no two-sided active quilt at its epsilon"
@@ -354,9 +349,7 @@ def _shared_unknown(case: Case) -> str | None:
             f"several results depend on the values at times {first:,} to {last:,}, which an adversary may not know: "
             "given what is known they are not independent"
         )
-    belief = case.terms.belief
-    members = belief.members if isinstance(belief, ChainSet) else (belief,)
-    if not all(isinstance(m, MarkovChain) and np.all(m.transition == m.transition[0]) for m in members):
+    if not case.terms.belief.independent_values:
         (_, before, _), (after, _, _) = case.clusters[:2] if len(case.clusters) > 1 else (case.clusters[0],) * 2
         return (
             f"the values of separate segments depend on each other: what an adversary does not know at time {before:,} "

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from quiltwork.accounting.record import ReleaseRecord
-from quiltwork.beliefs import Belief, RecordBelief
+from quiltwork.beliefs import Belief
 from quiltwork.data import Reading
 from quiltwork.errors import InputError, NotCoveredError
 from quiltwork.influence.curve.profile import Profile, Stretch
@@ -70,11 +70,10 @@ class Total:
     @classmethod
     def nothing(cls, belief: Belief, *, length: int | None = 0) -> "Total":
         """Before the first release, from series of this length (None: any; 0: as long as releases say they are)."""
-        if isinstance(belief, RecordBelief):
-            zeros = tuple(np.zeros((len(states),) * 2) for states in belief.variables.values())
+        zeros = tuple(np.zeros((len(states),) * 2) for states in belief.state_sets)
+        if belief.variables is not None:
             return cls(firsts=tuple(range(1, len(zeros) + 1)), sums=zeros, length=len(zeros))
-        zero = np.zeros((len(belief.states),) * 2)
-        return cls(firsts=(1,), sums=(zero,), length=length or 0, grows=length == 0, endless=length is None)
+        return cls(firsts=(1,), sums=zeros, length=length or 0, grows=length == 0, endless=length is None)
 
     def plus(self, record: ReleaseRecord, belief: Belief, *, quilts: float | str = UNCHECKED) -> "Total":
         """With one more release; ``quilts`` is the ε that it adds as one by quilts, or why it does not add up so."""
@@ -92,7 +91,7 @@ class Total:
             return replace(self, **changes)  # it tells nothing
         placed = record.placed and changes["mixed"] is None
         changes |= self._adding_quilts(record, quilts, placed)
-        if profile is not None and isinstance(belief, RecordBelief):
+        if profile is not None and belief.variables is not None:
             changes["sums"] = tuple(map(add_up, self.sums, profile))
         elif profile is not None:
             changes |= self._along_time(record, profile[0], placed, mixed=changes["mixed"] is not None)
@@ -113,7 +112,7 @@ class Total:
                     fix=f"Read them as before ({before}); use a separate ledger only for data about other people",
                 )
             return before.difference(now)
-        if isinstance(belief, RecordBelief):
+        if belief.variables is not None:
             return None  # variables have names, however they were read
         return "not every release says how its data were read"
 

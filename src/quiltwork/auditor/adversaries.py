@@ -20,11 +20,10 @@ from typing import Any, Literal
 import numpy as np
 
 from quiltwork.auditor.exact import Audit, Noisy, audit
-from quiltwork.beliefs import Belief, ChainSet, MarkovChain, NetworkSet, RecordLaw
+from quiltwork.beliefs import Belief, MarkovChain, RecordLaw
 from quiltwork.beliefs.structure import following
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.numeric import check_length
-from quiltwork.queries import divisor_under, lipschitz_under
 from quiltwork.types import Flags, Progress
 
 MOST_SECONDS = 60.0
@@ -109,18 +108,18 @@ def leakage(
         raise ParameterError("leakage needs a release", got="none")
     if not seconds > 0:
         raise ParameterError("seconds must be positive", got=f"{seconds:g}", why="the search needs some time")
-    if isinstance(belief, ChainSet | NetworkSet):
+    if belief.members[0] is not belief:
         members = [
             replace(leakage(m, releases, length=length, seconds=seconds, progress=progress), member=n)
-            for n, m in enumerate(belief.members, 1)
+            for n, m in belief.numbered_members
         ]
         worst = max(members, key=lambda one: one.epsilon)
         return replace(worst, complete=all(one.complete for one in members))
     until = time.monotonic() + seconds
-    if isinstance(belief, RecordLaw):
-        length = belief.size(length)
-        return _search(_sets(belief, releases), _most(belief, releases, length), len(belief.variables), until, progress)
-    if not isinstance(belief, MarkovChain) or belief.initial is None:
+    for law in belief.laws:
+        span = law.size(length)
+        return _search(_sets(law, releases), _most(law, releases, span), span, until, progress)
+    if not belief.chains or belief.chains[0].initial is None:
         raise NotCoveredError(
             "exact leakage needs chains with a start, a network or a joint table",
             got=repr(belief),
@@ -135,7 +134,8 @@ def leakage(
             fix="Use the projective bound",
         )
     counted = [_undivided(release, length) for release in releases]
-    return _search(_intervals(belief, counted, length), _most(belief, counted, length), length, until, progress)
+    intervals = _intervals(belief.chains[0], counted, length)
+    return _search(intervals, _most(belief, counted, length), length, until, progress)
 
 
 Adversary = tuple[int, int, Callable[[], tuple[Audit, Callable[[int | str], int | str], Mapping[int | str, str]]]]
@@ -267,8 +267,8 @@ def _most(belief: Belief, releases: Sequence[Noisy], length: int | None) -> floa
     found = 0.0
     for release in releases:
         first, last = release.segment or (1, length or 1)
-        divisor = divisor_under(release.query, belief, last - first + 1)
-        found += lipschitz_under(release.query, belief) / divisor / release.noise_scale
+        divisor = release.query.on(belief).divisor(last - first + 1)
+        found += release.query.on(belief).lipschitz / divisor / release.noise_scale
     return found * (1 + 1e-9)
 
 

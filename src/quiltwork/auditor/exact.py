@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from quiltwork.auditor.loss import Lattice, losses, node_densities, rounding_error
-from quiltwork.beliefs import Belief, JointTable, MarkovChain, RecordBelief, RecordLaw
+from quiltwork.beliefs import Belief, JointTable
 from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.laws.exact import Asked, ImpossibleError, SecretLaws, chain_laws, record_laws, unit_of
+from quiltwork.laws.exact import ImpossibleError, SecretLaws, Statistic, chain_laws, record_laws, unit_of
 from quiltwork.numeric import check_length
-from quiltwork.queries import Query, numbers_under
+from quiltwork.queries import Query
 from quiltwork.types import Floats, Progress
 
 
@@ -108,9 +108,7 @@ def audit(
     >>> round(once.epsilon, 6), once.node, once.pair
     (1.917665, 1, ('1', '0'))
     """
-    check_length(length)
-    if isinstance(belief, RecordBelief):
-        length = belief.size(length)
+    length = belief.size(check_length(length))
     found, impossible = [], None
     for n, member in belief.numbered_members:
         try:
@@ -124,18 +122,18 @@ def audit(
 
 def secret_laws(
     belief: Belief,
-    asked: Sequence[Asked],
+    asked: Sequence[Statistic],
     length: int | None,
     know: Mapping[int, str] | Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> SecretLaws:
     """The laws of what is asked under one belief, given each secret."""
-    if isinstance(belief, MarkovChain):
+    for chain in belief.chains:
         if length is None:
             raise ParameterError("an exact loss needs a length", got="any", why="the tables go through all values")
-        return chain_laws(belief, asked, length, know=_times(know or {}), progress=progress)
-    if isinstance(belief, RecordLaw):
-        return record_laws(belief, asked, know={str(v): s for v, s in (know or {}).items()})
+        return chain_laws(chain, asked, length, know=_times(know or {}), progress=progress)
+    for law in belief.laws:
+        return record_laws(law, asked, know={str(v): s for v, s in (know or {}).items()})
     raise NotCoveredError(
         "an exact loss needs chains, a network or a joint table",
         got=repr(belief),
@@ -157,17 +155,17 @@ def _times(know: Mapping[int, str] | Mapping[str, str]) -> dict[int, str]:
 
 def scales_in_units(belief: Belief, releases: Sequence[Noisy], length: int | None) -> Floats:
     """The noise scale of every number released, in units of its lattice."""
-    span = belief.size() if isinstance(belief, RecordBelief) else length or 1
+    span = belief.size(length) or 1
     scales: list[float] = []
     for release in releases:
-        unit = unit_of(Asked(release.query, release.segment), belief, span)
+        unit = unit_of(Statistic(release.query, release.segment), belief, span)
         if not 1e-100 < release.noise_scale / float(unit) < 1e100:
             raise ParameterError(
                 "the noise scale must be between 1e-100 and 1e100 steps of the answer",
                 got=str(release.noise_scale),
                 why="beyond that the exact loss cannot be computed",
             )
-        scales += [release.noise_scale / float(unit)] * numbers_under(release.query, belief)
+        scales += [release.noise_scale / float(unit)] * release.query.on(belief).numbers
     return np.array(scales)
 
 
@@ -181,7 +179,7 @@ def _audit_one(
 ) -> Audit:
     if not releases:
         raise ParameterError("an audit needs a release", got="none")
-    laws = secret_laws(belief, [Asked(r.query, r.segment) for r in releases], length, know, progress)
+    laws = secret_laws(belief, [Statistic(r.query, r.segment) for r in releases], length, know, progress)
     lattice, scales = Lattice(laws), scales_in_units(belief, releases, length)
     nodes = losses(laws, lattice, scales)
     worst = max(range(len(nodes)), key=lambda n: nodes[n].loss)
@@ -192,7 +190,7 @@ def _audit_one(
     name = laws.nodes[worst]
     return Audit(
         epsilon=at.loss + rounding_error(laws, lattice, scales),
-        node=int(name) if isinstance(belief, MarkovChain) else name,
+        node=int(name) if belief.variables is None else name,
         pair=(laws.states[worst][at.more], laws.states[worst][at.less]),
         output=_in_answer_terms(belief, releases, length, lattice.output(at.output)),
         by_node=tuple(n.loss for n in nodes),
@@ -204,7 +202,7 @@ def _audit_one(
 def _in_answer_terms(
     belief: Belief, releases: Sequence[Noisy], length: int | None, output: tuple[int, ...]
 ) -> tuple[float, ...]:
-    units = [r.noise_scale for r in releases for _ in range(numbers_under(r.query, belief))]
+    units = [r.noise_scale for r in releases for _ in range(r.query.on(belief).numbers)]
     return tuple(
         float(n * s / u) for n, s, u in zip(output, units, scales_in_units(belief, releases, length), strict=True)
     )
@@ -215,7 +213,7 @@ def worst_densities(
 ) -> tuple[list[float], list[float], list[float]]:
     """Outputs and the two output densities at the worst node, for a picture: single numbers only."""
     belief = belief.members[(found.member or 1) - 1]
-    laws = secret_laws(belief, [Asked(r.query, r.segment) for r in releases], length)
+    laws = secret_laws(belief, [Statistic(r.query, r.segment) for r in releases], length)
     lattice, scales = Lattice(laws), scales_in_units(belief, releases, length)
     if len(lattice.shape) != 1 or found.pair is None:
         raise NotCoveredError("densities are drawn for a single number", got=f"{len(lattice.shape)} numbers")

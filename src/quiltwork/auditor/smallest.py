@@ -5,7 +5,7 @@ import numpy as np
 from quiltwork.auditor.exact import Noisy, scales_in_units, secret_laws
 from quiltwork.auditor.loss import Lattice, losses, rounding_error
 from quiltwork.beliefs import Belief
-from quiltwork.laws.exact import Asked
+from quiltwork.laws.exact import Statistic
 from quiltwork.numeric import smallest_within
 from quiltwork.queries import Query
 from quiltwork.types import Progress
@@ -35,7 +35,7 @@ def smallest_scale(
 
 
 def _smallest(query: Query, belief: Belief, epsilon: float, length: int | None, progress: Progress | None) -> float:
-    laws = secret_laws(belief, [Asked(query)], length, progress=progress)
+    laws = secret_laws(belief, [Statistic(query)], length, progress=progress)
     lattice = Lattice(laws)
     units = scales_in_units(belief, [Noisy(query, 1.0)], length)
 

@@ -2,19 +2,31 @@
 
 import hashlib
 import json
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from quiltwork.errors import BeliefError
+import numpy as np
+from numpy.typing import NDArray
+
+from quiltwork.errors import BeliefError, NotCoveredError
+from quiltwork.numeric import round_up
 from quiltwork.types import Start
+
+if TYPE_CHECKING:
+    from quiltwork.beliefs.chain import MarkovChain
+    from quiltwork.beliefs.mixing import MixingClass
+    from quiltwork.beliefs.network import BayesianNetwork
+    from quiltwork.beliefs.record import RecordLaw
 
 
 class Belief(ABC):
     """Θ: what an adversary may believe about how the values depend on each other.
 
-    A belief is immutable, knows its states, and can be written to a belief file and read back.
+    A belief is immutable, knows its states, and can be written to a belief file and read back. What else is asked of
+    it is said here with an answer for beliefs about series; kinds of belief that know better say so themselves.
 
     >>> from quiltwork import MixingClass
     >>> MixingClass(3, pi_min=0.1, gap=0.5).states
@@ -24,6 +36,18 @@ class Belief(ABC):
     states: tuple[str, ...]
     start: Start = "any"
     """Which law the first value of a series has."""
+    variables: Mapping[str, tuple[str, ...]] | None = None
+    """The named variables of a record, in order, with the states of each; None for beliefs about series."""
+    noun: str = "series"
+    """What its data are called."""
+    default_mechanism: str = "curve"
+    """The mechanism with the least noise that covers it."""
+    alike: bool = False
+    """Whether nothing tells its states apart, so that two stand for all."""
+    knows_influence: bool = False
+    """Whether the max-influence of values on others is known, or bounded."""
+    independent_values: bool = False
+    """Whether values at different times are known to be independent of each other."""
 
     @property
     def members(self) -> "tuple[Belief, ...]":
@@ -35,6 +59,63 @@ class Belief(ABC):
         """The members of a set with their numbers from 1 on; a single belief has no number."""
         single = len(self.members) == 1 and self.members[0] is self
         return [(None if single else n, member) for n, member in enumerate(self.members, 1)]
+
+    @property
+    def chains(self) -> "tuple[MarkovChain, ...]":
+        """The chains that it consists of, if it does."""
+        return ()
+
+    @property
+    def networks(self) -> "tuple[BayesianNetwork, ...]":
+        """The networks that it consists of, if it does."""
+        return ()
+
+    @property
+    def laws(self) -> "tuple[RecordLaw, ...]":
+        """The laws of records that it consists of, if it does."""
+        return ()
+
+    @property
+    def state_sets(self) -> tuple[tuple[str, ...], ...]:
+        """The states of each variable of a record; of a series, those of its values."""
+        return (self.states,)
+
+    def possible_states(self) -> NDArray[np.intp]:
+        """The states that can occur at some time, by number."""
+        return np.arange(len(self.states))
+
+    def size(self, length: int | None = None) -> int | None:
+        """The number of values of a series, if it is known."""
+        return length
+
+    def heaviest_part(self, weights: Sequence[float]) -> tuple[float, int]:
+        """The largest sum of weights over values that may depend on each other, rounded up, and their number."""
+        return round_up(math.fsum(weights)), len(weights)
+
+    def mixing_classes(self) -> "tuple[MixingClass, ...]":
+        """For each member how well it mixes, rounded to the safe side."""
+        raise NotCoveredError("quilt-approx needs chains or a mixing class", got=repr(self), fix="Use group")
+
+    def as_chain(self) -> "MarkovChain | None":
+        """The chain that records are, if they are one."""
+        return None
+
+    def settled(self) -> "Belief":
+        """The same belief, with a start that is the stationary law called so."""
+        return self
+
+    def summary(self) -> dict[str, Any]:
+        """What people ask of a belief, as plain values: kind, states, and how it behaves.
+
+        >>> from quiltwork import MarkovChain
+        >>> MarkovChain([[0.9, 0.1], [0.4, 0.6]]).summary()["expected_stay"]
+        [{'state': '0', 'stationary': 0.8, 'stays': 10.0}, {'state': '1', 'stationary': 0.2, 'stays': 2.5}]
+        """
+        kind = {"kind": self.to_dict()["kind"], "states": list(self.states)}
+        return kind | self._behaviour() | {"fingerprint": self.fingerprint}
+
+    def _behaviour(self) -> dict[str, Any]:
+        return {"initial": self.start}
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:

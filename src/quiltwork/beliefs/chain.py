@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from quiltwork.beliefs.base import Belief, name_states
+from quiltwork.beliefs.mixing import MixingClass
 from quiltwork.beliefs.structure import Table, closed_classes, period, stationary_law
-from quiltwork.errors import BeliefError
+from quiltwork.errors import BeliefError, NotCoveredError
 from quiltwork.types import Flags, Floats, Start
 
 SUM_TOLERANCE = 1e-9
 REVERSIBLE_TOLERANCE = 1e-12
 SMALLEST_PROBABILITY = 1e-280
+GAP_ERROR = 1e-11  # more than the error of a computed spectral gap
 
 
 class MarkovChain(Belief):
@@ -28,6 +30,8 @@ class MarkovChain(Belief):
     >>> chain.stationary.round(12).tolist(), round(chain.gap, 12), chain.reversible
     ([0.8, 0.2], 0.5, True)
     """
+
+    knows_influence = True
 
     def __init__(
         self,
@@ -60,6 +64,31 @@ class MarkovChain(Belief):
 
     def __repr__(self) -> str:
         return f"MarkovChain({len(self.states)} states, initial={self.start})"
+
+    @property
+    def chains(self) -> "tuple[MarkovChain, ...]":
+        """The chain itself."""
+        return (self,)
+
+    @property
+    def independent_values(self) -> bool:  # type: ignore[override]
+        """Whether every state is followed by each alike."""
+        return bool(np.all(self.transition == self.transition[0]))
+
+    def possible_states(self) -> NDArray[np.intp]:
+        """All states, but for those that a stationary chain has left for good."""
+        return np.flatnonzero(self.stationary > 0) if self.start == "stationary" else super().possible_states()
+
+    def mixing_classes(self) -> tuple[MixingClass, ...]:
+        """The class with the chain's own π_min and gap."""
+        if not self.irreducible:
+            why = "the chain is reducible: some state cannot be reached from some other"
+        elif self.gap <= GAP_ERROR:
+            why = "its spectral gap is 0 (counted with multiplicity), so nothing follows about how fast it forgets"
+        else:
+            pi_min, gap = self.pi_min * (1 - 1e-9), self.gap - GAP_ERROR
+            return (MixingClass(self.states, pi_min=pi_min, gap=gap, reversible=self.reversible),)
+        raise NotCoveredError("quilt-approx does not apply to this chain", why=why, fix="Use quilt-exact")
 
     @classmethod
     def from_counts(
@@ -231,6 +260,23 @@ class MarkovChain(Belief):
                 fix="The exact method (quilt-exact) does not need this",
             )
 
+    def _behaviour(self) -> dict[str, Any]:
+        unique = len(self._closed) == 1
+        laws = [float(p) for p in self.stationary.round(12)] if unique else [None] * len(self.states)
+        stays = [None if p >= 1 else round(1 / (1 - p), 6) for p in self.transition.diagonal().tolist()]
+        return {
+            "initial": self.start,
+            "irreducible": self.irreducible,
+            "aperiodic": self.aperiodic,
+            "reversible": self.reversible,
+            "gap": self.gap if self.irreducible else None,
+            "pi_min": self.pi_min if unique else None,
+            "expected_stay": [
+                {"state": state, "stationary": p, "stays": stay}
+                for state, p, stay in zip(self.states, laws, stays, strict=True)
+            ],
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """The contents of a belief file."""
         initial = self.start if self._given is None else self._given.tolist()
@@ -249,6 +295,8 @@ class ChainSet(Belief):
     >>> len(ChainSet([lazy, MarkovChain([[0.8, 0.2], [0.3, 0.7]])]).members)
     2
     """
+
+    knows_influence = True
 
     def __init__(self, members: Iterable[MarkovChain]):
         if isinstance(members, Belief):
@@ -284,12 +332,31 @@ class ChainSet(Belief):
         """The chains."""
         return self._members
 
+    @property
+    def chains(self) -> tuple[MarkovChain, ...]:
+        """The chains."""
+        return self._members
+
+    @property
+    def independent_values(self) -> bool:  # type: ignore[override]
+        """Whether values are independent under each of them."""
+        return all(member.independent_values for member in self.members)
+
+    def mixing_classes(self) -> tuple[MixingClass, ...]:
+        """That of each chain."""
+        return tuple(known for member in self.members for known in member.mixing_classes())
+
     def without_given_start(self) -> "ChainSet":
         """With any start in place of given ones."""
         return ChainSet(member.without_given_start() for member in self.members)
 
     def __repr__(self) -> str:
         return f"ChainSet({len(self.members)} chains, {len(self.states)} states)"
+
+    def _behaviour(self) -> dict[str, Any]:
+        behaviours = (member._behaviour() for member in self.members)
+        numbers = ({key: value for key, value in own.items() if not isinstance(value, list)} for own in behaviours)
+        return {"members": [{"member": n} | own for n, own in enumerate(numbers, 1)]}
 
     def to_dict(self) -> dict[str, Any]:
         """The contents of a belief file."""

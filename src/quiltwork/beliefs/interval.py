@@ -47,6 +47,10 @@ class IntervalChain(Belief):
     def __repr__(self) -> str:
         return f"IntervalChain({len(self.states)} states)"
 
+    def _behaviour(self) -> dict[str, Any]:
+        width = self.upper - self.lower
+        return {"initial": "any", "widest": float(width.max()), "narrowest": float(width.min())}
+
     @classmethod
     def from_counts(
         cls, counts: Table, *, confidence: float, states: Sequence[object] | None = None

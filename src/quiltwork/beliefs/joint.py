@@ -20,6 +20,8 @@ class JointTable(RecordLaw):
     ((('0', '0'), ('1', '1')), ('0', '1'))
     """
 
+    default_mechanism = "wasserstein"
+
     def __init__(self, variables: Mapping[str, Sequence[object]], table: Iterable[tuple[Sequence[object], float]]):
         self.variables = name_variables(variables, "a joint table")
         self.states = all_states(self.variables)
@@ -51,6 +53,9 @@ class JointTable(RecordLaw):
 
     def __repr__(self) -> str:
         return f"JointTable({len(self.variables)} variables, {len(self.outcomes)} outcomes)"
+
+    def _behaviour(self) -> dict[str, Any]:
+        return {"variables": len(self.variables), "outcomes": len(self.outcomes)}
 
     def to_dict(self) -> dict[str, Any]:
         """The contents of a belief file."""

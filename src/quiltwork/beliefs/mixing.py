@@ -4,6 +4,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from quiltwork.beliefs.base import Belief, name_states
 from quiltwork.errors import BeliefError
 
@@ -19,6 +22,9 @@ class MixingClass(Belief):
     >>> MixingClass(5, pi_min=0.05, gap=0.1, reversible=True)
     MixingClass(5 states, pi_min=0.05, gap=0.1, reversible)
     """
+
+    alike = True
+    knows_influence = True
 
     def __init__(self, states: int | Sequence[object], *, pi_min: float, gap: float, reversible: bool = False):
         if isinstance(states, int) and not isinstance(states, bool):
@@ -54,6 +60,17 @@ class MixingClass(Belief):
     def __repr__(self) -> str:
         kind = "reversible" if self.reversible else "general"
         return f"MixingClass({len(self.states)} states, pi_min={self.pi_min:g}, gap={self.gap:g}, {kind})"
+
+    def possible_states(self) -> NDArray[np.intp]:
+        """Two, which stand for all."""
+        return np.arange(min(len(self.states), 2))
+
+    def mixing_classes(self) -> "tuple[MixingClass, ...]":
+        """The class itself."""
+        return (self,)
+
+    def _behaviour(self) -> dict[str, Any]:
+        return {"pi_min": self.pi_min, "gap": self.gap, "reversible": self.reversible, "initial": "any"}
 
     def to_dict(self) -> dict[str, Any]:
         """The contents of a belief file."""

@@ -121,6 +121,16 @@ class BayesianNetwork(RecordLaw):
         return self.graph.components
 
     @property
+    def networks(self) -> "tuple[BayesianNetwork, ...]":
+        """The network itself."""
+        return (self,)
+
+    @property
+    def default_mechanism(self) -> str:  # type: ignore[override]
+        """The influence curve on trees."""
+        return "curve" if self.graph.forest else "quilt-exact"
+
+    @property
     def edges(self) -> list[tuple[str, str]]:
         """Parent and child of every edge."""
         return [(parent, child) for child, own in self.parents.items() for parent in own]
@@ -162,6 +172,19 @@ class BayesianNetwork(RecordLaw):
 
     def __repr__(self) -> str:
         return f"BayesianNetwork({len(self.variables)} variables, {len(self.edges)} edges)"
+
+    def _behaviour(self) -> dict[str, Any]:
+        together, bits = self.width
+        return {
+            "variables": len(self.variables),
+            "edges": len(self.edges),
+            "tree": self.graph.forest,
+            "independent_parts": len(self.graph.components),
+            "most_parents": max(map(len, self.graph.parents)),
+            "width": together - 1,
+            "largest_table_bits": round(bits, 3),
+            "members": 1,
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """The contents of a belief file."""
@@ -214,6 +237,19 @@ class NetworkSet(RecordBelief):
 
     def __repr__(self) -> str:
         return f"NetworkSet({len(self.members)} networks, {len(self.variables)} variables)"
+
+    @property
+    def networks(self) -> tuple[BayesianNetwork, ...]:
+        """The networks."""
+        return self._members
+
+    @property
+    def default_mechanism(self) -> str:  # type: ignore[override]
+        """That of its graph."""
+        return self._members[0].default_mechanism
+
+    def _behaviour(self) -> dict[str, Any]:
+        return self._members[0]._behaviour() | {"members": len(self.members)}
 
     def to_dict(self) -> dict[str, Any]:
         """The contents of a belief file."""

@@ -31,6 +31,12 @@ class RecordBelief(Belief):
 
     variables: Mapping[str, tuple[str, ...]]
     """Their names in order, with the states of each: values, tables and profiles go by this order."""
+    noun = "records"
+
+    @property
+    def state_sets(self) -> tuple[tuple[str, ...], ...]:
+        """The states of each variable."""
+        return tuple(self.variables.values())
 
     @property
     def parts(self) -> tuple[tuple[int, ...], ...]:
@@ -60,6 +66,11 @@ class RecordBelief(Belief):
 
 class RecordLaw(RecordBelief):
     """A single law of records, small enough to be written down one by one."""
+
+    @property
+    def laws(self) -> "tuple[RecordLaw, ...]":
+        """The law itself."""
+        return (self,)
 
     @cached_property
     def all_outcomes(self) -> Outcomes:

@@ -4,13 +4,12 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Protocol, cast
 
-from quiltwork.beliefs import BayesianNetwork, Belief, JointTable, MarkovChain, NetworkSet, RecordBelief
+from quiltwork.beliefs import Belief
 from quiltwork.calibration.mechanisms.wasserstein import wasserstein
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.queries import Query
-from quiltwork.queries.variables import OfVariables
 from quiltwork.types import Guarantee
 
 # loaded when first used: compiled code is slow to import and the baselines do not need it
@@ -41,14 +40,6 @@ def find_mechanism(name: str) -> Mechanism:
         raise ParameterError("the mechanism is not known", got=repr(name), fix=f"Known: {', '.join(MECHANISMS)}")
     module, function = _WHERE[name]
     return cast(Mechanism, getattr(import_module(f"quiltwork.calibration.mechanisms.{module}"), function))
-
-
-def default_mechanism(belief: Belief) -> str:
-    """The mechanism with the least noise that covers this kind of belief."""
-    first = belief.members[0]
-    if isinstance(first, BayesianNetwork):
-        return "curve" if first.graph.forest else "quilt-exact"
-    return "wasserstein" if isinstance(belief, JointTable) else "curve"
 
 
 def calibrate(
@@ -95,19 +86,14 @@ def calibrate(
 
 def calibrated(request: Request) -> Calibration:
     """How much noise a request needs."""
-    name = request.mechanism or default_mechanism(request.belief)
-    held = request.belief
-    if isinstance(held, RecordBelief):
-        held = _as_chain(held, request.query, name)
-    found = _by_mechanism(request, find_mechanism(name), name, _settled(held, name))
-    if isinstance(request.belief, RecordBelief):
-        return replace(found, records=True, certificate=None)  # a path's certificate is about a chain
-    return found
-
-
-def _settled(belief: Belief, name: str) -> Belief:
-    """For the curve, a given start that is the stationary one is treated as such: all values are then alike."""
-    return belief.settled() if name == "curve" and isinstance(belief, MarkovChain) else belief
+    name = request.mechanism or request.belief.default_mechanism
+    held = _as_chain(request.belief, request.query, name)
+    if name == "curve":
+        held = held.settled()  # a given start that is the stationary one: all values are then alike
+    calibration = _by_mechanism(request, find_mechanism(name), name, held)
+    if request.belief.variables is not None:
+        return replace(calibration, records=True, certificate=None)  # a path's certificate is about a chain
+    return calibration
 
 
 def _by_mechanism(request: Request, mechanism: Mechanism, name: str, belief: Belief) -> Calibration:
@@ -128,15 +114,13 @@ def _by_mechanism(request: Request, mechanism: Mechanism, name: str, belief: Bel
     return wasserstein(query, belief=belief, epsilon=epsilon, length=length, delta=request.delta)
 
 
-def _as_chain(belief: RecordBelief, query: Query, name: str) -> Belief:
+def _as_chain(belief: Belief, query: Query, name: str) -> Belief:
     """The chain that a network is, where a mechanism knows more about chains and the query asks all values alike."""
-    if name not in FOR_CHAINS or not isinstance(belief, BayesianNetwork) or isinstance(query, OfVariables):
-        return belief
-    return belief.as_chain() or belief
+    return belief if name not in FOR_CHAINS or query.names_variables else belief.as_chain() or belief
 
 
 def _with_quilt_size(request: Request, name: str, belief: Belief) -> Calibration:
-    if name != "quilt-exact" or not isinstance(belief, BayesianNetwork | NetworkSet) or request.quilt_size is None:
+    if name != "quilt-exact" or not belief.networks or request.quilt_size is None:
         raise ParameterError(
             "quilt_size is for quilt-exact on a network",
             got=f"mechanism {name}",
@@ -156,8 +140,7 @@ def _with_quilt_size(request: Request, name: str, belief: Belief) -> Calibration
 def _bayesian(request: Request, mechanism: Mechanism, name: str, belief: Belief) -> Calibration:
     """By the influence curve with cross-ratios, which no other mechanism can replace (Statement 20)."""
     query, epsilon, length = request.query, request.epsilon, request.length
-    first = belief.members[0]
-    if isinstance(first, BayesianNetwork) and not first.graph.forest and name != "group":
+    if any(not network.graph.forest for network in belief.networks[:1]) and name != "group":
         raise NotCoveredError(
             f"mechanism {name} makes no Bayesian promise on a network that is not a tree",
             why="parents become dependent on each other once their child is known",

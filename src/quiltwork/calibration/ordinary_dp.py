@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quiltwork.beliefs import BayesianNetwork, Belief, RecordBelief
+from quiltwork.beliefs import Belief
 from quiltwork.calibration.mechanisms.curve import curve
 from quiltwork.calibration.request import as_belief
 from quiltwork.errors import NotCoveredError
@@ -57,7 +57,7 @@ def entry_guarantee(belief: Belief, epsilon_dp: float, *, length: int | str | No
     3.298
     """
     belief, epsilon_dp, length = as_belief(belief), check_epsilon(epsilon_dp), check_length(length)
-    if isinstance(belief, RecordBelief):
+    if belief.variables is not None:
         return _of_records(belief, epsilon_dp)
     k = len(belief.states)
     profile = epsilon_dp * ~np.eye(k, dtype=bool)
@@ -73,13 +73,13 @@ def entry_guarantee(belief: Belief, epsilon_dp: float, *, length: int | str | No
     return EntryGuarantee(epsilon_dp, epsilon, length)
 
 
-def _of_records(belief: RecordBelief, epsilon_dp: float) -> EntryGuarantee:
-    first = belief.members[0]
-    if not isinstance(first, BayesianNetwork):
+def _of_records(belief: Belief, epsilon_dp: float) -> EntryGuarantee:
+    if not belief.networks:
         raise NotCoveredError("an entry-level guarantee needs a chain or a network", got=repr(belief))
-    profile = [epsilon_dp * (1.0 - np.eye(len(states))) for states in belief.variables.values()]
-    found = tree_epsilon(belief, profile) if first.graph.forest else quilts_epsilon(belief, profile)
-    return EntryGuarantee(epsilon_dp, found, belief.size())
+    profile = [epsilon_dp * (1.0 - np.eye(len(states))) for states in belief.state_sets]
+    tree = belief.networks[0].graph.forest
+    epsilon = tree_epsilon(belief, profile) if tree else quilts_epsilon(belief, profile)
+    return EntryGuarantee(epsilon_dp, epsilon, belief.size())
 
 
 def entry_epsilon(belief: Belief, epsilon: float, *, length: int | str | None = None) -> EntryGuarantee:

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from quiltwork.beliefs import Belief, RecordBelief
+from quiltwork.beliefs import Belief
 from quiltwork.calibration.accuracy import noise_error
 from quiltwork.calibration.calibrate import MECHANISMS, calibrated, find_mechanism
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.numeric import check_length, round_up
-from quiltwork.queries import Query, divisor_under, labels_under, unit_under
+from quiltwork.queries import Query
 from quiltwork.types import Guarantee
 
 SLOW = ("wasserstein", "audited")  # their tables grow with the length
@@ -147,7 +147,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
             why="its noise is that of the counts or sums, divided by the number of values",
             fix="Give the length or the number of values, or plan for histogram or sum",
         )
-    divisor = asked.divisor(values) if values else divisor_under(asked, belief, request.length or 1)
+    divisor = asked.divisor(values) if values else asked.on(belief).divisor(request.length or 1)
     names = tuple(dict.fromkeys(mechanisms)) if mechanisms else MECHANISMS
     return Plan(
         query=asked.text,
@@ -161,7 +161,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
             for name in names
         ),
         releases=releases,
-        records=isinstance(belief, RecordBelief),
+        records=belief.variables is not None,
     )
 
 
@@ -184,11 +184,10 @@ def _offer(request: Request, divisor: int, releases: int) -> Offer:
     except NotCoveredError as refusal:
         return Offer(name, time.perf_counter() - begun, refused=str(refusal))
     seconds = time.perf_counter() - begun
-    step = float(unit_under(query, belief) / divisor)
+    step = float(query.on(belief).unit / divisor)
     scale = round_up(found.noise_scale * times / divisor)
     one, everyone = (
-        noise_error(scale, 0.95, unit=step, integer=query.integer, numbers=n)
-        for n in (1, len(labels_under(query, belief)))
+        noise_error(scale, 0.95, unit=step, integer=query.integer, numbers=n) for n in (1, len(query.on(belief).labels))
     )
     return Offer(name, seconds, found, scale, one, everyone, rule)
 
@@ -202,7 +201,7 @@ def _for_each(name: str, request: Request, releases: int) -> tuple[Calibration, 
             fix="Use curve (on a network that is not a tree quilt-exact)",
         )
     together = dict(SHARED)
-    if isinstance(request.belief, RecordBelief):
+    if request.belief.variables is not None:
         together["quilt-exact"] = "same-quilts"  # one quilt at each variable for all releases
     found = calibrated(
         replace(

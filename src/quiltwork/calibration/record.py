@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from quiltwork.beliefs import Belief, MarkovChain
+from quiltwork.beliefs import Belief
 from quiltwork.certificate import Certificate
 from quiltwork.errors import CertificateError, ParameterError
 from quiltwork.queries import Query
@@ -142,7 +142,7 @@ class Calibration:
             raise CertificateError(
                 "the certificate is for another query, or for more noise than this", got=f"scale {self.noise_scale:g}"
             )
-        return self.certificate.verify(belief.settled() if isinstance(belief, MarkovChain) else belief)
+        return self.certificate.verify(belief.settled())
 
     def detail(self) -> dict[str, Any]:
         """What explains the noise, as plain values."""

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from quiltwork.beliefs import Belief, RecordBelief
+from quiltwork.beliefs import Belief
 from quiltwork.errors import BeliefError, ParameterError, QueryError
 from quiltwork.numeric import check_epsilon, check_length
-from quiltwork.queries import Query, lipschitz_under, parse_query
+from quiltwork.queries import Query, parse_query
 from quiltwork.types import Guarantee
 
 SMALLEST_SCALE, LARGEST_SCALE = 1e-200, 1e200
@@ -44,8 +44,7 @@ class Request:
             raise ParameterError("guarantee must be pufferfish or bayesian", got=repr(self.guarantee))
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        if isinstance(self.belief, RecordBelief):
-            object.__setattr__(self, "length", self.belief.size(self.length))
+        object.__setattr__(self, "length", self.belief.size(self.length))
         lipschitz = self.lipschitz
         if lipschitz and not SMALLEST_SCALE <= lipschitz / self.epsilon <= LARGEST_SCALE:
             raise ParameterError(
@@ -65,7 +64,7 @@ class Request:
     @property
     def lipschitz(self) -> float:
         """The most that one value can change the answer."""
-        return lipschitz_under(self.query, self.belief)
+        return self.query.on(self.belief).lipschitz
 
 
 def as_query(query: object) -> Query:

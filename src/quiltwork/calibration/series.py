@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from quiltwork.beliefs import Belief, ChainSet, MarkovChain
-from quiltwork.calibration.calibrate import calibrated, default_mechanism
+from quiltwork.beliefs import Belief
+from quiltwork.calibration.calibrate import calibrated
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
 from quiltwork.data import Series
@@ -31,7 +31,7 @@ def for_series(series: Series, request: Request, *, gaps: Gaps) -> ForSeries:
         return calibrated(replace(asked, length=length))
 
     with_gaps = series.shape.uneven or (gaps == "dependent" and series.gaps > 0)
-    name = request.mechanism or ("wasserstein" if request.delta > 0 else default_mechanism(held))
+    name = request.mechanism or ("wasserstein" if request.delta > 0 else held.default_mechanism)
     if with_gaps and request.guarantee == "bayesian":
         found = of_length(None)  # for every length: what is not recorded has the profile 0
     elif with_gaps and name == "curve":
@@ -58,7 +58,7 @@ def _across_gaps(request: Request, joined: int) -> Calibration:
     try:
         return calibrated(replace(request, length=None, mechanism="curve"))
     except NotCoveredError:
-        fallback = "quilt-exact" if isinstance(request.belief, MarkovChain | ChainSet) else "group"
+        fallback = "quilt-exact" if request.belief.chains else "group"
         return calibrated(replace(request, length=joined, mechanism=fallback))
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quiltwork.beliefs import Belief, ChainSet, MarkovChain, MixingClass
+from quiltwork.beliefs import Belief
 from quiltwork.certificate.balls import largest, positive, smaller
 from quiltwork.certificate.sides import Kernels, both_sides, possible
 from quiltwork.errors import CertificateError
@@ -70,7 +70,7 @@ class Certificate:
         """The ε that the certificate proves, rounded up; an error that names the entry if it proves nothing."""
         from flint import ctx
 
-        if isinstance(belief, MarkovChain) and belief.fingerprint != self.belief:
+        if belief.fingerprint != self.belief:
             belief = belief.settled()  # a start that is the stationary law by another name
         if belief.fingerprint != self.belief:
             raise CertificateError(
@@ -84,7 +84,7 @@ class Certificate:
             raise CertificateError("the certificate's length must be at least 1", got=str(self.length))
         if not self.members and self.length is not None:
             return self._within(float(np.nextafter(self.length * float(self.profile.max()), np.inf)))
-        chains = belief.members if isinstance(belief, ChainSet) else (belief,)
+        chains = belief.members
         if len(chains) != len(self.members):
             raise CertificateError("the certificate must have a proof for each chain", got=f"{len(self.members)}")
         before, ctx.prec = ctx.prec, BITS
@@ -96,7 +96,7 @@ class Certificate:
     def _verify(self, belief: Belief, future: SideProof, past: SideProof) -> float:
         alive = possible(belief)
         own = self.profile[np.ix_(alive, alive)]
-        if isinstance(belief, MixingClass):  # all pairs are alike there
+        if belief.alike:
             own = float(self.profile.max()) * (1 - np.eye(len(alive)))
         for name, proof in (("future", future), ("past", past)):
             if len(proof.values) < 1 or (not proof.steady and len(proof.values) != self.length):
@@ -105,7 +105,7 @@ class Certificate:
                     got=f"{len(proof.values)} nodes",
                     why="all lengths" if self.length is None else f"series of {self.length} values",
                 )
-        sides = both_sides(belief, alive, bayesian=self.bayesian)
+        sides = both_sides(belief, bayesian=self.bayesian)
         for name, proof, kernels in zip(("future", "past"), (future, past), sides, strict=True):
             _Check(own, proof, kernels, name).run()
         return self._total(own, future, past)

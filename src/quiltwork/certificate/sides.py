@@ -2,6 +2,7 @@
 
 import itertools
 from abc import ABC, abstractmethod
+from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,7 +78,7 @@ class Fixed(Kernels):
         return scalar_proves(rows[a], rows[b], claim, difference)
 
 
-class Columns(Kernels):
+class CrossRatios(Kernels):
     """The past of every start: the projective step with the cross-ratios of columns."""
 
     def __init__(self, transition: list[Row]):
@@ -98,7 +99,7 @@ class Columns(Kernels):
         return projective_proves(cross_ratio(self._column(skip, a), self._column(skip, b)), claim, difference)
 
 
-class Started(Columns):
+class Started(CrossRatios):
     """The past of a given start: each node has its own backward kernels; what holds for any start holds too."""
 
     def __init__(self, transition: list[Row], initial: Row):
@@ -244,45 +245,43 @@ class Mixing(Kernels):
 
 
 def possible(belief: Belief) -> NDArray[np.intp]:
-    """The states that can occur."""
-    if isinstance(belief, MarkovChain) and belief.start == "stationary":
-        return np.sort(closed_classes(np.asarray(belief.transition > 0))[0])
-    if isinstance(belief, MixingClass):  # two stand for all
-        return np.arange(min(len(belief.states), 2))
-    return np.arange(len(belief.states))
+    """The states that can occur, found from what is possible instead of from computed probabilities."""
+    for chain in belief.chains if belief.start == "stationary" else ():
+        return np.sort(closed_classes(np.asarray(chain.transition > 0))[0])
+    return belief.possible_states()
 
 
-def both_sides(belief: Belief, alive: NDArray[np.intp], *, bayesian: bool = False) -> tuple[Kernels, Kernels]:
+@singledispatch
+def both_sides(belief: Belief, *, bayesian: bool = False) -> tuple[Kernels, Kernels]:  # noqa: ARG001
     """Both sides of a belief, computed anew; against adversaries who know values, by cross-ratios alone."""
-    if bayesian:
-        return _bayesian_sides(belief, alive)
-    if isinstance(belief, MarkovChain):
-        rows = normalised(belief.transition[np.ix_(alive, alive)])
-        if belief.start == "any":
-            return Fixed(rows), Columns(rows)
-        if belief.start == "given":
-            assert belief.initial is not None  # noqa: S101 - the start is given
-            return Fixed(rows), Started(rows, normalised(belief.initial[None, :])[0])
-        pi = stationary_balls(rows)
-        k = range(len(rows))
-        return Fixed(rows), Fixed([[pi[z] * rows[z][x] / pi[x] for z in k] for x in k])
-    if isinstance(belief, IntervalChain):
-        lower, upper = balls(belief.lower), balls(belief.upper)
-        lower = [[x / largest([sum(row), 1]) for x in row] for row in lower]
-        upper = [[x / smaller(sum(row), 1) for x in row] for row in upper]
-        return Within(lower, upper, past=False), Within(lower, upper, past=True)
-    if isinstance(belief, MixingClass):
-        return Mixing(belief, past=False), Mixing(belief, past=True)
     raise CertificateError("no certificate is known for this kind of belief", got=repr(belief))
 
 
-def _bayesian_sides(belief: Belief, alive: NDArray[np.intp]) -> tuple[Kernels, Kernels]:
-    if isinstance(belief, MarkovChain):
-        rows = normalised(belief.transition[np.ix_(alive, alive)])
-        return Columns([list(column) for column in zip(*rows, strict=True)]), Columns(rows)
-    if isinstance(belief, IntervalChain):
-        _, past = both_sides(belief, alive)
-        assert isinstance(past, Within)  # noqa: S101 - both sides of an interval are
-        return past.turned(), past
-    _, past = both_sides(belief, alive)
-    return past, past
+@both_sides.register
+def _of_chain(belief: MarkovChain, *, bayesian: bool = False) -> tuple[Kernels, Kernels]:
+    alive = possible(belief)
+    rows = normalised(belief.transition[np.ix_(alive, alive)])
+    if bayesian:
+        return CrossRatios([list(column) for column in zip(*rows, strict=True)]), CrossRatios(rows)
+    if belief.start == "any":
+        return Fixed(rows), CrossRatios(rows)
+    if belief.start == "given":
+        assert belief.initial is not None  # noqa: S101 - the start is given
+        return Fixed(rows), Started(rows, normalised(belief.initial[None, :])[0])
+    pi = stationary_balls(rows)
+    k = range(len(rows))
+    return Fixed(rows), Fixed([[pi[z] * rows[z][x] / pi[x] for z in k] for x in k])
+
+
+@both_sides.register
+def _of_interval(belief: IntervalChain, *, bayesian: bool = False) -> tuple[Kernels, Kernels]:
+    lower, upper = balls(belief.lower), balls(belief.upper)
+    lower = [[x / largest([sum(row), 1]) for x in row] for row in lower]
+    upper = [[x / smaller(sum(row), 1) for x in row] for row in upper]
+    past = Within(lower, upper, past=True)
+    return past.turned() if bayesian else Within(lower, upper, past=False), past
+
+
+@both_sides.register
+def _of_mixing(belief: MixingClass, *, bayesian: bool = False) -> tuple[Kernels, Kernels]:
+    return Mixing(belief, past=bayesian), Mixing(belief, past=True)

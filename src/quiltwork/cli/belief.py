@@ -58,9 +58,8 @@ def belief_fit(
 def belief_show(belief: BeliefFile, as_json: AsJson = False) -> None:
     """Show what a belief file says, and how fast values forget each other under it."""
     from quiltwork import load_belief
-    from quiltwork.beliefs.summary import summarise
 
-    summary = summarise(load_belief(belief))
+    summary = load_belief(belief).summary()
     if as_json:
         print_json(summary)
         return

@@ -8,8 +8,8 @@ import typer
 
 from quiltwork.cli.options import (
     AsJson,
-    Asked,
     BeliefFile,
+    DividedBy,
     HowToRead,
     Method,
     NoiseScale,
@@ -35,7 +35,7 @@ def audit(
         str | None, typer.Option("--length", metavar="N", help="Values of the series; not for records.")
     ] = None,
     releases: Seen = 1,
-    values: Asked = None,
+    values: DividedBy = None,
     know: Annotated[
         list[str] | None,
         typer.Option("--know", metavar="POS=STATE", help="A value the adversary knows; may be repeated."),
@@ -136,7 +136,7 @@ def leakage(
         str | None, typer.Option("--length", metavar="N", help="Values of the series, or any; not for records.")
     ] = None,
     releases: Seen = 1,
-    values: Asked = None,
+    values: DividedBy = None,
     method: Annotated[
         Method | None,
         typer.Option("--method", help="Exact, or a bound for chains and trees; exact where possible if left out."),

@@ -51,7 +51,7 @@ QuiltSize = Annotated[
     int | None,
     typer.Option("--quilt-size", metavar="M", help="For networks: quilts of up to M variables (default: 3)."),
 ]
-Asked = Annotated[
+DividedBy = Annotated[
     int | None,
     typer.Option("--values", metavar="N", help="What a mean or share was divided by; else one series, or one record."),
 ]
@@ -186,9 +186,7 @@ def length_of(text: str) -> int | None:
 
 def needed_length(text: str | None, belief: "Belief") -> int | None:
     """The length of the series that a belief is about; a record has one value a variable."""
-    from quiltwork.beliefs import RecordBelief
-
-    if text is None and not isinstance(belief, RecordBelief):
+    if text is None and belief.variables is None:
         raise ParameterError(
             "a length is needed", got="none", why="it counts the values of the longest series", fix="--length N, or any"
         )

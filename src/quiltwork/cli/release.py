@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quiltwork.beliefs import RecordBelief
 from quiltwork.cli.options import (
     AsJson,
     BeliefFile,
@@ -151,7 +150,7 @@ def release(
     held, asked = load_belief(belief), parse_query(query)
     times = None if segment is None else segment_of(segment)
     rows: Records | Series
-    if isinstance(held, RecordBelief):
+    if held.variables is not None:
         _check_for_records(how, segment, gaps)
         rows = _read_records(data, held, column, variable, how.subject)
     else:
@@ -231,7 +230,7 @@ def _check_for_records(how: HowToRead, segment: str | None, gaps: Gaps) -> None:
 
 
 def _read_records(
-    data: str, belief: RecordBelief, column: str | None, variable: str | None, subject: str | None
+    data: str, belief: "Belief", column: str | None, variable: str | None, subject: str | None
 ) -> "Records":
     from quiltwork import read_records
 

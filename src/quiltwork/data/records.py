@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from quiltwork.beliefs import RecordBelief
+from quiltwork.beliefs import Belief
 from quiltwork.data import Reading, codes_of, names_in
 from quiltwork.data.tables import as_table
 from quiltwork.errors import DataError
@@ -79,7 +79,7 @@ class Records:
 def read_records(
     source: object,
     *,
-    belief: RecordBelief,
+    belief: Belief,
     column: str | None = None,
     variable: str | None = None,
     subject: str | None = None,
@@ -95,6 +95,10 @@ def read_records(
     Records(250 records of 4 variables)
     """
     variables = belief.variables
+    if variables is None:
+        raise DataError(
+            "records need a belief about named variables", got=repr(belief), fix="read_series(...) reads series"
+        )
     wanted = list(variables) if column is None else [name for name in (column, variable, subject) if name]
     if len(set(wanted)) < len(wanted):
         raise DataError("column, variable and subject must be different columns", got="one of them twice")

@@ -16,9 +16,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from quiltwork.beliefs import BayesianNetwork, Belief, MarkovChain, RecordBelief, RecordLaw
+from quiltwork.beliefs import BayesianNetwork, Belief, MarkovChain, RecordLaw
 from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.queries import Query, divisor_under, unit_under
+from quiltwork.queries import Query
 from quiltwork.types import Flags, Floats, Integers, Progress, Segment
 
 MOST_NUMBERS = 2**26
@@ -26,7 +26,7 @@ MOST_WORK = 2 * 10**10
 
 
 @dataclass(frozen=True)
-class Asked:
+class Statistic:
     """An additive query on a segment of the series (None: all of it)."""
 
     query: Query
@@ -54,7 +54,7 @@ class SecretLaws:
 
 def chain_laws(
     chain: MarkovChain,
-    asked: Sequence[Asked],
+    asked: Sequence[Statistic],
     length: int,
     *,
     know: Mapping[int, str] | None = None,
@@ -64,7 +64,7 @@ def chain_laws(
 
     >>> from quiltwork import Count
     >>> coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial="stationary")
-    >>> laws = chain_laws(coin, [Asked(Count("1"))], 2)
+    >>> laws = chain_laws(coin, [Statistic(Count("1"))], 2)
     >>> laws.points.ravel().tolist(), np.exp(laws.logs[0]).round(6).tolist()      # X_1 = 0 and X_1 = 1
     ([0, 1, 2], [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
     """
@@ -100,19 +100,19 @@ def chain_laws(
     return SecretLaws(names, (chain.states,) * length, points.astype(np.int64), logs)
 
 
-def record_laws(law: RecordLaw, asked: Sequence[Asked], *, know: Mapping[str, str] | None = None) -> SecretLaws:
+def record_laws(law: RecordLaw, asked: Sequence[Statistic], *, know: Mapping[str, str] | None = None) -> SecretLaws:
     """The laws of sums over the variables of a record, given one of them, by adding up all possible records.
 
     >>> from quiltwork import Count, JointTable
     >>> twins = JointTable({"x": "01", "y": "01"}, [(("0", "0"), 0.5), (("1", "1"), 0.5)])
-    >>> np.exp(record_laws(twins, [Asked(Count("1"))]).logs[0]).round(6).tolist()
+    >>> np.exp(record_laws(twins, [Statistic(Count("1"))]).logs[0]).round(6).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
     _check_variables(law, know or {})
     return _added_up(law, [_record_steps(a, law) for a in asked], know or {})
 
 
-def laws_by_part(network: BayesianNetwork, asked: Sequence[Asked]) -> list[SecretLaws]:
+def laws_by_part(network: BayesianNetwork, asked: Sequence[Statistic]) -> list[SecretLaws]:
     """The laws of what each independent part of a network adds to the sums, given one of its own variables."""
     steps = [_record_steps(a, network) for a in asked]
     return [
@@ -152,7 +152,7 @@ def _add_up(found: Floats, places: Integers, log_p: Floats) -> None:
         found[places[own[0]]] = most + math.log(math.fsum(np.exp(log_p[own] - most)))
 
 
-def _record_steps(asked: Asked, law: RecordLaw) -> list[Integers]:
+def _record_steps(asked: Statistic, law: RecordLaw) -> list[Integers]:
     """What each state of each variable adds, for a query that adds up."""
     if asked.segment is not None:
         raise ParameterError("segments need a series", got="a record", why="its variables have no order in time")
@@ -166,16 +166,16 @@ def _record_steps(asked: Asked, law: RecordLaw) -> list[Integers]:
 
 def expected_work(query: Query, belief: Belief, length: int) -> float:
     """About how many steps the tables of one query take; 0 where they do not apply."""
-    if isinstance(belief, RecordBelief) or (steps := query.steps(belief.states)) is None:
+    if belief.variables is not None or (steps := query.steps(belief.states)) is None:
         return 0.0
     widths = [float(np.ptp(row)) * length + 1 for row in (steps[:-1] if len(steps) > 1 else steps)]
     return len(belief.members) * len(belief.states) * length * float(np.prod(widths)) ** 2 / 6
 
 
-def unit_of(asked: Asked, belief: Belief, length: int) -> Fraction:
+def unit_of(asked: Statistic, belief: Belief, length: int) -> Fraction:
     """What one unit of the laws' numbers is worth in the query's own answer."""
     first, last = asked.segment or (1, length)
-    return unit_under(asked.query, belief) / divisor_under(asked.query, belief, last - first + 1)
+    return asked.query.on(belief).unit / asked.query.on(belief).divisor(last - first + 1)
 
 
 def _additive(query: Query, states: Sequence[str], count: int) -> Integers:
@@ -207,7 +207,7 @@ Digit = tuple[tuple[int, ...], Segment]
 
 
 def _digits(
-    asked: Sequence[Asked], states: Sequence[str], length: int
+    asked: Sequence[Statistic], states: Sequence[str], length: int
 ) -> tuple[list[Digit], list[tuple[Integers, int]]]:
     """The different partial sums to keep, and each number asked for as weights on them plus a constant.
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from quiltwork.accounting.accountant import Accountant, Composed
 from quiltwork.accounting.total import Total
-from quiltwork.beliefs import RecordBelief
 from quiltwork.errors import InputError, LedgerError, NotCoveredError
 from quiltwork.ledger.rows import Outcome, Row, record_of
 from quiltwork.ledger.terms import Terms
@@ -63,7 +62,7 @@ def added_up(rows: Sequence[Row], accountant: Accountant) -> tuple[Total, str | 
 def carried_over(rows: Sequence[Row]) -> tuple[Total, Composed]:
     """The total of rows that the first version wrote, and what they tell; refused where they do not say enough."""
     terms = Terms.from_dict(rows[0].content)
-    if isinstance(terms.belief, RecordBelief) and len(terms.belief.variables) > 1:
+    if len(terms.belief.state_sets) > 1:
         raise LedgerError(
             "the ledger is about records and was written by an earlier version",
             why="that version did not write down the order of variables, so which of them a release asked is not known",

@@ -1,21 +1,16 @@
 """What is asked of the data."""
 
 from quiltwork.queries.base import (
-    ByVariable,
+    Asked,
     Numbers,
     Query,
-    divisor_under,
-    labels_under,
-    lipschitz_under,
-    numbers_under,
-    unit_under,
 )
 from quiltwork.queries.kinds import Count, Custom, Declared, Frequencies, Histogram, Mean, Sum, Transitions
 from quiltwork.queries.parse import parse_query, query_from_dict
 from quiltwork.queries.variables import Over, Tally
 
 __all__ = [
-    "ByVariable",
+    "Asked",
     "Count",
     "Custom",
     "Declared",
@@ -28,11 +23,6 @@ __all__ = [
     "Sum",
     "Tally",
     "Transitions",
-    "divisor_under",
-    "labels_under",
-    "lipschitz_under",
-    "numbers_under",
     "parse_query",
     "query_from_dict",
-    "unit_under",
 ]

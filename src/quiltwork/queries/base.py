@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quiltwork.beliefs import Belief, RecordBelief
+from quiltwork.beliefs import Belief
 from quiltwork.data import Countable
 from quiltwork.errors import QueryError
 from quiltwork.numeric import float_above, round_up
@@ -38,6 +38,14 @@ class Query(ABC):
 
     integer = True
     """Whether answers are whole multiples of ``unit``; else noise on floats is needed."""
+    ordered = False
+    """Whether it needs the order of values."""
+    followed = False
+    """Whether it counts transitions."""
+    by_part = True
+    """Whether it can be asked of each window or subject."""
+    names_variables = False
+    """Whether it names variables of a record."""
 
     @property
     @abstractmethod
@@ -94,42 +102,56 @@ class Query(ABC):
         """The answer in the form that people read: a number, or numbers by state."""
         return numbers[0]
 
-    def by_variable(self, variables: Variables) -> "ByVariable":
+    def on(self, belief: Belief) -> "Asked":
+        """What it asks of data that a belief is about.
+
+        >>> from quiltwork import Histogram, MarkovChain
+        >>> Histogram().on(MarkovChain([[0.5, 0.5], [0.5, 0.5]])).lipschitz
+        2.0
+        """
+        if belief.variables is not None:
+            return self.by_variable(belief.variables)
+        states = belief.states
+        return Asked(self, self.unit(states), (self.steps(states),), (self.sensitivity(states),), None, states)
+
+    def by_variable(self, variables: Variables) -> "Asked":
         """What is asked of each variable of a record: the same of all of them, unless the query says otherwise."""
-        return ByVariable.of(self, variables, dict.fromkeys(variables, Fraction(1)))
+        return Asked.of(self, variables, dict.fromkeys(variables, Fraction(1)))
 
 
 @dataclass(frozen=True)
-class ByVariable:
-    """What a query asks of each variable of a record, in the variables' order.
+class Asked:
+    """What a query asks of each value of a series alike, or of each variable of a record, in the variables' order.
 
     ``steps[j]`` is what each state of variable j adds to each number of the answer, in units (None: not additive);
     ``sensitivity[j]`` the most that the answer changes between two of its states. ``asked`` counts the variables that
-    the answer is about, and ``states`` are theirs together.
+    the answer is about (None for a series), and ``states`` are theirs together.
 
     >>> from quiltwork import Count
-    >>> found = Count("yes").by_variable({"flu": ("no", "yes"), "age": ("young", "old")})
-    >>> found.lipschitz_by_variable, found.steps[0].tolist()
+    >>> asked = Count("yes").by_variable({"flu": ("no", "yes"), "age": ("young", "old")})
+    >>> asked.lipschitz_by_variable, asked.steps[0].tolist()
     ((1.0, 0.0), [[0, 1]])
     """
 
+    query: Query
     unit: Fraction
     steps: tuple[Codes | None, ...]
     sensitivity: tuple[NDArray[np.float64], ...]
-    asked: int
+    asked: int | None
     states: tuple[str, ...]
 
     @classmethod
-    def of(cls, query: Query, variables: Variables, weights: Mapping[str, Fraction]) -> "ByVariable":
+    def of(cls, query: Query, variables: Variables, weights: Mapping[str, Fraction]) -> "Asked":
         """The query asked of the variables that have a weight, each counting so many times."""
         states = tuple(dict.fromkeys(state for name in weights for state in variables[name]))
         steps, sensitivity = query.steps(states), query.sensitivity(states)
         common = math.lcm(*(w.denominator for w in weights.values()))
         step = math.gcd(*(int(w * common) for w in weights.values())) or 1
-        found: list[tuple[Codes | None, NDArray[np.float64]]] = []
-        for name, own in variables.items():
+        added: list[Codes | None] = []
+        changes: list[NDArray[np.float64]] = []
+        for name, names in variables.items():
             weight = weights.get(name, Fraction(0))
-            places = [states.index(state) for state in own] if name in weights else [0] * len(own)
+            places = [states.index(state) for state in names] if name in weights else [0] * len(names)
             times = int(weight * common) // step
             if steps is not None and abs(times) * max(abs(int(n)) for n in (steps.min(), steps.max())) >= 2**62:
                 raise QueryError(
@@ -139,16 +161,13 @@ class ByVariable:
                     fix="Round the weights and the states' numbers to fewer digits",
                 )
             factor = 1.0 if weight == 1 else round_up(float_above(abs(weight)), roundings=2)
-            found.append(
-                (
-                    None if steps is None else times * steps[:, places],
-                    factor * sensitivity[np.ix_(places, places)],
-                )
-            )
+            added.append(None if steps is None else times * steps[:, places])
+            changes.append(factor * sensitivity[np.ix_(places, places)])
         return cls(
+            query=query,
             unit=query.unit(states) * Fraction(step, common),
-            steps=tuple(one[0] for one in found),
-            sensitivity=tuple(one[1] for one in found),
+            steps=tuple(added),
+            sensitivity=tuple(changes),
             asked=len(weights),
             states=states,
         )
@@ -156,7 +175,7 @@ class ByVariable:
     @property
     def lipschitz_by_variable(self) -> tuple[float, ...]:
         """The most that one variable can change the answer, for each of them."""
-        return tuple(float(one.max()) for one in self.sensitivity)
+        return tuple(float(changes.max()) for changes in self.sensitivity)
 
     @property
     def lipschitz(self) -> float:
@@ -168,14 +187,23 @@ class ByVariable:
         """How many numbers the answer has, if it adds up over variables."""
         return 1 if self.steps[0] is None else len(self.steps[0])
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """A name for each number of the answer."""
+        return self.query.labels(self.states)
+
+    def divisor(self, length: int) -> int:
+        """What the answer is divided by: the number of values of a series, or of the variables asked for."""
+        return self.query.divisor(length if self.asked is None else self.asked)
+
     def total(self, counts: Sequence[Codes]) -> Codes:
         """The answer in units, from how often each variable has each of its states."""
-        largest, found = 0, np.zeros(self.numbers, dtype=np.int64)
+        largest, answer = 0, np.zeros(self.numbers, dtype=np.int64)
         for steps, count in zip(self.steps, counts, strict=True):
             if steps is None:
                 raise QueryError("the query must add up over variables", got="one that does not")
             largest += int(np.abs(steps).max()) * int(count.sum())
-            found += steps @ count
+            answer += steps @ count
         if largest >= 2**62:
             raise QueryError(
                 f"the answer must stay below 2^62 steps of {float(self.unit):g}",
@@ -183,42 +211,4 @@ class ByVariable:
                 why="exact noise is drawn on 64-bit integers",
                 fix="Round the weights and the states' numbers to fewer digits",
             )
-        return found
-
-
-def lipschitz_under(query: Query, belief: Belief) -> float:
-    """The most that one value can change the answer, under this belief.
-
-    >>> from quiltwork import Histogram, MarkovChain
-    >>> lipschitz_under(Histogram(), MarkovChain([[0.5, 0.5], [0.5, 0.5]]))
-    2.0
-    """
-    if isinstance(belief, RecordBelief):
-        return query.by_variable(belief.variables).lipschitz
-    return query.lipschitz(belief.states)
-
-
-def unit_under(query: Query, belief: Belief) -> Fraction:
-    """The step of the lattice that the answer lives on, under this belief."""
-    return query.by_variable(belief.variables).unit if isinstance(belief, RecordBelief) else query.unit(belief.states)
-
-
-def labels_under(query: Query, belief: Belief) -> tuple[str, ...]:
-    """A name for each number of the answer, under this belief."""
-    states = query.by_variable(belief.variables).states if isinstance(belief, RecordBelief) else belief.states
-    return query.labels(states)
-
-
-def numbers_under(query: Query, belief: Belief) -> int:
-    """How many numbers the answer has under this belief, for queries that add up."""
-    if isinstance(belief, RecordBelief):
-        return query.by_variable(belief.variables).numbers
-    steps = query.steps(belief.states)
-    return 1 if steps is None else len(steps)
-
-
-def divisor_under(query: Query, belief: Belief, length: int) -> int:
-    """What the answer is divided by: the number of values of a series, or of the variables of a record asked for."""
-    if isinstance(belief, RecordBelief):
-        return query.divisor(query.by_variable(belief.variables).asked)
-    return query.divisor(length)
+        return answer

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from quiltwork.data import Countable
 from quiltwork.errors import QueryError
 from quiltwork.numeric import float_above
-from quiltwork.queries.base import ByVariable, Numbers, Query, States, Variables
+from quiltwork.queries.base import Asked, Numbers, Query, States, Variables
 from quiltwork.types import Codes
 
 LEAST = Fraction(1, 10**50)
@@ -238,6 +238,8 @@ class Transitions(Query):
     4.0
     """
 
+    ordered = followed = True
+
     @property
     def text(self) -> str:
         """The query as written on the command line."""
@@ -251,7 +253,7 @@ class Transitions(Query):
         """4 between different states."""
         return 4.0 * ~np.eye(len(states), dtype=bool)
 
-    def by_variable(self, variables: Variables) -> ByVariable:
+    def by_variable(self, variables: Variables) -> Asked:
         """Not for records: their variables do not follow one another."""
         raise QueryError(
             "transitions need a series", got=f"a record of {len(variables)} variables", why="they have no order in time"
@@ -290,6 +292,8 @@ class Custom(Query):
     constant: float = field(kw_only=True)
     integer: bool = field(default=False, kw_only=True)
     name: str = field(default="custom", kw_only=True)
+    ordered = True
+    by_part = False
 
     def __post_init__(self) -> None:
         number = isinstance(self.constant, int | float)

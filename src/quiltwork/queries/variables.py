@@ -1,7 +1,7 @@
 """Questions about some of the variables of a record."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NoReturn
 
@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from quiltwork.data import Countable
 from quiltwork.errors import QueryError
-from quiltwork.queries.base import ByVariable, Query, States, Variables
-from quiltwork.queries.kinds import Transitions
+from quiltwork.queries.base import Asked, Query, States, Variables
 from quiltwork.types import Codes
 
 SMALLEST, LARGEST = Fraction(1, 10**50), Fraction(10**50)
@@ -19,6 +18,8 @@ SMALLEST, LARGEST = Fraction(1, 10**50), Fraction(10**50)
 
 class OfVariables(Query):
     """A query that names variables, so that it makes no sense for series."""
+
+    names_variables = True
 
     def _no_series(self) -> NoReturn:
         raise QueryError(
@@ -52,9 +53,9 @@ class Over(OfVariables):
     variables: Sequence[str] | Mapping[str, float | str]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.query, Query) or isinstance(self.query, OfVariables):
+        if not isinstance(self.query, Query) or self.query.names_variables:
             raise QueryError("over needs a query without names of its own", got=type(self.query).__name__)
-        if isinstance(self.query, Transitions):
+        if self.query.followed:
             raise QueryError("transitions need a series", got="variables", why="they have no order in time")
         if isinstance(self.variables, str) or not self.variables:
             raise QueryError(
@@ -102,10 +103,10 @@ class Over(OfVariables):
         weights = [[name, str(weight)] for name, weight in self._weights().items()]
         return {"kind": "over", "query": self.query.to_dict(), "variables": weights}
 
-    def by_variable(self, variables: Variables) -> ByVariable:
+    def by_variable(self, variables: Variables) -> Asked:
         """The query asked of the named variables, and nothing of the others."""
         _check_names(self.variables, variables)
-        return ByVariable.of(self.query, variables, self._weights())
+        return replace(Asked.of(self.query, variables, self._weights()), query=self)
 
     def divisor(self, size: int) -> int:
         """As for the query itself."""
@@ -150,7 +151,7 @@ class Tally(OfVariables):
         """The query as plain values."""
         return {"kind": "tally", "values": [[name, list(states)] for name, states in self._values().items()]}
 
-    def by_variable(self, variables: Variables) -> ByVariable:
+    def by_variable(self, variables: Variables) -> Asked:
         """1 for the values named, 0 for all others."""
         chosen = self._values()
         _check_names(chosen, variables)
@@ -162,7 +163,8 @@ class Tally(OfVariables):
                     fix=f"Choose from {', '.join(variables[name])}",
                 )
         hits = [np.array([s in chosen.get(name, ()) for s in states]) for name, states in variables.items()]
-        return ByVariable(
+        return Asked(
+            query=self,
             unit=Fraction(1),
             steps=tuple(hit[None, :].astype(np.int64) for hit in hits),
             sensitivity=tuple(np.not_equal.outer(hit, hit).astype(np.float64) for hit in hits),

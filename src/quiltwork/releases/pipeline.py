@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from quiltwork.accounting.record import ReleaseRecord
-from quiltwork.beliefs import Belief, RecordBelief
+from quiltwork.beliefs import Belief
 from quiltwork.calibration.calibrate import calibrated
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
@@ -18,9 +18,9 @@ from quiltwork.data import Countable, Reading, Series, Window
 from quiltwork.data.records import Records
 from quiltwork.errors import DataError, NotCoveredError, ParameterError
 from quiltwork.numeric import round_up
-from quiltwork.queries import Custom, Numbers, Query, Transitions
+from quiltwork.queries import Numbers, Query
 from quiltwork.releases.noise import add_noise
-from quiltwork.releases.result import Part, Release
+from quiltwork.releases.result import PartAnswer, Release
 from quiltwork.types import Gaps, Guarantee
 
 UNEVEN = (
@@ -107,7 +107,7 @@ class Prepared:
         answers = self.answers()
         exact = np.concatenate([answer.numbers for answer in answers])
         noisy: Iterator[Fraction | float] = iter(add_noise(exact, scale=calibration.noise_scale, unit=self.unit))
-        parts: list[Part] = []
+        parts: list[PartAnswer] = []
         numbers: list[float] = []
         labels: list[str] = []
         for answer in answers:
@@ -116,7 +116,7 @@ class Prepared:
             own = tuple(_plain(Fraction(n) / divisor) if query.integer else float(n) for n in drawn)
             value = query.present(own, self.states)
             scale, step = round_up(calibration.noise_scale / divisor), float(self.unit / divisor)
-            parts.append(Part(answer.part or "", value, answer.values, scale, step))
+            parts.append(PartAnswer(answer.part or "", value, answer.values, scale, step))
             numbers += own
             labels += self._labels(answer.part, len(own))
         divisor = min(query.divisor(answer.values) for answer in answers)
@@ -158,10 +158,10 @@ def prepare(
     """Check and calibrate a release. The function, sessions and the command all come through here."""
     query, belief = request.query, request.belief
     windows = None if window is None else Window.parse(window)
-    if isinstance(belief, RecordBelief):
+    if belief.variables is not None:
         if windows is not None or by_subject:
             raise ParameterError("windows and subjects are for series", got="a belief about records")
-        found = _of_records(_records(data, belief), request)
+        found = _of_records(_records(data, belief.variables), request)
     else:
         series = as_series(data, belief)
         _check_asked(series, query, windows, by_subject)
@@ -191,22 +191,20 @@ def prepare(
 
 def _check_asked(series: Series, query: Query, window: Window | None, by_subject: bool) -> None:
     """What cannot be answered is refused before anything is spent."""
-    if isinstance(query, Custom) and (window is not None or by_subject):
+    if not query.by_part and (window is not None or by_subject):
         raise ParameterError("a function of your own cannot be asked by window or subject", got=query.text)
-    series.check_asked(window=window, ordered=isinstance(query, Transitions | Custom))
+    series.check_asked(window=window, ordered=query.ordered)
 
 
 def _of_series(
     series: Series, query: Query, ready: ForSeries, window: Window | None, by_subject: bool, gaps: Gaps
 ) -> Prepared:
-    followed = isinstance(query, Transitions)
-
     def answers() -> list[Answer]:
         if window is None and not by_subject:
-            _check_unchanged(series, [series], followed)
+            _check_unchanged(series, [series], query.followed)
             return [Answer(query.evaluate(series), series.size)]
-        parts = series.parts(window=window, by_subject=by_subject, transitions=followed)
-        _check_unchanged(series, parts.values(), followed)
+        parts = series.parts(window=window, by_subject=by_subject, transitions=query.followed)
+        _check_unchanged(series, parts.values(), query.followed)
         return [Answer(query.evaluate(part), part.size, name) for name, part in parts.items()]
 
     certain = series.shape.certain
@@ -249,7 +247,7 @@ def _recorded(query: Query, held: Belief, calibration: Calibration, reading: Rea
         noise_scale=calibration.noise_scale or None,  # an answer that tells nothing may have none
         lipschitz=calibration.lipschitz or None,
         query=query,
-        start=None if isinstance(held, RecordBelief) else held.start,
+        start=held.start if held.variables is None else None,
         guarantee="bayesian" if calibration.guarantee == "bayesian" else "pufferfish",
         theorem=calibration.theorem,
         reading=reading.whole,
@@ -272,10 +270,9 @@ def _check_unchanged(series: Series, parts: Iterable[Countable], followed: bool)
 
 def _of_records(records: Records, request: Request) -> Prepared:
     query, belief = request.query, request.belief
-    assert isinstance(belief, RecordBelief)  # noqa: S101 - the caller has seen it
     calibration = with_a_promise(calibrated(request))
-    asked = query.by_variable(belief.variables)
-    if any(own is None for own in asked.steps):
+    asked = query.on(belief)
+    if any(steps is None for steps in asked.steps):
         raise NotCoveredError(
             f"{query.text} cannot be released from records",
             why="only queries that add up over variables can",
@@ -286,15 +283,15 @@ def _of_records(records: Records, request: Request) -> Prepared:
         belief,
         calibration,
         _recorded(query, belief, calibration, records.reading),
-        answers=lambda: [Answer(asked.total(records.counts()), len(records) * asked.asked)],
+        answers=lambda: [Answer(asked.total(records.counts()), len(records) * (asked.asked or 0))],
         unit=asked.unit,
         states=asked.states,
         sizes=(len(records), records.codes.size),
-        notes=(BY_ORDER.format(", ".join(belief.variables)),) if records.reading.by_order else (),
+        notes=(BY_ORDER.format(", ".join(records.variables)),) if records.reading.by_order else (),
     )
 
 
-def _records(data: object, belief: RecordBelief) -> Records:
+def _records(data: object, variables: Mapping[str, tuple[str, ...]]) -> Records:
     """The data as records over the belief's variables."""
     if not isinstance(data, Records):
         if isinstance(data, Series | str | Mapping) or not isinstance(data, Iterable):
@@ -303,8 +300,8 @@ def _records(data: object, belief: RecordBelief) -> Records:
                 got=type(data).__name__,
                 why="the belief is about named variables",
             )
-        data = Records.from_rows(data, variables=belief.variables)
-    if list(data.variables.items()) != list(belief.variables.items()):
+        data = Records.from_rows(data, variables=variables)
+    if list(data.variables.items()) != list(variables.items()):
         raise DataError(
             "the records must have the belief's variables and states, in the same order",
             got="others",

@@ -10,7 +10,7 @@ from quiltwork.calibration.record import Calibration
 
 
 @dataclass(frozen=True)
-class Part:
+class PartAnswer:
     """The answer about one window or one subject."""
 
     name: str
@@ -49,7 +49,7 @@ class Release:
     recorded: ReleaseRecord
     ledger: dict[str, Any] | None = None
     """Where its spending was recorded, and what is left."""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[PartAnswer, ...] = ()
     """The answers about windows or subjects, if those were asked for."""
     notes: tuple[str, ...] = ()
     """What else to know about the data."""
@@ -129,7 +129,7 @@ class Release:
             "notes": list(self.notes),
         } | ({"parts": [self._part(part) for part in self.parts]} if self.parts else {})
 
-    def _part(self, part: Part) -> dict[str, Any]:
+    def _part(self, part: PartAnswer) -> dict[str, Any]:
         return {
             "part": part.name,
             "value": part.value,

@@ -16,7 +16,7 @@ from quiltwork import __version__
 from quiltwork.accounting.accountant import Composed
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.auditor import Audit
-from quiltwork.beliefs import BayesianNetwork, Belief, RecordBelief
+from quiltwork.beliefs import Belief
 from quiltwork.calibration.plan import Offer, Plan
 from quiltwork.calibration.record import Calibration
 from quiltwork.errors import InputError
@@ -260,7 +260,7 @@ def write_report(path: str | Path, *, release: Release, plan: Plan | None = None
     sections = [
         f"<h1>{html.escape(_title(calibration.query.text))}, private</h1>",
         f"<p class=lead>ε = {calibration.epsilon:g} · {html.escape(calibration.mechanism)} · noise scale "
-        f"{release.noise_scale:,.6g} on each number · {release.subjects:,} {_kind(release)}, "
+        f"{release.noise_scale:,.6g} on each number · {release.subjects:,} {release.belief.noun}, "
         f"{release.values:,} values</p>",
         _figure(
             to_svg(chart),
@@ -318,8 +318,8 @@ def write_plan(path: str | Path, *, plan: Plan, belief: Belief) -> Path:
 def _network(belief: Belief, calibration: Calibration) -> list[str]:
     """The picture of a network, where quilts or a tree explain the noise."""
     detail = calibration.reason.detail()
-    member = belief.members[(detail.get("member") or 1) - 1]
-    if not isinstance(member, BayesianNetwork) or detail.get("node") not in member.variables or "distance" in detail:
+    member = next(iter(belief.networks[(detail.get("member") or 1) - 1 :]), None)
+    if member is None or detail.get("node") not in member.variables or "distance" in detail:
         return []
     caption = "Parents above children. The variable that is hardest to hide, its quilt, and both sides of it."
     if "quilt" not in detail:
@@ -330,10 +330,6 @@ def _network(belief: Belief, calibration: Calibration) -> list[str]:
 def _sentence(calibration: Calibration) -> str:
     said = calibration.reason.sentence()
     return said[:1].upper() + said[1:]
-
-
-def _kind(release: Release) -> str:
-    return "records" if isinstance(release.belief, RecordBelief) else "series"
 
 
 def _title(query: str) -> str:

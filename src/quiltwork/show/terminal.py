@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from quiltwork.beliefs import RecordBelief
 from quiltwork.calibration.plan import Plan
 from quiltwork.releases.result import Release
 
@@ -126,8 +125,7 @@ def print_statement(now: "Statement") -> None:
 
 def print_release(result: Release) -> None:
     """Print a release with bars, its accuracy and the reason for its noise."""
-    kind = "records" if isinstance(result.belief, RecordBelief) else "series"
-    out.print(f"{result.subjects:,} {kind}, {result.values:,} values in all.")
+    out.print(f"{result.subjects:,} {result.belief.noun}, {result.values:,} values in all.")
     wide = result.parts and len(result.numbers) <= MOST_COLUMNS * len(result.parts)
     rows = result.table() if wide else _bars(result)
     out.print(table(rows[:MOST_ROWS]))

@@ -5,7 +5,7 @@ from quiltwork.beliefs import Belief
 from quiltwork.calibration.record import Calibration, Plain
 from quiltwork.errors import NotCoveredError
 from quiltwork.numeric import round_up
-from quiltwork.queries import Query, divisor_under, lipschitz_under, unit_under
+from quiltwork.queries import Query
 
 
 def audited(query: Query, *, belief: Belief, epsilon: float, length: int | None) -> Calibration:
@@ -21,15 +21,15 @@ def audited(query: Query, *, belief: Belief, epsilon: float, length: int | None)
     """
     if length is None:
         raise NotCoveredError("audited needs a length", got="any", why="the exact loss goes through all values")
-    scale = smallest_scale(query, belief=belief, epsilon=epsilon, length=length) * divisor_under(query, belief, length)
-    if scale == 0 and lipschitz_under(query, belief) > 0:
-        scale = float(unit_under(query, belief)) / epsilon  # see docs/decisions/0003
+    scale = smallest_scale(query, belief=belief, epsilon=epsilon, length=length) * query.on(belief).divisor(length)
+    if scale == 0 and query.on(belief).lipschitz > 0:
+        scale = float(query.on(belief).unit) / epsilon  # see docs/decisions/0003
     return Calibration(
         mechanism="audited",
         query=query,
         epsilon=epsilon,
         length=length,
-        lipschitz=lipschitz_under(query, belief),
+        lipschitz=query.on(belief).lipschitz,
         noise_scale=round_up(scale),
         guarantee="pufferfish",
         theorem="the definition itself, checked at every time, pair of states and output",

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 
-from quiltwork.beliefs import Belief, ChainSet, MarkovChain, RecordBelief
+from quiltwork.beliefs import Belief, MarkovChain
 from quiltwork.calibration.record import Calibration, Plain
 from quiltwork.errors import NotCoveredError
 from quiltwork.numeric import round_up
-from quiltwork.queries import Query, lipschitz_under
+from quiltwork.queries import Query
 
 SMALLEST = 1e-12  # below this, differences of probabilities lose all their digits
 SOLVE_UP_TO = 200  # longer series take the limit, which is never smaller
@@ -27,17 +27,17 @@ def group(query: Query, *, belief: Belief, epsilon: float, length: int | None) -
         raise NotCoveredError(
             "group privacy needs a length", why="its noise grows with it without bound", fix="Give --length N"
         )
-    together, size = lipschitz_under(query, belief) * length, length
+    together, size = query.on(belief).lipschitz * length, length
     hidden = f"all {length:,} values of a series are hidden together."
-    if isinstance(belief, RecordBelief):
-        together, size = belief.heaviest_part(query.by_variable(belief.variables).lipschitz_by_variable)
+    if belief.variables is not None:
+        together, size = belief.heaviest_part(query.on(belief).lipschitz_by_variable)
         hidden = f"{size:,} variables that may depend on each other are hidden together."
     return Calibration(
         mechanism="group",
         query=query,
         epsilon=epsilon,
         length=length,
-        lipschitz=lipschitz_under(query, belief),
+        lipschitz=query.on(belief).lipschitz,
         noise_scale=round_up(together / epsilon),
         guarantee="pufferfish",
         theorem="group differential privacy",
@@ -52,7 +52,7 @@ def entry(query: Query, *, belief: Belief, epsilon: float, length: int | None) -
     >>> entry(Count("1"), belief=MarkovChain([[0.9, 0.1], [0.4, 0.6]]), epsilon=1.0, length=100).guarantee
     'none'
     """
-    lipschitz = lipschitz_under(query, belief)
+    lipschitz = query.on(belief).lipschitz
     return Calibration(
         mechanism="entry",
         query=query,
@@ -77,16 +77,15 @@ def gk16(query: Query, *, belief: Belief, epsilon: float, length: int | None) ->
     >>> round(gk16(Count("1"), belief=near_independent, epsilon=1.0, length=100).noise_scale, 3)
     2.247
     """
-    members = belief.members if isinstance(belief, ChainSet) else (belief,)
-    if len(belief.states) != 2 or not all(isinstance(m, MarkovChain) for m in members):
+    if len(belief.states) != 2 or not belief.chains:
         raise NotCoveredError(
             "gk16 needs chains with two states",
             got=repr(belief),
             why="its influence matrix is known for those only",
         )
-    gammas = [_neighbour_influence(m) for m in members if isinstance(m, MarkovChain)]
+    gammas = [_neighbour_influence(chain) for chain in belief.chains]
     row_sum = max(_largest_row_sum(gamma, length) for gamma in gammas)
-    lipschitz = lipschitz_under(query, belief)
+    lipschitz = query.on(belief).lipschitz
     return Calibration(
         mechanism="gk16",
         query=query,

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from quiltwork.beliefs import BayesianNetwork, Belief, ChainSet, MarkovChain, MixingClass, NetworkSet
+from quiltwork.beliefs import Belief
 from quiltwork.calibration.mechanisms.networks import tree_curve
 from quiltwork.calibration.mechanisms.quilt import Quilt, approx_quilt, exact_quilt
 from quiltwork.calibration.record import Calibration, Reason
@@ -88,12 +88,12 @@ def curve(
     >>> round(curve(Count("1"), belief=chain, epsilon=1.0, length=None).noise_scale, 4)
     3.3364
     """
-    if isinstance(belief, BayesianNetwork | NetworkSet):
+    if belief.networks:
         return tree_curve(query, belief=belief, epsilon=epsilon, guarantee=guarantee)
     sensitivity = query.sensitivity(belief.states)
     curves = curve_members(belief, guarantee=guarantee)
-    in_set = isinstance(belief, ChainSet)
-    found = [_smallest(c, sensitivity, epsilon, length, n if in_set else None) for n, c in enumerate(curves, 1)]
+    numbers = (number for number, _ in belief.numbered_members)
+    found = [_smallest(c, sensitivity, epsilon, length, n) for n, c in zip(numbers, curves, strict=True)]
     scale, theorem, reason, _ = max(found, key=lambda one: one[0])
     noise_scale = round_up(scale)
     profile = sensitivity / noise_scale if scale > 0 else np.zeros_like(sensitivity)
@@ -166,29 +166,30 @@ def _smallest(
 def _quick(belief: Belief, length: int | None) -> Belief:
     """A given start takes long on long series: any start first, which needs at least as much."""
     long = length is None or length > MANY_NODES
-    return belief.with_start("any") if isinstance(belief, MarkovChain) and belief.start == "given" and long else belief
+    return belief.without_given_start() if long else belief
 
 
 def _below_quilts(belief: Belief, score: float, epsilon: float, length: int | None) -> bool:
     """Whether quilts surely need more: late values of a long series are as if the start were stationary."""
     if _quick(belief, length) is belief:
         return True  # the quilts were looked at
-    assert isinstance(belief, MarkovChain)  # noqa: S101 - only a chain has a given start
+    (chain,) = belief.chains  # only a chain has a given start
     try:
-        return score <= exact_quilt(belief.with_start("stationary"), epsilon, length).score * (1 - 1e-6)
+        return score <= exact_quilt(chain.with_start("stationary"), epsilon, length).score * (1 - 1e-6)
     except (BeliefError, NotCoveredError):
         return False
 
 
 def _quilt(belief: Belief, epsilon: float, length: int | None, member: int | None, bayesian: bool) -> Quilt | None:
     """What quilts need; the noise of the curve is never above it. Against known values only the empty quilt holds."""
-    if isinstance(belief, MarkovChain) and not bayesian:
+    for chain in () if bayesian else belief.chains:
         try:
-            return exact_quilt(belief, epsilon, length, member)
+            return exact_quilt(chain, epsilon, length, member)
         except NotCoveredError:
             return None
-    if isinstance(belief, MixingClass) and not bayesian:
-        return approx_quilt(belief, epsilon, length)
+    if belief.knows_influence and not bayesian:
+        (known,) = belief.mixing_classes()
+        return approx_quilt(known, epsilon, length)
     if length is None:
         return None
     return Quilt(length / epsilon, None, None, None, 0.0, length)  # the empty quilt

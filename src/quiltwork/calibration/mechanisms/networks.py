@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from quiltwork.beliefs import BayesianNetwork, NetworkSet
+from quiltwork.beliefs import BayesianNetwork, Belief
 from quiltwork.calibration.record import Calibration, Reason
 from quiltwork.errors import ParameterError
 from quiltwork.influence.curve.tree import TreeCurve, TreeLoss
@@ -128,7 +128,7 @@ class TreeReason(Reason):
         return found if self.member is None else found | {"member": self.member}
 
 
-def network_quilts(query: Query, *, belief: BayesianNetwork | NetworkSet, epsilon: float, size: int) -> Calibration:
+def network_quilts(query: Query, *, belief: Belief, epsilon: float, size: int) -> Calibration:
     """The Markov Quilt Mechanism for records tied by a network.
 
     >>> from quiltwork import Count
@@ -141,7 +141,7 @@ def network_quilts(query: Query, *, belief: BayesianNetwork | NetworkSet, epsilo
         raise ParameterError(
             "quilt_size must be a whole number from 1 to 8", got=str(size), why="quilts are searched up to that size"
         )
-    asked = query.by_variable(belief.variables)
+    asked = query.on(belief)
 
     def score(weight: float, influence: float) -> float:
         return weight / (epsilon - influence) if influence < epsilon else math.inf
@@ -158,16 +158,14 @@ def network_quilts(query: Query, *, belief: BayesianNetwork | NetworkSet, epsilo
         epsilon=epsilon,
         length=belief.size(),
         lipschitz=asked.lipschitz,
-        noise_scale=round_up(scale, roundings=8 + len(belief.variables)),
+        noise_scale=round_up(scale, roundings=8 + len(belief.state_sets)),
         guarantee="pufferfish",
         theorem="Markov Quilt Mechanism, Theorem 4.4 of Wang, Song and Chaudhuri 2016, on a network",
         reason=NetworkQuilt.of(cover, member, size, n),
     )
 
 
-def tree_curve(
-    query: Query, *, belief: BayesianNetwork | NetworkSet, epsilon: float, guarantee: Guarantee
-) -> Calibration:
+def tree_curve(query: Query, *, belief: Belief, epsilon: float, guarantee: Guarantee) -> Calibration:
     """Noise of the smallest scale for which the influence curve along the edges of a tree is at most ε.
 
     >>> from quiltwork import Count
@@ -176,7 +174,7 @@ def tree_curve(
     >>> round(tree_curve(Count("1"), belief=pair, epsilon=1.0, guarantee="pufferfish").noise_scale, 4)
     1.1894
     """
-    asked = query.by_variable(belief.variables)
+    asked = query.on(belief)
     # all variables that may depend on each other at once: group privacy is enough
     enough = belief.heaviest_part(asked.lipschitz_by_variable)[0] / epsilon
     found = [
@@ -207,5 +205,5 @@ def _smallest(curve: TreeCurve, sensitivity: Sequence[Floats], epsilon: float, e
     return scale, look(scale or enough)
 
 
-def _networks(belief: BayesianNetwork | NetworkSet) -> list[tuple[int | None, BayesianNetwork]]:
-    return [(n, m) for n, m in belief.numbered_members if isinstance(m, BayesianNetwork)]
+def _networks(belief: Belief) -> list[tuple[int | None, BayesianNetwork]]:
+    return [(n, network) for (n, _), network in zip(belief.numbered_members, belief.networks, strict=True)]

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from quiltwork.beliefs import BayesianNetwork, Belief, ChainSet, MarkovChain, MixingClass, NetworkSet
+from quiltwork.beliefs import Belief, MarkovChain, MixingClass
 from quiltwork.calibration.record import Calibration, Reason
 from quiltwork.errors import NotCoveredError
 from quiltwork.influence.quilts.kernels import best_quilt, row_peaks
@@ -34,7 +34,6 @@ THEOREM = "Markov Quilt Mechanism, Theorem 4.4 of Wang, Song and Chaudhuri 2016"
 FIRST_LOOK = 16  # distances tabulated before the first search
 HOPELESS_HORIZON = 64  # how far to look where influence never falls to zero
 NO_SCORE, NO_END = 1e280, 1e305  # stand for an infinite score and an end that is not there in compiled code
-GAP_ERROR = 1e-11  # more than the error of a computed spectral gap
 
 
 @dataclass(frozen=True)
@@ -96,22 +95,23 @@ def quilt_exact(
     >>> quilt_exact(Count("1"), belief=chain, epsilon=1.0, length=None).reason.detail()["nearby"]
     9
     """
-    if isinstance(belief, BayesianNetwork | NetworkSet):
+    if belief.networks:
         from quiltwork.calibration.mechanisms.networks import network_quilts
         from quiltwork.influence.quilts.cover import QUILT_SIZE
 
         return network_quilts(
             query, belief=belief, epsilon=epsilon, size=QUILT_SIZE if quilt_size is None else quilt_size
         )
-    if not isinstance(belief, MarkovChain | ChainSet):
+    if not belief.chains:
         raise NotCoveredError(
             "quilt-exact needs chains or networks",
             got=repr(belief),
             why="exact max-influence is computed from transition matrices or tables",
             fix="Use quilt-approx for a mixing class, group for others",
         )
-    found = [exact_quilt(m, epsilon, length, n) for n, m in belief.numbered_members if isinstance(m, MarkovChain)]
-    worst = max(found, key=lambda quilt: quilt.score)
+    numbers = (number for number, _ in belief.numbered_members)
+    quilts = [exact_quilt(chain, epsilon, length, n) for n, chain in zip(numbers, belief.chains, strict=True)]
+    worst = max(quilts, key=lambda quilt: quilt.score)
     return _calibration("quilt-exact", f"{THEOREM} with exact max-influence", worst, query, belief, epsilon, length)
 
 
@@ -123,15 +123,9 @@ def quilt_approx(query: Query, *, belief: Belief, epsilon: float, length: int | 
     >>> quilt_approx(Histogram(), belief=known, epsilon=1.0, length=None).reason.detail()["left"]
     71
     """
-    if isinstance(belief, ChainSet):
-        found = [approx_quilt(mixing_of(m), epsilon, length, n) for n, m in enumerate(belief.members, 1)]
-        worst = max(found, key=lambda quilt: quilt.score)
-    elif isinstance(belief, MarkovChain):
-        worst = approx_quilt(mixing_of(belief), epsilon, length)
-    elif isinstance(belief, MixingClass):
-        worst = approx_quilt(belief, epsilon, length)
-    else:
-        raise NotCoveredError("quilt-approx needs chains or a mixing class", got=repr(belief), fix="Use group")
+    known, numbers = belief.mixing_classes(), (number for number, _ in belief.numbered_members)
+    quilts = [approx_quilt(mixing, epsilon, length, n) for n, mixing in zip(numbers, known, strict=True)]
+    worst = max(quilts, key=lambda quilt: quilt.score)
     theorem = f"{THEOREM} with Lemma 2.3 of Song and Chaudhuri 2017 (multiplicity counted)"
     return _calibration("quilt-approx", theorem, worst, query, belief, epsilon, length)
 
@@ -176,22 +170,6 @@ def approx_quilt(known: MixingClass, epsilon: float, length: int | None, member:
 
     everything = Phase(1, length, np.ones((1, 1), dtype=bool), np.zeros(1), uniform=True)
     return _worst([everything], look, length)
-
-
-def mixing_of(chain: MarkovChain) -> MixingClass:
-    """The mixing class with the chain's own π_min and gap, rounded to the safe side."""
-    if not chain.irreducible:
-        why = "the chain is reducible: some state cannot be reached from some other"
-    elif chain.gap <= GAP_ERROR:
-        why = "its spectral gap is 0 (counted with multiplicity), so the lemma says nothing about how fast it forgets"
-    else:
-        pi_min = chain.pi_min * (1 - 1e-9)
-        return MixingClass(chain.states, pi_min=pi_min, gap=chain.gap - GAP_ERROR, reversible=chain.reversible)
-    raise NotCoveredError(
-        "quilt-approx does not apply to this chain",
-        why=why,
-        fix="Use the exact method: --mechanism quilt-exact",
-    )
 
 
 def _worst(

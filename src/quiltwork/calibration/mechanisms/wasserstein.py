@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quiltwork.auditor import exact_loss
-from quiltwork.beliefs import BayesianNetwork, Belief, MarkovChain, RecordBelief, RecordLaw
+from quiltwork.beliefs import Belief
 from quiltwork.calibration.record import Calibration, Reason
 from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.laws.exact import Asked, SecretLaws, chain_laws, laws_by_part, record_laws
+from quiltwork.laws.exact import SecretLaws, Statistic, chain_laws, laws_by_part, record_laws
 from quiltwork.numeric import round_up
-from quiltwork.queries import Query, lipschitz_under, numbers_under, unit_under
+from quiltwork.queries import Query
 from quiltwork.types import Floats
 
 SLACK = 1e-10
@@ -76,9 +76,9 @@ def wasserstein(query: Query, *, belief: Belief, epsilon: float, length: int | N
         raise NotCoveredError("wasserstein needs epsilon above 4e-10", got=f"{epsilon:g}", why="rounding takes as much")
     found = [_furthest(query, one, epsilon, length, delta, n) for n, one in belief.numbered_members]
     furthest = max(found, key=lambda d: d.distance)
-    distance, lipschitz = furthest.distance, lipschitz_under(query, belief)
+    distance, lipschitz = furthest.distance, query.on(belief).lipschitz
     if distance == 0 and lipschitz > 0:
-        distance = float(unit_under(query, belief))  # see docs/decisions/0003
+        distance = float(query.on(belief).unit)  # see docs/decisions/0003
     return Calibration(
         mechanism="wasserstein",
         query=query,
@@ -103,13 +103,13 @@ def _furthest(
     query: Query, belief: Belief, epsilon: float, length: int | None, delta: float, member: int | None
 ) -> Distance:
     """The largest distance over all secret pairs of one belief, in terms of the query's numbers before division."""
-    numbers = numbers_under(query, belief)
-    mirrored = numbers == 2 and len(belief.states) == 2 and not isinstance(belief, RecordBelief)
+    numbers = query.on(belief).numbers
+    mirrored = numbers == 2 and len(belief.states) == 2 and belief.variables is None
     if numbers > 1 and not mirrored:
         raise _no_line(query)
     laws = _laws(query, belief, length)
     # with two states the second count mirrors the first: the distance in L1 is that of one count, twice
-    unit = float(unit_under(query, belief))
+    unit = float(query.on(belief).unit)
     found = max(
         (_largest_distance(part, unit * numbers, delta, member, SLACK) for part in laws), key=lambda one: one.distance
     )
@@ -134,16 +134,17 @@ def _laws(query: Query, belief: Belief, length: int | None) -> list[SecretLaws]:
 
     What an independent part adds to the answer is the same under both values of a secret, so it moves no mass.
     """
-    if isinstance(belief, MarkovChain):
+    for chain in belief.chains:
         if query.steps(belief.states) is None:
             raise _no_line(query)
         if length is None:
             raise NotCoveredError("wasserstein needs a length", got="any", why="its tables go through all values")
-        return [chain_laws(belief, [Asked(query)], length)]
-    if isinstance(belief, BayesianNetwork) and len(belief.graph.components) > 1:
-        return laws_by_part(belief, [Asked(query)])
-    if isinstance(belief, RecordLaw):
-        return [record_laws(belief, [Asked(query)])]
+        return [chain_laws(chain, [Statistic(query)], length)]
+    for network in belief.networks:
+        if len(network.graph.components) > 1:
+            return laws_by_part(network, [Statistic(query)])
+    for law in belief.laws:
+        return [record_laws(law, [Statistic(query)])]
     raise NotCoveredError(
         "wasserstein needs chains, a network or a joint table",
         got=repr(belief),

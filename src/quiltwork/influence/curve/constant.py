@@ -7,12 +7,13 @@ of every length, under a profile that is the same at every time; ``timeline.py``
 """
 
 from dataclasses import dataclass
+from functools import singledispatch
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quiltwork.beliefs.base import Belief
-from quiltwork.beliefs.chain import ChainSet, MarkovChain
+from quiltwork.beliefs.chain import MarkovChain
 from quiltwork.beliefs.interval import IntervalChain
 from quiltwork.beliefs.mixing import MixingClass
 from quiltwork.errors import NotCoveredError
@@ -55,32 +56,8 @@ class InfluenceCurve:
     def __init__(self, belief: Belief, *, guarantee: Guarantee = "pufferfish"):
         self.belief = belief
         self.guarantee = guarantee
-        self.alive = possible_states(belief)
-        self.future: Side
-        self.past: Side
-        against_all = guarantee == "bayesian"
-        if isinstance(belief, MarkovChain):
-            P = belief.transition[np.ix_(self.alive, self.alive)]
-            self.future = AnyPast(P.T) if against_all else KernelSide(P, error=8 * UNIT_ROUNDOFF)
-            self.past = AnyPast(P) if against_all else _past(belief, P, self.alive)
-        elif isinstance(belief, IntervalChain):
-            self.future = IntervalFuture(belief.lower, belief.upper)
-            if against_all:
-                self.future = IntervalRatios(belief.lower, belief.upper, rows=True)
-            self.past = IntervalRatios(belief.lower, belief.upper, rows=False)
-        elif isinstance(belief, MixingClass):
-            self.future, self.past = mixing_sides(
-                len(self.alive), pi_min=belief.pi_min, gap=belief.gap, reversible=belief.reversible
-            )
-            if against_all:
-                self.future = self.past
-        else:
-            raise NotCoveredError(
-                "the influence curve needs a chain, a set of chains, an interval or a mixing class",
-                got=repr(belief),
-                why="it goes from each value to the next",
-                fix="Use wasserstein or group",
-            )
+        self.alive = belief.possible_states()
+        self.future, self.past = both_sides(belief, against_all=guarantee == "bayesian")
 
     @property
     def started(self) -> bool:
@@ -89,7 +66,7 @@ class InfluenceCurve:
 
     def own(self, profile: Floats) -> Floats:
         """The part of a matrix over all states that belongs to those that can occur."""
-        if isinstance(self.belief, MixingClass):  # nothing tells its states apart: two stand for all
+        if self.belief.alike:
             return np.asarray(float(profile.max()) * (1 - np.eye(len(self.alive))))
         return np.asarray(profile[np.ix_(self.alive, self.alive)])
 
@@ -120,18 +97,43 @@ def within_cell(number: float) -> float:
 
 def curve_members(belief: Belief, *, guarantee: Guarantee = "pufferfish") -> list[InfluenceCurve]:
     """One curve for each member of a set of chains, else one."""
-    members = belief.members if isinstance(belief, ChainSet) else (belief,)
-    return [InfluenceCurve(member, guarantee=guarantee) for member in members]
+    return [InfluenceCurve(member, guarantee=guarantee) for member in belief.members]
 
 
-def possible_states(belief: Belief) -> NDArray[np.intp]:
-    """The states that can occur: all of them, but for states that a stationary chain has left for good."""
-    if isinstance(belief, MixingClass):
-        return np.arange(min(len(belief.states), 2))
-    alive = np.ones(len(belief.states), dtype=bool)
-    if isinstance(belief, MarkovChain) and belief.start == "stationary":
-        alive = belief.stationary > 0
-    return np.flatnonzero(alive)
+@singledispatch
+def both_sides(belief: Belief, *, against_all: bool) -> tuple[Side, Side]:  # noqa: ARG001
+    """What the future and the past of a value may tell about it; ``against_all`` whatever else is known."""
+    raise NotCoveredError(
+        "the influence curve needs a chain, a set of chains, an interval or a mixing class",
+        got=repr(belief),
+        why="it goes from each value to the next",
+        fix="Use wasserstein or group",
+    )
+
+
+@both_sides.register
+def _of_chain(belief: MarkovChain, *, against_all: bool) -> tuple[Side, Side]:
+    alive = belief.possible_states()
+    P = belief.transition[np.ix_(alive, alive)]
+    if against_all:
+        return AnyPast(P.T), AnyPast(P)  # Statement 20
+    return KernelSide(P, error=8 * UNIT_ROUNDOFF), _past(belief, P, alive)
+
+
+@both_sides.register
+def _of_interval(belief: IntervalChain, *, against_all: bool) -> tuple[Side, Side]:
+    past = IntervalRatios(belief.lower, belief.upper, rows=False)
+    if against_all:
+        return IntervalRatios(belief.lower, belief.upper, rows=True), past
+    return IntervalFuture(belief.lower, belief.upper), past
+
+
+@both_sides.register
+def _of_mixing(belief: MixingClass, *, against_all: bool) -> tuple[Side, Side]:
+    future, past = mixing_sides(
+        len(belief.possible_states()), pi_min=belief.pi_min, gap=belief.gap, reversible=belief.reversible
+    )
+    return past if against_all else future, past
 
 
 def _past(chain: MarkovChain, P: Floats, alive: NDArray[np.intp]) -> Side:

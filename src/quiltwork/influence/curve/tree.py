@@ -181,5 +181,4 @@ def _kernels(network: BayesianNetwork) -> tuple[dict[tuple[int, int], Floats], l
 
 def tree_epsilon(belief: Belief, profile: Sequence[Floats], *, guarantee: Guarantee = "pufferfish") -> float:
     """ε of everything released under a profile, for every tree of the belief."""
-    networks = [member for member in belief.members if isinstance(member, BayesianNetwork)]
-    return max(TreeCurve(network, guarantee=guarantee).at(profile).epsilon for network in networks)
+    return max(TreeCurve(network, guarantee=guarantee).at(profile).epsilon for network in belief.networks)

@@ -148,6 +148,5 @@ def quilts_epsilon(belief: Belief, profile: Sequence[Floats]) -> float:
     for all releases together (C Theorem 2.6).
     """
     heights = [float(matrix.max()) for matrix in profile]
-    networks = [member for member in belief.members if isinstance(member, BayesianNetwork)]
-    worst = max(QuiltSearch(m).worst(heights, lambda weight, e: weight + e).score for m in networks)
+    worst = max(QuiltSearch(m).worst(heights, lambda weight, e: weight + e).score for m in belief.networks)
     return round_up(worst, roundings=8 + len(heights))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quiltwork.beliefs import Belief, MarkovChain
+from quiltwork.beliefs import Belief
 from quiltwork.beliefs.structure import following
 from quiltwork.influence.curve.constant import InfluenceCurve, curve_members
 from quiltwork.influence.curve.ratios import AnyPast
@@ -50,10 +50,10 @@ class Ends:
         law = _law(curve.belief, early)
         if law is None:
             return float(curve.past.step(late - early, np.inf).max(initial=0.0)) * (1 + MARGIN)
-        assert isinstance(curve.belief, MarkovChain)  # noqa: S101 - only a chain has a given start
-        joint = law[:, None] * np.linalg.matrix_power(curve.belief.transition, late - early)
+        (chain,) = curve.belief.chains  # only a chain has a given start
+        joint = law[:, None] * np.linalg.matrix_power(chain.transition, late - early)
         if np.any((joint > 0) & (joint < TINY)):
-            every = AnyPast(curve.belief.transition).step(late - early, np.inf)
+            every = AnyPast(chain.transition).step(late - early, np.inf)
             return float(every.max(initial=0.0)) * (1 + MARGIN)
         possible = joint.sum(axis=0) > 0
         posterior = (joint[:, possible] / joint[:, possible].sum(axis=0)).T
@@ -64,10 +64,11 @@ class Ends:
 
 def _law(belief: Belief, time: int) -> Floats | None:
     """The law at a time, if the start is given and no possible value is too unlikely for a float."""
-    if not (isinstance(belief, MarkovChain) and belief.start == "given" and belief.initial is not None):
+    if belief.start != "given" or (initial := belief.chains[0].initial) is None:
         return None
-    law = belief.initial @ np.linalg.matrix_power(belief.transition, time - 1)
-    reach, support, steps = belief.initial > 0, belief.support, time - 1
+    (chain,) = belief.chains
+    law = initial @ np.linalg.matrix_power(chain.transition, time - 1)
+    reach, support, steps = initial > 0, chain.support, time - 1
     while steps:  # the same with flags instead of probabilities
         if steps & 1:
             reach = following(reach, support)
