@@ -101,7 +101,7 @@ def check_after_many() -> Row:
         address = f"{folder}/ledger.db"
         session = Session(["sit", "walk"] * 500, belief=CHAIN, budget=1e6, ledger=address)
         request = Request(query=Count("walk"), belief=CHAIN, epsilon=0.0001)
-        ready = session._ready(request, None, window=None, by_subject=False)
+        ready = session._ready(request, None)
         for _ in range(10_000):
             session.ledger.reserve(ready.record, {"who": "bench"})
         times = []

@@ -9,8 +9,6 @@ import getpass
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from quiltwork import __version__
@@ -20,7 +18,7 @@ from quiltwork.calibration.plan import plan as make_plan
 from quiltwork.calibration.request import Request, as_belief
 from quiltwork.data import Series
 from quiltwork.data.records import Records
-from quiltwork.errors import DataError, LedgerError, ParameterError
+from quiltwork.errors import DataError, ParameterError
 from quiltwork.ledger import Ledger, Statement
 from quiltwork.queries import Count, Frequencies, Histogram, Mean, Query, Sum, Transitions
 from quiltwork.releases.pipeline import Prepared, as_series, prepare
@@ -113,9 +111,12 @@ class Session:
             mechanism=mechanism,
             guarantee=self.guarantee,
             quilt_size=quilt_size,
+            gaps=self._gaps,
+            window=window,
+            by_subject=by_subject,
         )
-        ready = self._ready(request, segment, window=window, by_subject=by_subject)
-        return release_through(ready, self.ledger, self._who)
+        ready = self._ready(request, segment)
+        return ready.draw_within(self.ledger, self._who)
 
     def count(self, state: str, *, epsilon: float, **options: Any) -> Release:
         """How often a state occurs."""
@@ -206,13 +207,13 @@ class Session:
             )
         return "\n".join(lines)
 
-    def _ready(self, request: Request, segment: Segment | None, **options: Any) -> Prepared:
+    def _ready(self, request: Request, segment: Segment | None) -> Prepared:
         """Checked and calibrated; the same request again needs no second calibration."""
-        key = (request, segment, *options.values())
+        key = (request, segment)
         kept = _hashable(key)
         if kept and key in self._prepared:
             return self._prepared[key]
-        ready = prepare(self._part(segment), request, gaps=self._gaps, **options)
+        ready = prepare(self._part(segment), request)
         if kept:
             self._prepared[key] = ready
         return ready
@@ -226,15 +227,6 @@ class Session:
         if not pair or not all(isinstance(n, int) and not isinstance(n, bool) for n in segment):
             raise ParameterError("segment must be (first, last)", got=repr(segment)[:40], fix="For example (1, 96)")
         return self.data.between(*segment)
-
-
-def release_through(ready: Prepared, ledger: Ledger, who: Mapping[str, Any]) -> Release:
-    """Reserve, count, draw, record, return: in this order."""
-    reservation = ledger.reserve(ready.record, who)
-    made = ready.draw()
-    with suppress(LedgerError):  # the reservation is durable and counts; only the note that it was made is lost
-        ledger.complete(reservation)
-    return replace(made, ledger=reservation.to_dict() | {"address": ledger.name})
 
 
 def _held(data: Series | Records | Iterable[object], belief: Belief) -> Series | Records:

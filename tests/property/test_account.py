@@ -129,9 +129,8 @@ def recorded(
     mechanism = draw(st.sampled_from(["group"] * 6 + ["quilt-exact"] * 2 + ["wasserstein"] * 2 + ["curve"]))
     epsilon = draw(st.sampled_from([0.3, 1.0, 3.0]))
     try:
-        record = prepare(
-            series, Request(query=query, belief=chain, epsilon=epsilon, mechanism=mechanism), **options
-        ).record
+        request = Request(query=query, belief=chain, epsilon=epsilon, mechanism=mechanism, **options)
+        record = prepare(series, request).record
     except NotCoveredError:
         return None
     if mechanism == "group" and draw(st.booleans()):

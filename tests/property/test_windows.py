@@ -56,7 +56,7 @@ def test_windows_tell_no_more_than_one_answer(
         start = np.asarray(chain.initial)
     data = Series.from_codes([np.zeros(length, dtype=np.int64)], states=chain.states)
     try:
-        ready = prepare(data, Request(query=asked, belief=chain, epsilon=epsilon), window=span)
+        ready = prepare(data, Request(query=asked, belief=chain, epsilon=epsilon, window=span))
     except NotCoveredError:
         return  # nothing is promised
     answers = []
@@ -179,9 +179,9 @@ def test_values_between_uneven_times_count_in_independent_stretches_too() -> Non
     frame = pl.DataFrame({"t": [1, 2, 3, 9, 10], "what": ["sit", "walk", "sit", "sit", "walk"]})
     series = read_series(frame, column="what", states=CHAIN.states, time="t")
     for gaps in ("dependent", "independent"):
-        ready = prepare(
-            series, Request(query=parse_query("count:walk"), belief=CHAIN, epsilon=1.0, mechanism="group"), gaps=gaps
-        )
+        query = parse_query("count:walk")
+        request = Request(query=query, belief=CHAIN, epsilon=1.0, mechanism="group", gaps=gaps)
+        ready = prepare(series, request)
         assert ready.calibration.length == 6
 
 

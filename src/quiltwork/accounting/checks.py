@@ -48,6 +48,8 @@ def _no_claim(record: ReleaseRecord, terms: Basis) -> str | None:
 
 def _proved(record: ReleaseRecord, terms: Basis, length: int | None) -> float | str:
     """The claim if it is proved, enlarged where the noise falls short of it by rounding only."""
+    if record.mechanism == OTHER:
+        return _vouched(record, terms, length)
     claim, shown = record.epsilon or 0.0, _by_noise(record, terms, length)
     if shown is not None and shown <= claim:
         return claim
@@ -58,15 +60,25 @@ def _proved(record: ReleaseRecord, terms: Basis, length: int | None) -> float | 
     nearly = [proof for proof in (shown, again, exact) if isinstance(proof, float) and proof <= claim * (1 + SLACK)]
     if nearly:
         return max(claim, min(nearly))
-    if record.mechanism == OTHER and record.noise_scale is None:
-        return claim  # its owner's word
     if isinstance(exact, float):
         return f"says epsilon = {claim:g}, but tells {exact:.4g}"
-    because = exact if record.mechanism in (OTHER, "audited") else str(again)
+    because = exact if record.mechanism == "audited" else str(again)
     if shown is None:
         return because
     more = "" if record.asked is not None else "; its query may say more"
     return f"says epsilon = {claim:g}, but its noise guarantees {shown:.4g} only ({because}){more}"
+
+
+def _vouched(record: ReleaseRecord, terms: Basis, length: int | None) -> float | str:
+    """The word of its owner; where it says its noise as well, the larger of both."""
+    claim = record.epsilon or 0.0
+    if record.noise_scale is None:
+        return claim
+    exact = _audited(record, terms, length)
+    if isinstance(exact, float):
+        contradicted = exact > claim * (1 + SLACK)
+        return f"says epsilon = {claim:g}, but tells {exact:.4g}" if contradicted else max(claim, exact)
+    return max(claim, _by_noise(replace(record, mechanism=None), terms, length) or 0.0)
 
 
 def _by_noise(record: ReleaseRecord, terms: Basis, length: int | None) -> float | None:
@@ -89,7 +101,7 @@ def by_mechanism(record: ReleaseRecord, terms: Basis, length: int | None) -> flo
     """The claimed ε if the mechanism, run again, needs no more noise than there is; else why not."""
     claim, name = record.epsilon or 1.0, record.mechanism or ""
     noisy = record.noisy(terms.belief)
-    if name in (OTHER, "audited"):
+    if name == "audited":
         return f"is by {name}: its noise is left to the exact audit"
     if name in BY_QUERY and noisy is None:
         return f"does not say the query and the noise_scale by which {name} could be run again"

@@ -186,6 +186,8 @@ class ReleaseRecord:
         return known[about]
 
     def _profile(self, belief: Belief) -> tuple[Floats, ...] | None:
+        if self.mechanism == OTHER or (self.mechanism == "entry" and self.delta > 0):
+            return None  # what its noise is like is not known, or it may tell anything with probability δ
         changes, factor = self._changes(belief), self._factor(belief)
         profile = None
         if changes is not None and factor == 0:
@@ -233,6 +235,10 @@ class ReleaseRecord:
 
     def why_no_profile(self) -> str:
         """What it does not say, where its profile is not known."""
+        if self.mechanism == OTHER:
+            return "is by a mechanism that is not ours, so how much each value can change its result is not known"
+        if self.mechanism == "entry" and self.delta > 0:
+            return f"promises its epsilon only up to delta = {self.delta:g}"
         if self.noise_scale is not None and (self.lipschitz is not None or (self.asked and not self._divided)):
             return "has too little noise to guarantee anything"
         return "does not say its noise_scale with its query or lipschitz constant" + (

@@ -174,7 +174,7 @@ def _is_slow(name: str, request: Request) -> bool:
 
 
 def _too_slow(name: str) -> Offer:
-    return Offer(name, 0.0, refused=f"{name} would take more than a second here. Ask for it: --mechanism {name}.")
+    return Offer(name, 0.0, refused=f"{name} would take more than a second here. Ask for it: mechanism='{name}'.")
 
 
 def _offer(request: Request, divisor: int, releases: int) -> Offer:

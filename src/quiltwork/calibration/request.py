@@ -7,7 +7,7 @@ from quiltwork.beliefs import Belief
 from quiltwork.errors import BeliefError, ParameterError, QueryError
 from quiltwork.numeric import check_epsilon, check_length
 from quiltwork.queries import Query, parse_query
-from quiltwork.types import Guarantee
+from quiltwork.types import Gaps, Guarantee
 
 SMALLEST_SCALE, LARGEST_SCALE = 1e-200, 1e200
 
@@ -32,6 +32,12 @@ class Request:
     delta: float = 0.0
     guarantee: Guarantee = "pufferfish"
     quilt_size: int | None = None
+    gaps: Gaps = "dependent"
+    """Whether values before and after a gap of a series may depend on each other."""
+    window: str | int | None = None
+    """An answer for each window of this kind."""
+    by_subject: bool = False
+    """An answer for each subject."""
 
     def __post_init__(self) -> None:
         checked = {
@@ -42,6 +48,8 @@ class Request:
         }
         if self.guarantee not in ("pufferfish", "bayesian"):
             raise ParameterError("guarantee must be pufferfish or bayesian", got=repr(self.guarantee))
+        if self.gaps not in ("dependent", "independent"):
+            raise ParameterError("gaps must be dependent or independent", got=repr(self.gaps))
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         object.__setattr__(self, "length", self.belief.size(self.length))

@@ -7,7 +7,7 @@ from quiltwork.calibration.calibrate import calibrated
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
 from quiltwork.data import Series
-from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.errors import NotCoveredError
 from quiltwork.types import Gaps
 
 
@@ -20,17 +20,15 @@ class ForSeries:
     covered: int
 
 
-def for_series(series: Series, request: Request, *, gaps: Gaps) -> ForSeries:
+def for_series(series: Series, request: Request) -> ForSeries:
     """The belief that holds for these series, and noise that is enough for every one of them."""
-    if gaps not in ("dependent", "independent"):
-        raise ParameterError("gaps must be dependent or independent", got=repr(gaps))
-    held, longest, others = _chains(series, request.belief, gaps)
+    held, longest, others = _chains(series, request.belief, request.gaps)
     asked = replace(request, belief=held)
 
     def of_length(length: int | None) -> Calibration:
         return calibrated(replace(asked, length=length))
 
-    with_gaps = series.shape.uneven or (gaps == "dependent" and series.gaps > 0)
+    with_gaps = series.shape.uneven or (request.gaps == "dependent" and series.gaps > 0)
     name = request.mechanism or ("wasserstein" if request.delta > 0 else held.default_mechanism)
     if with_gaps and request.guarantee == "bayesian":
         found = of_length(None)  # for every length: what is not recorded has the profile 0
@@ -86,6 +84,6 @@ def with_a_promise(found: Calibration) -> Calibration:
         raise NotCoveredError(
             f"mechanism {found.mechanism} is for comparison only",
             why="it gives no guarantee on correlated data",
-            fix="Leave --mechanism out",
+            fix="Leave mechanism= out",
         )
     return found

@@ -8,6 +8,7 @@ import typer
 
 from quiltwork import __version__
 from quiltwork.cli import belief, check, ledger, release
+from quiltwork.cli.options import in_options
 from quiltwork.errors import QuiltworkError
 from quiltwork.show.terminal import err
 
@@ -63,7 +64,7 @@ def main() -> NoReturn:
     try:
         code = app(standalone_mode=False)
     except QuiltworkError as problem:
-        err.print(f"error: {' '.join(str(problem).split())}")
+        err.print(f"error: {' '.join(in_options(str(problem)).split())}")
         sys.exit(problem.exit_code)
     except typer.TyperException as problem:
         err.print(f"error: {problem.format_message().rstrip('.')}. See quiltwork --help.")

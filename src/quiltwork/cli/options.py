@@ -2,7 +2,8 @@
 
 import functools
 import inspect
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
@@ -200,6 +201,33 @@ def whole_of(query: "Query", noise_scale: float, values: int | None) -> tuple["Q
     if values < 1:
         raise ParameterError("values must be at least 1", got=str(values))
     return query.undivided(), noise_scale * query.divisor(values)
+
+
+def in_options(message: str) -> str:
+    """A message of the library, which names arguments (``missing='split'``, ``quilt_size``), with options instead.
+
+    >>> in_options("Sort them: unsorted='sort', or leave time= out. quilt_size is for networks.")
+    'Sort them: --unsorted sort, or leave --time out. --quilt-size is for networks.'
+    """
+    from quiltwork.cli.command import app
+
+    known = set(_option_names(typer.main.get_command(app)))
+
+    def named(match: re.Match[str]) -> str:
+        name, value = match.group(1), match.group(2)
+        if name not in known:
+            return match.group(0)
+        return f"--{name.replace('_', '-')}" + (f" {value}" if value else "")
+
+    message = re.sub(r"\b([a-z_]+)=(?:'([^']*)'|(?=\W|$))", named, message)
+    return re.sub(r"(?<![-\w])([a-z]+_[a-z_]+)(?![\w=])()", named, message)
+
+
+def _option_names(command: Any) -> Iterator[str]:
+    for child in getattr(command, "commands", {}).values():
+        yield from _option_names(child)
+    for parameter in command.params:
+        yield from (name[2:].replace("-", "_") for name in parameter.opts if name.startswith("--"))
 
 
 def segment_of(text: str) -> tuple[int, int]:

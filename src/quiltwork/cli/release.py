@@ -1,6 +1,7 @@
 """Commands that plan and make releases."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,7 @@ from quiltwork.cli.options import (
     Promised,
     QueryText,
     QuiltSize,
+    in_options,
     needed_length,
     reads_data,
     segment_of,
@@ -26,6 +28,7 @@ from quiltwork.types import Gaps
 
 if TYPE_CHECKING:
     from quiltwork import Belief, Records, Release, Series
+    from quiltwork.calibration.plan import Offer
     from quiltwork.releases.pipeline import Prepared
 
 
@@ -72,6 +75,7 @@ def plan(
             guarantee=guarantee,
             quilt_size=quilt_size,
         )
+    made = replace(made, offers=tuple(_in_options(offer) for offer in made.offers))
     if all(offer.refused for offer in made.offers):
         raise NotCoveredError(" ".join(offer.refused or "" for offer in made.offers).rstrip("."))
     if report is not None:
@@ -84,6 +88,10 @@ def plan(
     print_plan(made)
     if report is not None:
         out.print(f"Report: {report}")
+
+
+def _in_options(offer: "Offer") -> "Offer":
+    return offer if offer.refused is None else replace(offer, refused=in_options(offer.refused))
 
 
 @reads_data
@@ -139,7 +147,9 @@ def release(
     """Release a statistic with noise that hides every single value."""
     from quiltwork import load_belief, parse_query
     from quiltwork.calibration.request import Request
+    from quiltwork.ledger import Ledger
     from quiltwork.releases.pipeline import prepare
+    from quiltwork.session import written_down
 
     if report is not None:
         from quiltwork.show.pages import check_report
@@ -164,10 +174,13 @@ def release(
             delta=delta,
             guarantee=guarantee,
             quilt_size=quilt_size,
+            gaps=gaps,
+            window=window,
+            by_subject=by_subject,
         )
-        ready = prepare(rows, request, gaps=gaps, window=window, by_subject=by_subject)
+        ready = prepare(rows, request)
     with progress("Counting"):
-        result = ready.draw() if ledger is None else _through(ledger, held, ready, who)
+        result = ready.draw() if ledger is None else ready.draw_within(Ledger(ledger), written_down(who))
     if not as_json:
         print_release(result)  # what was spent is shown, whatever becomes of the report
     if report is not None:
@@ -186,7 +199,7 @@ def _write(path: Path, result: "Release", ready: "Prepared", quilt_size: int | N
 
     made = result.calibration
     beside = make_plan(
-        ready.query,
+        ready.request.query,
         belief=result.belief,
         epsilon=made.epsilon,
         length=made.length,
@@ -195,16 +208,6 @@ def _write(path: Path, result: "Release", ready: "Prepared", quilt_size: int | N
         quilt_size=quilt_size,
     )
     write_report(path, release=result, plan=beside)
-
-
-def _through(url: str, belief: "Belief", ready: "Prepared", who: str | None) -> "Release":
-    """Within the budget of a ledger."""
-    from quiltwork.ledger import Ledger
-    from quiltwork.session import release_through, written_down
-
-    ledger = Ledger(url)
-    ledger.check(belief=belief, guarantee=ready.record.guarantee)
-    return release_through(ready, ledger, written_down(who))
 
 
 def _series_column(column: str | None, variable: str | None) -> str:

@@ -29,14 +29,14 @@ def check_facts(facts: "pl.DataFrame", columns: Columns, reading: Reading, state
             f"rows must be in the order of column {columns.time!r}",
             got=f"{totals['unsorted']} earlier than the row before",
             why="a file in another order than expected is often another file than expected",
-            fix="Sort them: --unsorted sort, unsorted='sort'",
+            fix="Sort them: unsorted='sort'",
         )
     if totals.get("repeated"):
         raise DataError(
             f"column {columns.time!r} must not repeat a time within a subject",
             got=f"{totals['repeated']} repeated",
             why="the order of such rows is not known",
-            fix="Name the subject column with --subject, or keep one row a time: --duplicates drop",
+            fix="Name the subject column with subject=, or keep one row for each time: duplicates='drop'",
         )
     if totals.get("clash"):
         raise DataError(

@@ -38,13 +38,13 @@ class Rows:
             if span is None:
                 continue
             if not timed:
-                raise DataError(f"{name} needs times", got="no time column", fix="Name it: --time T, time='T'")
+                raise DataError(f"{name} needs times", got="no time column", fix="Name it: time='T'")
             in_steps = span.steps and not (name == "gap" and reading.every is not None)
             if in_steps and clock.ticks is not None:
                 raise DataError(
                     f"{name} must be a duration where times are dates or clock times",
                     got=f"{span.length:g} steps",
-                    fix="For example 15min or 1h; steps are known with --every, or where times are numbers",
+                    fix="For example 15min or 1h; steps are known with every=, or where times are numbers",
                 )
             if not span.steps and clock.ticks is None:
                 raise DataError(

@@ -369,5 +369,5 @@ def missing_values(absent: int) -> DataError:
         "the column must have a value in every row",
         got=f"{absent} missing",
         why="a missing value breaks the series in two",
-        fix="Fill them in, or split the series there: --missing split, missing='split'",
+        fix="Fill them in, or split the series there: missing='split'",
     )

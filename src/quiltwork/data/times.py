@@ -180,7 +180,7 @@ def unreadable_times(column: str) -> DataError:
         f"column {column!r} must hold numbers, or dates or times in ISO form",
         got="other text",
         why="sorted as text, 10 would come before 9, and 1/2/2024 is a day in January or in February",
-        fix="Convert the column, or sort the rows and leave --time out",
+        fix="Convert the column, or sort the rows and leave time= out",
     )
 
 

@@ -278,7 +278,7 @@ def _check_known(logs: Floats) -> None:
             "what is known must be possible under the belief",
             got="values of probability zero",
             why="there is no law given something that cannot happen",
-            fix="Check --know",
+            fix="Check know=",
         )
 
 

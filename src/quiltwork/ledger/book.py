@@ -103,7 +103,7 @@ class Ledger:
         if not self._store.exists():
             raise LedgerError(
                 f"ledger {self._store.name} does not exist",
-                fix="Create it: quiltwork ledger create URL --belief B --budget E",
+                fix="Create it first: Ledger.create(...), or quiltwork ledger create",
             )
         if self._needs_work():
             self._store.transaction(self._prepare)
@@ -111,7 +111,7 @@ class Ledger:
         if first is None:
             raise LedgerError(
                 f"ledger {self._store.name} is empty",
-                fix="Create it: quiltwork ledger create URL --belief B --budget E",
+                fix="Create it first: Ledger.create(...), or quiltwork ledger create",
             )
         if first.broken(None):
             raise LedgerError(f"ledger {self._store.name} is broken: row 1 was changed", why="its terms are there")
@@ -211,7 +211,7 @@ class Ledger:
             after = replace(before, total=total) if total.within(before.ceiling) else self._look_ahead(total)
             if not after.epsilon <= self.terms.budget * (1 + SLACK):
                 raise _TooMuchError(before.total, after.epsilon)
-            content = {"record": record.to_dict()} | dict(facts) | after.content(self._opened)
+            content = dict(facts) | {"record": record.to_dict()} | after.content(self._opened)
             row = Row.after(head, "reserved", self._clock().isoformat(), content)
             _write(work, row)
             work.run(_KEEP, **after.columns(row))
@@ -296,7 +296,7 @@ class Ledger:
             raise LedgerError(
                 f"ledger {self._store.name} is empty",
                 got="no tables of a ledger",
-                fix="Create it: quiltwork ledger create URL --belief B --budget E",
+                fix="Create it first: Ledger.create(...), or quiltwork ledger create",
             )
         _upgrade(work, self._clock().isoformat())
 

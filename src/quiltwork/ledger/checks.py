@@ -1,8 +1,10 @@
 """Whether rows are what was written, and add up to what they say."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from quiltwork.accounting.accountant import Accountant, Composed
+from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.accounting.total import Total
 from quiltwork.errors import InputError, LedgerError, NotCoveredError
 from quiltwork.ledger.rows import Outcome, Row, record_of
@@ -51,12 +53,28 @@ def added_up(rows: Sequence[Row], accountant: Accountant) -> tuple[Total, str | 
     """
     total = Total.nothing(accountant.terms.belief)
     migrated = max((row.number for row in rows if row.kind == "migrated"), default=0)
+    records = iter(carried_records(rows))
     for row in rows:
         if row.kind == "reserved":
-            total = accountant.plus(total, record_of(row.content))
+            total = accountant.plus(total, next(records))
         if row.kind != "opened" and row.number >= migrated and total.digest != row.content.get("kept"):
             return total, f"row {row.number} does not add up"
     return total, None
+
+
+def carried_records(rows: Sequence[Row]) -> list[ReleaseRecord]:
+    """The releases of rows; those of the first version as far as it is known what they were about.
+
+    That version did not write down how data were read. Where its releases were about different positions, these cannot
+    be compared: every release then counts as if it were about every moment.
+    """
+    reserved = [(record_of(row.content), "record" not in row.content) for row in rows if row.kind == "reserved"]
+    if len({(record.segment, record.length) for record, first_version in reserved if first_version}) <= 1:
+        return [record for record, _ in reserved]
+    return [
+        replace(record, gaps="dependent") if first_version and record.placed else record
+        for record, first_version in reserved
+    ]
 
 
 def carried_over(rows: Sequence[Row]) -> tuple[Total, Composed]:
@@ -70,9 +88,8 @@ def carried_over(rows: Sequence[Row]) -> tuple[Total, Composed]:
         )
     accountant = terms.accountant()
     total = Total.nothing(terms.belief)
-    for row in rows:
-        if row.kind == "reserved":
-            total = accountant.plus(total, record_of(row.content))
+    for record in carried_records(rows):
+        total = accountant.plus(total, record)
     try:
         return total, accountant.told_by(total)
     except NotCoveredError as refusal:

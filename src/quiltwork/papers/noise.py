@@ -188,7 +188,7 @@ def activity(effort: Effort, series: Series | None = None, belief: Belief | None
             effort.done((n + epsilons.index(epsilon) / 3) / 4)
             try:
                 request = Request(query=Histogram(), belief=held, epsilon=epsilon, mechanism=mechanism)
-                made = for_series(series, request, gaps="dependent").calibration
+                made = for_series(series, request).calibration
             except NotCoveredError:
                 continue
             scale = made.noise_scale / series.size

@@ -1,7 +1,8 @@
 """A release before it is made, and making it: check and calibrate first, count and draw afterwards."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from os import PathLike
 from typing import Any
@@ -16,7 +17,8 @@ from quiltwork.calibration.request import Request
 from quiltwork.calibration.series import ForSeries, for_series, with_a_promise
 from quiltwork.data import Countable, Reading, Series, Window
 from quiltwork.data.records import Records
-from quiltwork.errors import DataError, NotCoveredError, ParameterError
+from quiltwork.errors import DataError, LedgerError, NotCoveredError, ParameterError
+from quiltwork.ledger import Ledger
 from quiltwork.numeric import round_up
 from quiltwork.queries import Numbers, Query
 from quiltwork.releases.noise import add_noise
@@ -72,8 +74,11 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
         delta=delta,
         guarantee=guarantee,
         quilt_size=quilt_size,
+        gaps=gaps,
+        window=window,
+        by_subject=by_subject,
     )
-    return prepare(data, request, gaps=gaps, window=window, by_subject=by_subject).draw()
+    return prepare(data, request).draw()
 
 
 @dataclass(frozen=True)
@@ -89,8 +94,9 @@ class Answer:
 class Prepared:
     """A release before it is made: everything is checked and calibrated, nothing is counted and no noise is drawn."""
 
-    query: Query
+    request: Request
     belief: Belief
+    """As far as it holds for the data: where positions do not count from the start, a given one says nothing."""
     calibration: Calibration
     record: ReleaseRecord
     """What it will be about, and what it will add to what was told before."""
@@ -103,7 +109,7 @@ class Prepared:
 
     def draw(self) -> Release:
         """Count, and draw the noise."""
-        query, calibration, (subjects, values) = self.query, self.calibration, self.sizes
+        query, calibration, (subjects, values) = self.request.query, self.calibration, self.sizes
         answers = self.answers()
         exact = np.concatenate([answer.numbers for answer in answers])
         noisy: Iterator[Fraction | float] = iter(add_noise(exact, scale=calibration.noise_scale, unit=self.unit))
@@ -138,55 +144,58 @@ class Prepared:
             notes=self.notes,
         )
 
+    def draw_within(self, ledger: Ledger, who: Mapping[str, Any]) -> Release:
+        """Within the budget of a ledger: reserve, count, draw, note that it was made, in this order."""
+        ledger.check(belief=self.request.belief, guarantee=self.record.guarantee)
+        reservation = ledger.reserve(self.record, who)
+        release = self.draw()
+        with suppress(LedgerError):  # the reservation is durable and counts; only the note that it was made is lost
+            ledger.complete(reservation)
+        return replace(release, ledger=reservation.to_dict() | {"address": ledger.name})
+
     def _labels(self, part: str | None, count: int) -> list[str]:
-        names = self.query.labels(self.states)
+        query = self.request.query
+        names = query.labels(self.states)
         if len(names) != count:
-            names = tuple(f"{self.query.text}[{n}]" for n in range(count))
+            names = tuple(f"{query.text}[{n}]" for n in range(count))
         if part is None:
             return list(names)
         return [part] if count == 1 else [f"{part} {name}" for name in names]
 
 
-def prepare(
-    data: Series | Records | Iterable[object],
-    request: Request,
-    *,
-    gaps: Gaps = "dependent",
-    window: str | int | None = None,
-    by_subject: bool = False,
-) -> Prepared:
+def prepare(data: Series | Records | Iterable[object], request: Request) -> Prepared:
     """Check and calibrate a release. The function, sessions and the command all come through here."""
     query, belief = request.query, request.belief
-    windows = None if window is None else Window.parse(window)
+    window = None if request.window is None else Window.parse(request.window)
     if belief.variables is not None:
-        if windows is not None or by_subject:
+        if window is not None or request.by_subject:
             raise ParameterError("windows and subjects are for series", got="a belief about records")
-        found = _of_records(_records(data, belief.variables), request)
+        prepared = _of_records(_records(data, belief.variables), request)
     else:
         series = as_series(data, belief)
-        _check_asked(series, query, windows, by_subject)
+        _check_asked(series, query, window, request.by_subject)
         if request.quilt_size is not None:
             raise ParameterError(
                 "quilt_size is for networks", got=str(request.quilt_size), why="on a chain two nodes are enough"
             )
-        ready = for_series(series, request, gaps=gaps)
-        if windows is not None and ready.calibration.one_length:
+        ready = for_series(series, request)
+        if window is not None and ready.calibration.one_length:
             raise NotCoveredError(
                 f"mechanism {ready.calibration.mechanism} does not cover windows",
                 why="its laws are those of one answer about the whole series",
-                fix="Leave --mechanism out",
+                fix="Leave mechanism= out",
             )
-        found = _of_series(series, query, ready, windows, by_subject, gaps)
-    if found.calibration.noise_scale == 0 and found.calibration.lipschitz > 0:
+        prepared = _of_series(series, request, ready, window)
+    if prepared.calibration.noise_scale == 0 and prepared.calibration.lipschitz > 0:
         raise ParameterError("the noise must not vanish", got="a scale of 0", why="a value would be shown as it is")
-    if query.integer and found.calibration.noise_scale > MOST_STEPS * found.unit:
+    if query.integer and prepared.calibration.noise_scale > MOST_STEPS * prepared.unit:
         raise ParameterError(
             "epsilon is too small for these series",
             got=f"{request.epsilon:g}",
             why="the noise would not fit into 64-bit integers",
             fix="Use a larger epsilon",
         )
-    return found
+    return prepared
 
 
 def _check_asked(series: Series, query: Query, window: Window | None, by_subject: bool) -> None:
@@ -196,9 +205,9 @@ def _check_asked(series: Series, query: Query, window: Window | None, by_subject
     series.check_asked(window=window, ordered=query.ordered)
 
 
-def _of_series(
-    series: Series, query: Query, ready: ForSeries, window: Window | None, by_subject: bool, gaps: Gaps
-) -> Prepared:
+def _of_series(series: Series, request: Request, ready: ForSeries, window: Window | None) -> Prepared:
+    query, by_subject = request.query, request.by_subject
+
     def answers() -> list[Answer]:
         if window is None and not by_subject:
             _check_unchanged(series, [series], query.followed)
@@ -218,10 +227,10 @@ def _of_series(
         length=first + series.longest - 1 if certain else ready.covered,
         lengths=_shorter(series, first) if certain else (),
         window=None if window is None else window.span if window.kind == "values" else window.kind,
-        gaps=None if certain else gaps if series.gaps or series.shape.uneven else "late",
+        gaps=None if certain else request.gaps if series.gaps or series.shape.uneven else "late",
     )
     return Prepared(
-        query,
+        request,
         ready.belief,
         ready.calibration,
         record,
@@ -279,7 +288,7 @@ def _of_records(records: Records, request: Request) -> Prepared:
             fix="Use a count, tally, histogram, frequencies, sum or mean",
         )
     return Prepared(
-        query,
+        request,
         belief,
         calibration,
         _recorded(query, belief, calibration, records.reading),

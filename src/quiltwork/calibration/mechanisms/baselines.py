@@ -25,7 +25,7 @@ def group(query: Query, *, belief: Belief, epsilon: float, length: int | None) -
     """
     if length is None:
         raise NotCoveredError(
-            "group privacy needs a length", why="its noise grows with it without bound", fix="Give --length N"
+            "group privacy needs a length", why="its noise grows with it without bound", fix="Give length="
         )
     together, size = query.on(belief).lipschitz * length, length
     hidden = f"all {length:,} values of a series are hidden together."
