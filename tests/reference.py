@@ -199,3 +199,9 @@ def dependent(parents: list[tuple[int, ...]], node: int, quilt: set[int]) -> set
         if other in reached:
             found.add(other)
     return found
+
+
+def tail(scale: float, m: int) -> float:
+    """P(|Z| > m) of discrete Laplace, summed from its law (1-α)/(1+α) α^|z|."""
+    alpha = math.exp(-1 / scale)
+    return 2 * (1 - alpha) / (1 + alpha) * alpha ** (m + 1) / (1 - alpha)

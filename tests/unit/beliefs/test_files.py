@@ -1,15 +1,27 @@
-"""Beliefs: validation, properties, files."""
+"""Beliefs as files: what is read, what is refused, what survives."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+from examples import TABLE, WARD
 from hypothesis import given
-from strategies import chains, transitions
+from shell import run
+from strategies import chains
 
-from quiltwork import ChainSet, InputError, IntervalChain, MarkovChain, MixingClass, load_belief, save_belief
+from quiltwork import (
+    BayesianNetwork,
+    ChainSet,
+    InputError,
+    IntervalChain,
+    JointTable,
+    MarkovChain,
+    MixingClass,
+    NetworkSet,
+    load_belief,
+    save_belief,
+)
 from quiltwork.beliefs import belief_from_dict
 
 CHAIN = {"kind": "chain", "transition": [[0.9, 0.1], [0.4, 0.6]]}
@@ -105,56 +117,67 @@ def test_unreadable_files(tmp_path: Path, name: str, content: bytes | None, mess
         load_belief(tmp_path / name)
 
 
-@given(transitions())
-def test_stationary_law_is_stationary(P: np.ndarray) -> None:
-    chain = MarkovChain(P)
-    if len(chain._closed) == 1:
-        assert np.allclose(chain.stationary @ chain.transition, chain.stationary, atol=1e-14)
-        assert chain.stationary.sum() == pytest.approx(1)
+@pytest.mark.parametrize("belief", [WARD, TABLE], ids=["network", "table"])
+def test_the_order_of_variables_is_part_of_a_belief(belief: BayesianNetwork | JointTable, tmp_path: Path) -> None:
+    file = tmp_path / "belief.json"
+    save_belief(belief, file)
+    again = load_belief(file)
+    assert list(again.variables or ()) == list(belief.variables)
+    assert again.fingerprint == belief.fingerprint
+    sorted_file = tmp_path / "sorted.json"
+    sorted_file.write_text(json.dumps(belief.to_dict(), sort_keys=True))
+    assert load_belief(sorted_file) == belief
+    if isinstance(belief, JointTable):
+        other = JointTable({"a": "01", "m": "01", "z": "01"}, [(o, 1 / 8) for o in belief.outcomes])
+        assert other.fingerprint != belief.fingerprint
+        assert other != belief
 
 
-def test_stationary_law_keeps_tiny_entries_accurate() -> None:
-    """A birth and death chain over forty orders of magnitude: detailed balance gives the law exactly."""
-    k = 21
-    P = np.diag(np.full(k - 1, 0.001), 1) + np.diag(np.full(k - 1, 0.1), -1)
-    P += np.diag(1 - P.sum(axis=1))
-    expected = 0.01 ** np.arange(k)
-    assert MarkovChain(P).stationary == pytest.approx(expected / expected.sum(), rel=1e-11, abs=0)
+def test_variables_may_be_an_object_still() -> None:
+    from quiltwork.beliefs import belief_from_dict
+
+    old = {"kind": "joint", "variables": {"b": ["0", "1"], "a": ["0", "1"]}, "table": [{"a": "0", "b": "1", "p": 1.0}]}
+    assert list(belief_from_dict(old).variables or ()) == ["b", "a"]
+    for wrong in ([{"name": "a"}], [{"name": "a", "states": ["0"]}] * 2, [{"name": "a", "states": "01"}], "a"):
+        with pytest.raises(InputError, match="variable"):
+            belief_from_dict(old | {"variables": wrong})
 
 
-def test_structure() -> None:
-    cycle = MarkovChain(np.roll(np.eye(3), 1, axis=1))
-    assert (cycle.irreducible, cycle.period, cycle.aperiodic, cycle.reversible) == (True, 3, False, False)
-    assert cycle.gap == pytest.approx(0, abs=1e-12)
-    absorbing = MarkovChain([[0.5, 0.5], [0, 1]])
-    assert (absorbing.irreducible, absorbing.aperiodic) == (False, True)
-    assert absorbing.stationary.tolist() == [0, 1]
-    with pytest.raises(InputError, match="irreducible"):
-        _ = absorbing.gap
-    single = MarkovChain([[1]])
-    assert (single.gap, single.pi_min, single.irreducible) == (1.0, 1.0, True)
+def test_a_network_survives_its_file(garden: Path, tmp_path: Path) -> None:
+    network = load_belief(garden)
+    save_belief(network, tmp_path / "copy.json")
+    assert load_belief(tmp_path / "copy.json") == network
+    assert load_belief(tmp_path / "copy.json").fingerprint == network.fingerprint
+    both = {"kind": "set", "members": [network.to_dict(), {"kind": "network", "bif": "garden.bif"}]}
+    (tmp_path / "both.json").write_text(json.dumps(both))
+    members = load_belief(tmp_path / "both.json")
+    assert isinstance(members, NetworkSet)
+    assert members.members == (network, network)
+    assert network.summary()["width"] == 2
+    assert members.summary()["members"] == 2
 
 
-@given(transitions(zeros=False))
-def test_time_reversal_twice_is_the_chain(P: np.ndarray) -> None:
-    chain = MarkovChain(P)
-    assert chain.time_reversal().time_reversal().transition == pytest.approx(chain.transition, rel=1e-9)
-    assert 0 <= chain.gap <= 1
-
-
-def test_from_counts() -> None:
-    with pytest.raises(InputError, match="counts row 2 must have a positive entry"):
-        MarkovChain.from_counts([[1, 1], [0, 0]])
-    assert MarkovChain.from_counts([[1, 1], [0, 0]], smoothing=1).transition[1].tolist() == [0.5, 0.5]
-    with pytest.raises(InputError, match="smoothing"):
-        MarkovChain.from_counts([[1]], smoothing=-1)
-
-
-def test_interval_from_counts_covers_the_truth_and_the_unseen() -> None:
-    bounds = IntervalChain.from_counts([[50, 0], [0, 0]], confidence=0.9)
-    assert bounds.lower.tolist()[1] == [0, 0]
-    assert bounds.upper.tolist()[1] == [1, 1]
-    assert 0.85 < bounds.lower[0, 0] < 1
-    assert bounds.upper[0, 0] == 1
-    with pytest.raises(InputError, match="confidence"):
-        IntervalChain.from_counts([[1]], confidence=1.0)
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({"variables": {}, "tables": {}}, "needs variables"),
+        ({"variables": {"a": ["0", "0"]}, "tables": {}}, "a repeated one"),
+        ({"variables": {"a": ["0", "1"]}, "tables": {"b": [1]}}, "got 'b'"),
+        ({"variables": {"a": ["0", "1"]}, "tables": {"a": [1]}}, "shape 2"),
+        ({"variables": {"a": ["0", "1"]}, "tables": {"a": ["x", 1]}}, "numbers in rows"),
+        ({"variables": {"a": ["0", "1"]}, "tables": {}, "parents": {"a": ["a", "a"]}}, "must differ"),
+        ({"variables": {"a": ["0", "1"]}, "parents": {"a": "b"}, "tables": {}}, "lists by variable"),
+        ({"variables": [], "tables": {}}, "needs variables"),
+        ({"bif": 3}, "path of a file"),
+        ({"bif": "absent.bif"}, "absent.bif cannot be read"),
+        ({"bif": "a.bif", "tables": {}}, "no key 'tables'"),
+    ],
+)
+def test_wrong_network_files_are_named(content: dict[str, Any], said: str, tmp_path: Path) -> None:
+    path = tmp_path / "belief.json"
+    path.write_text(json.dumps({"kind": "network"} | content))
+    with pytest.raises(InputError) as problem:
+        load_belief(path)
+    assert said in str(problem.value)
+    done = run("plan", path, "--query", "count:0", "--epsilon", 1, code=2)
+    assert len(done.stderr.splitlines()) == 1

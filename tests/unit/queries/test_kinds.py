@@ -5,20 +5,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from examples import COIN
 
-from quiltwork import (
-    Count,
-    Custom,
-    Frequencies,
-    Histogram,
-    InputError,
-    Mean,
-    Query,
-    Series,
-    Sum,
-    Transitions,
-    parse_query,
-)
+from quiltwork import Count, Custom, Frequencies, Histogram, InputError, Mean, Query, Series, Sum, Transitions
 
 STATES = ("0", "1", "2.5")
 
@@ -94,21 +83,6 @@ def test_a_custom_function_cannot_change_the_data() -> None:
     assert data.stretches[0].tolist() == [0, 1]
 
 
-@pytest.mark.parametrize(
-    ("text", "query"),
-    [("count:a:b", Count("a:b")), ("histogram", Histogram()), ("mean", Mean()), ("transitions", Transitions())],
-)
-def test_parsing(text: str, query: Query) -> None:
-    assert parse_query(text) == query
-    assert query.text == text
-
-
-@pytest.mark.parametrize("text", ["count", "count:", "histogram:x", "median", ""])
-def test_unknown_queries(text: str) -> None:
-    with pytest.raises(InputError, match="Known: count:STATE"):
-        parse_query(text)
-
-
 def test_queries_that_do_not_fit_the_states() -> None:
     with pytest.raises(InputError, match="Choose from a, b"):
         Count("c").lipschitz(("a", "b"))
@@ -116,3 +90,10 @@ def test_queries_that_do_not_fit_the_states() -> None:
         Sum().lipschitz(("a", "b"))
     with pytest.raises(InputError, match=r"below 2\^62"):
         Sum({"a": 1, "b": 2.0**62}).evaluate(Series.from_values(["a", "b"], states=("a", "b")))
+
+
+def test_values_of_a_sum_cannot_change_afterwards() -> None:
+    values: dict[str, float | str] = {"0": 0.0, "1": 1.0}
+    query = Sum(values)
+    values["1"] = 100.0
+    assert query.lipschitz(COIN.states) == 1.0

@@ -1,20 +1,14 @@
-"""Commands on data of any size: windows, subjects, gaps, levels, patterns, progress."""
+"""Commands on data of any size: windows, subjects, gaps, levels, patterns."""
 
-import io
 import json
-import sys
-import time
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import polars as pl
 import pytest
-from rich.console import Console
 from shell import answer, run
 
-from quiltwork import InputError, MarkovChain, save_belief
-from quiltwork.data.engines.spark import spark_session, spark_table
-from quiltwork.show import terminal
+from quiltwork import MarkovChain, save_belief
 
 BEGUN = datetime(2024, 3, 4, 22)
 
@@ -120,34 +114,3 @@ def test_levels_are_fitted_by_their_edges(folder: Path) -> None:
     options = ["--subject", "who", "--time", "at", "--bins", "4,8", "--gap", "30min"]
     fitted = answer("belief", "fit", folder / "*.parquet", "--column", "watts", *options)
     assert fitted["states"] == ["<4", "4..8", ">=8"]
-
-
-def test_spark_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyspark.errors", None)
-    with pytest.raises(InputError, match=r"pip install 'quiltwork\[spark\]'"):
-        spark_session()
-    with pytest.raises(InputError, match="none of that name"):
-        spark_table("nowhere/*.parquet")
-
-
-def test_progress_shows_on_a_terminal_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = io.StringIO()
-    screen_console = Console(file=screen, force_terminal=True, width=80)
-    monkeypatch.setattr(terminal, "SHOW_AFTER", 0.0)
-    with terminal.progress("Counting") as report:
-        assert report is None  # not a terminal
-    monkeypatch.setattr(terminal, "out", screen_console)
-    monkeypatch.setattr(terminal, "err", screen_console)
-    with terminal.progress("Counting") as report:
-        assert report is not None
-        report(0.5)
-        for _ in range(200):
-            if "Counting" in screen.getvalue():
-                break
-            time.sleep(0.01)
-    assert "Counting" in screen.getvalue()
-    screen.truncate(0)
-    monkeypatch.setattr(terminal, "SHOW_AFTER", 60.0)
-    with terminal.progress("Counting"):
-        pass
-    assert "Counting" not in screen.getvalue()

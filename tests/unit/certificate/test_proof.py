@@ -2,9 +2,11 @@
 
 import dataclasses
 import json
+import math
 
 import numpy as np
 import pytest
+from examples import LAZY
 from hypothesis import given, settings
 from strategies import chains, epsilons
 
@@ -12,16 +14,17 @@ from quiltwork import (
     Certificate,
     ChainSet,
     Histogram,
+    InputError,
     IntervalChain,
     MarkovChain,
     MixingClass,
+    Query,
     Sum,
     calibrate,
 )
 from quiltwork.certificate import SideProof
 from quiltwork.errors import CertificateError
 
-LAZY = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
 ROUND = np.array([[0.5, 0.5, 0], [0, 0.5, 0.5], [0.5, 0, 0.5]])
 THREE = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]])
 BELIEFS = {
@@ -180,3 +183,18 @@ def test_a_start_that_is_the_stationary_law_verifies_by_either_name() -> None:
     assert certificate is not None
     assert certificate.verify(chain) <= 0.5
     assert certificate.verify(chain.with_start("stationary")) <= 0.5
+
+
+@pytest.mark.parametrize("other", [Sum({"0": 0, "1": 1, "2": 5}), Histogram(), Sum({"0": 0, "1": 2, "2": 3})])
+def test_a_calibration_is_tied_to_its_query(other: Query) -> None:
+    chain = MarkovChain([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]], initial="stationary")
+    query = Sum({"0": 0, "1": 1, "2": 2})
+    made = calibrate(query, belief=chain, epsilon=1.0)
+    assert made.verify(chain) <= 1.0
+    with pytest.raises(CertificateError, match="another query"):
+        dataclasses.replace(made, query=other).verify(chain)
+    for scale in (0.0, -1.0, math.nan, math.inf, made.noise_scale / 2):
+        with pytest.raises(CertificateError):
+            dataclasses.replace(made, noise_scale=scale).verify(chain)
+    with pytest.raises(InputError, match="must hold its query"):
+        dataclasses.replace(made, query="histogram")  # type: ignore[arg-type]

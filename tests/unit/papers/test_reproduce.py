@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shell import answer, run
 
 from quiltwork.papers.reproduce import NAMES, Reproduced, reproduce, reproduce_all
 
@@ -120,11 +119,9 @@ def test_everything_at_once(tmp_path: Path) -> None:
     assert text.count("<svg") >= len(NAMES)
 
 
-def test_the_command(tmp_path: Path) -> None:
-    run("demo", "--files", tmp_path, code=0)
-    own = ["--data", tmp_path / "diary.parquet", "--column", "activity", "--subject", "person", "--time", "time"]
-    found = answer("reproduce", "activity", "--quick", "--out", tmp_path, *own, "--belief", tmp_path / "belief.json")
-    assert found["name"] == "activity"
-    assert "not all of them" in run("reproduce", "activity", "--data", "x.csv", code=2).stderr
-    assert "--gap" in run("reproduce", "sequential", "--gap", "1h", code=2).stderr
-    assert "figure-2" in run("reproduce", "nothing", code=2).stderr
+def test_contagion_is_reproduced(tmp_path: Path) -> None:
+    made = reproduce("contagion", tmp_path)
+    scales = {row["mechanism"]: row["noise scale"] for row in made.rows if row["households"].startswith("one")}
+    assert scales["wasserstein"] == pytest.approx(2.0)
+    assert scales["group"] == pytest.approx(4.0)
+    assert {file.suffix for file in made.files} == {".csv", ".svg", ".png"}

@@ -1,0 +1,84 @@
+"""Plan, release and demo."""
+
+import json
+from pathlib import Path
+
+import pytest
+from shell import answer, run
+
+
+def test_plan(belief: Path) -> None:
+    made = answer("plan", belief, "--query", "count:walk", "--length", 1000, "--epsilon", 1)
+    assert (made["query"], made["epsilon"], made["length"], made["lipschitz"]) == ("count:walk", 1.0, 1000, 1.0)
+    curve, exact, approx, _, group, gk16, audited, entry = made["mechanisms"]
+    assert round(exact["noise_scale"], 5) == 12.83996
+    assert round(curve["noise_scale"], 4) == 3.3364
+    assert {"node", "left", "right", "max_influence", "nearby"} <= set(exact["detail"])
+    assert exact["detail"]["left"] == exact["detail"]["right"] == 5
+    assert exact["guarantee"] == approx["guarantee"] == group["guarantee"] == "pufferfish"
+    assert entry["guarantee"] == "none"
+    assert "spectral norm" in gk16["refused"]
+    assert exact["error_95"] == 38
+    assert exact["seconds"] > 0
+    assert "--mechanism audited" in audited["refused"]
+    text = run("plan", belief, "--query", "histogram", "--length", "any", "--epsilon", 1, "--mechanism", "quilt-exact")
+    assert "25.6799" in text.stdout
+    assert "quilt-approx" not in text.stdout
+
+
+def test_plan_for_several_releases(tmp_path: Path) -> None:
+    belief = tmp_path / "belief.json"
+    belief.write_text('{"kind": "chain", "transition": [[0.9, 0.1], [0.4, 0.6]], "initial": "stationary"}')
+    asked = ["plan", belief, "--query", "count:1", "--length", 1000, "--epsilon", 1, "--releases", 10]
+    found = json.loads(run(*asked, "--json").stdout)
+    by_name = {offer["mechanism"]: offer for offer in found["mechanisms"]}
+    assert found["releases"] == 10
+    assert by_name["curve"]["noise_scale"] == pytest.approx(33.36, rel=0.01)
+    assert by_name["curve"]["rule"] == "influence-curve"
+    assert by_name["quilt-exact"]["noise_scale"] > 200
+    assert "no theorem" in by_name["wasserstein"]["refused"]
+    assert "would need" in run(*asked).stdout
+    assert "releases must be" in run(*asked[:-1], 0, code=2).stderr
+
+
+def test_release(belief: Path, diary: Path, tmp_path: Path) -> None:
+    common = ("release", diary, "--column", "doing", "--belief", belief, "--epsilon", 1, "--subject", "who")
+    found = answer(*common, "--query", "histogram", "--time", "t", "--out", tmp_path / "report.html")
+    assert set(found["value"]) == {"sit", "walk"}
+    assert {"noise_scale", "error_95", "epsilon", "mechanism", "guarantee", "ledger"} <= set(found)
+    report = (tmp_path / "report.html").read_text()
+    assert "<svg" in report
+    assert "http://" not in report.replace("http://www.w3.org", "")
+    assert "https://" not in report
+    shown = run(*common, "--query", "frequencies", "--segment", "1:30").stdout
+    assert "95 %" in shown
+    assert "Theorem" in shown
+    missing = tmp_path / "holes.csv"
+    missing.write_text("doing\nsit\n\nwalk\nNA\n")
+    refused = run("release", missing, *common[2:-2], "--query", "histogram")
+    assert refused.returncode == 2
+
+
+def test_delta_is_labelled(belief: Path, diary: Path) -> None:
+    made = answer("plan", belief, "--query", "count:walk", "--length", 30, "--epsilon", 1, "--delta", 0.2)
+    guarantees = {m["mechanism"]: m.get("guarantee") for m in made["mechanisms"]}
+    assert guarantees["wasserstein"] == "approximate pufferfish"
+    assert guarantees["quilt-exact"] == "pufferfish"
+    common = ("release", diary, "--column", "doing", "--belief", belief, "--query", "count:walk", "--epsilon", 1)
+    found = answer(*common, "--subject", "who", "--mechanism", "wasserstein", "--delta", 0.2)
+    assert (found["guarantee"], found["detail"]["delta"]) == ("approximate pufferfish", 0.2)
+    assert run(*common, "--delta", 0.2).returncode == 2
+
+
+def test_demo(tmp_path: Path) -> None:
+    done = run("demo", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "private histogram" in done.stdout
+    assert "sleep" in done.stdout
+    assert (tmp_path / "quiltwork-report.html").exists()
+    run("demo", "--files", tmp_path / "sample")
+    again = answer(
+        "release", tmp_path / "sample/diary.parquet", "--column", "activity", "--subject", "person", "--time", "time",
+        "--belief", tmp_path / "sample/belief.json", "--query", "count:sleep", "--epsilon", 2,
+    )  # fmt: skip
+    assert again["length"] == 2688

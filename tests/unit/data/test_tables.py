@@ -1,0 +1,66 @@
+"""Files of any kind, patterns of them, and messages that show no value."""
+
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+from tabular import SECRET, STATES, assert_refused, pandas_table
+
+from quiltwork import InputError, read_series
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("d.csv", None, "cannot be read: No such file"),
+        ("d.csv", b"", "empty file"),
+        ("d.csv", b'x\n"hospital\nsit,sit\n', "cannot be read|unknown"),
+        ("d.parquet", b"hospital", "not a well-formed parquet"),
+        ("d.xlsx", b"hospital", r"must end in .csv, .tsv or .parquet"),
+    ],
+)
+def test_unreadable_files(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=message) as caught:
+        read_series(tmp_path / name, column="x", states=STATES)
+    assert SECRET not in str(caught.value)
+
+
+def test_a_first_line_that_looks_like_data_is_not_shown(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("ann,2024-01-01,hospital\nann,2024-01-02,sit\n")
+    with pytest.raises(InputError, match="looks like values") as caught:
+        read_series(tmp_path / "d.csv", column="x", states=STATES)
+    assert SECRET not in str(caught.value)
+    (tmp_path / "d.csv").write_text("who;what\nann;sit\n")
+    with pytest.raises(InputError, match="another separator"):
+        read_series(tmp_path / "d.csv", column="what", states=STATES)
+    (tmp_path / "d.csv").write_text(",".join(f"c{n}" for n in range(500)) + "\n" + "," * 499 + "\n")
+    with pytest.raises(InputError, match="and 470 more"):
+        read_series(tmp_path / "d.csv", column="what", states=STATES)
+
+
+def test_files_of_a_pattern(tmp_path: Path) -> None:
+    (tmp_path / "a1.csv").write_text("x,y\nsit,1\n")
+    (tmp_path / "a2.csv").write_text("y,x,z\n1,walk,2\n")
+    (tmp_path / "a3.csv").write_text("")
+    found = read_series(str(tmp_path / "a*.csv"), column="x", states=STATES)
+    assert found.counts().tolist() == [1, 1]
+    assert found.transitions().tolist() == [[0, 1], [0, 0]]  # in the order of their names
+    pl.DataFrame({"x": ["sit"]}).write_parquet(tmp_path / "b1.parquet")
+    pl.DataFrame({"x": [1]}).write_parquet(tmp_path / "b2.parquet")
+    assert_refused("one type in all files, got Int64 in .*b2.parquet", tmp_path / "b*.parquet")
+    pl.DataFrame({"y": [1]}).write_parquet(tmp_path / "b2.parquet")
+    assert_refused("column 'x' must be in file .*b2.parquet, got columns 'y'", tmp_path / "b*.parquet")
+    assert_refused("none of that name", tmp_path / "c*.csv")
+    assert_refused("got a folder", tmp_path)
+    assert_refused("got '.csv', '.parquet'", tmp_path / "*1.*")
+
+
+def test_messages_of_engines_do_not_show_values(tmp_path: Path) -> None:
+    path = tmp_path / "late.csv"
+    path.write_text("x\n" + "1\n" * 30_000 + SECRET + "\n")
+    assert_refused("DuckDB cannot read", duckdb.connect().read_csv(str(path)), states=("1", "2"))
+    assert_refused("DuckDB cannot read", duckdb.sql("select 18446744073709551615::ubigint as x"), states=("1", "2"))
+    assert_refused("one type", pandas_table({"x": [1, 2**70]}))

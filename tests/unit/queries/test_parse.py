@@ -1,0 +1,48 @@
+"""Queries as text and as plain values."""
+
+import json
+
+import numpy as np
+import pytest
+
+from quiltwork import Count, Frequencies, Histogram, InputError, Mean, Over, Query, Sum, Tally, Transitions, parse_query
+from quiltwork.queries import query_from_dict
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [("count:a:b", Count("a:b")), ("histogram", Histogram()), ("mean", Mean()), ("transitions", Transitions())],
+)
+def test_parsing(text: str, query: Query) -> None:
+    assert parse_query(text) == query
+    assert query.text == text
+
+
+@pytest.mark.parametrize("text", ["count", "count:", "histogram:x", "median", ""])
+def test_unknown_queries(text: str) -> None:
+    with pytest.raises(InputError, match="Known: count:STATE"):
+        parse_query(text)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        Count("a over b"),
+        Histogram(),
+        Frequencies(),
+        Sum(),
+        Sum({"0": 0.1, "1": "2/3"}),
+        Mean({"0": 0, "1": 1e-3}),
+        Transitions(),
+        Over(Sum({"0": 1, "1": 2}), {"a=2": "1/3", "b": -2.5}),
+        Over(Count("0"), ["a", "b"]),
+        Tally({"a": ["0", "1|2"], "b": "0"}),
+    ],
+    ids=lambda query: query.text,
+)
+def test_queries_are_written_down_whole(query: Query) -> None:
+    again = query_from_dict(json.loads(json.dumps(query.to_dict(), sort_keys=True)))
+    assert again.to_dict() == query.to_dict()
+    assert again.text == query.text
+    if not isinstance(query, Over | Tally | Count):
+        assert np.array_equal(again.sensitivity(["0", "1"]), query.sensitivity(["0", "1"]))
