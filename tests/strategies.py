@@ -47,6 +47,11 @@ def chains(draw: st.DrawFn, *, max_states: int = 6, zeros: bool = True, min_stat
     return chain
 
 
+def with_some_start(chain: MarkovChain) -> MarkovChain:
+    """The chain, with a uniform start if it has none: an audit needs a law of the first value."""
+    return chain if chain.initial is not None else chain.with_start(np.full(len(chain.states), 1 / len(chain.states)))
+
+
 epsilons = st.sampled_from([0.1, 0.5, 1.0, 2.0, 5.0])
 
 

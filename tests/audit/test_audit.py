@@ -9,7 +9,7 @@ import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import chains
+from strategies import chains, with_some_start
 
 from quiltwork import (
     ChainSet,
@@ -88,8 +88,7 @@ def rational_loss(chain: MarkovChain, length: int, decay: Fraction) -> Fraction:
 @settings(max_examples=25)
 @given(chains(max_states=3), st.integers(1, 4), st.sampled_from([Fraction(1, 2), Fraction(9, 10), Fraction(1, 10**6)]))
 def test_loss_equals_rational_arithmetic(chain: MarkovChain, length: int, decay: Fraction) -> None:
-    if chain.initial is None:
-        chain = chain.with_start([1 / len(chain.states)] * len(chain.states))
+    chain = with_some_start(chain)
     exact = math.log(rational_loss(chain, length, decay))
     found = audit(chain, [Noisy(Count("0"), -1 / math.log(decay))], length=length).epsilon
     assert found == pytest.approx(exact, rel=1e-9, abs=1e-12)
@@ -109,8 +108,7 @@ def test_tails_of_any_size_are_accurate() -> None:
 @settings(max_examples=60)
 @given(chains(max_states=3), st.integers(1, 5), st.sampled_from(["count", "histogram"]), st.floats(0.3, 8))
 def test_loss_equals_enumeration(chain: MarkovChain, length: int, statistic: str, scale: float) -> None:
-    if chain.initial is None:
-        chain = chain.with_start([1 / len(chain.states)] * len(chain.states))
+    chain = with_some_start(chain)
     query = Count("0") if statistic == "count" else Histogram()
     law = reference.paths(chain.transition, chain.initial, length)  # type: ignore[arg-type]
     expected = reference.laplace_loss(law, statistic, scale)
@@ -158,8 +156,7 @@ def enumerated_loss(
 @settings(max_examples=40)
 @given(chains(max_states=3, zeros=False), st.data())
 def test_joint_releases_segments_and_knowledge(chain: MarkovChain, data: st.DataObject) -> None:
-    if chain.initial is None:
-        chain = chain.with_start([1 / len(chain.states)] * len(chain.states))
+    chain = with_some_start(chain)
     length = data.draw(st.integers(2, 4))
     releases = []
     for _ in range(data.draw(st.integers(1, 2))):

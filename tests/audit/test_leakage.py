@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import chains
+from strategies import chains, with_some_start
 
 from quiltwork import (
     Belief,
@@ -68,8 +68,7 @@ def test_known_values() -> None:
 @settings(max_examples=40)
 @given(chains(max_states=3), st.integers(1, 4), st.sampled_from([0.3, 1.0, 5.0]), st.booleans())
 def test_intervals_are_enough(chain: MarkovChain, length: int, scale: float, part: bool) -> None:
-    k = len(chain.states)
-    known = chain if chain.initial is not None else chain.with_start(np.full(k, 1 / k))
+    known = with_some_start(chain)
     noisy = [Noisy(Count("0"), scale, (1, max(1, length - 1)) if part else None)]
     found = leakage(known, noisy, length=length)
     assert found.complete

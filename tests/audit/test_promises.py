@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import chains, epsilons
+from strategies import chains, epsilons, with_some_start
 
 from quiltwork import (
     ChainSet,
@@ -26,10 +26,6 @@ from quiltwork.calibration.mechanisms.wasserstein import line_distance, wasserst
 from quiltwork.laws.exact import Statistic, chain_laws
 
 MECHANISMS = ["quilt-exact", "quilt-approx", "wasserstein", "audited"]
-
-
-def with_some_start(chain: MarkovChain) -> MarkovChain:
-    return chain if chain.initial is not None else chain.with_start(np.full(len(chain.states), 1 / len(chain.states)))
 
 
 @settings(max_examples=500)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
-from strategies import chains, distributions, epsilons, transitions
+from strategies import chains, distributions, epsilons, transitions, with_some_start
 
 from quiltwork import ChainSet, Count, Histogram, JointTable, MarkovChain, Noisy, NotCoveredError, audit, calibrate
 from quiltwork.influence.curve.constant import InfluenceCurve
@@ -140,8 +140,7 @@ def test_the_curve_holds_for_random_outputs(chain: MarkovChain, length: int, dat
 @given(chains(max_states=4), st.integers(1, 10), epsilons)
 def test_audited_loss_of_the_curve_is_within_epsilon(chain: MarkovChain, length: int, epsilon: float) -> None:
     scale = calibrate(Count("0"), belief=chain, epsilon=epsilon, length=length, mechanism="curve").noise_scale
-    k = len(chain.states)
-    known = chain if chain.initial is not None else chain.with_start(np.full(k, 1 / k))
+    known = with_some_start(chain)
     assert audit(known, [Noisy(Count("0"), scale)], length=length).epsilon <= epsilon * (1 + 1e-9)
 
 

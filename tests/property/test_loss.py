@@ -5,7 +5,7 @@ import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import chains, distributions, transitions
+from strategies import chains, distributions, transitions, with_some_start
 
 from quiltwork import Count, Histogram, MarkovChain, calibrate
 from quiltwork.queries import Query
@@ -21,7 +21,8 @@ def loss(chain: MarkovChain, start: np.ndarray, length: int, statistic: str, sca
 @settings(max_examples=150)
 @given(chains(max_states=3), st.integers(1, 5), targets, st.sampled_from(list(STATISTICS)))
 def test_exact_quilts_keep_the_promise(chain: MarkovChain, length: int, epsilon: float, statistic: str) -> None:
-    start = chain.initial if chain.initial is not None else np.full(len(chain.states), 1 / len(chain.states))
+    start = with_some_start(chain).initial
+    assert start is not None
     scale = calibrate(STATISTICS[statistic], belief=chain, epsilon=epsilon, length=length).noise_scale
     assert loss(chain, start, length, statistic, scale) <= epsilon * (1 + 1e-12)
 

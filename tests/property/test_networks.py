@@ -8,7 +8,7 @@ import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import chains, epsilons, networks, trees
+from strategies import chains, epsilons, networks, trees, with_some_start
 
 from quiltwork import (
     Accountant,
@@ -207,8 +207,7 @@ def test_trees_hold_against_those_who_know_other_values(data: st.DataObject, see
 @settings(max_examples=40, deadline=None)
 @given(chain=chains(max_states=3, zeros=True), length=st.integers(1, 9), epsilon=epsilons)
 def test_a_path_is_a_chain(chain: MarkovChain, length: int, epsilon: float) -> None:
-    if chain.initial is None:
-        chain = chain.with_start(np.full(len(chain.states), 1 / len(chain.states)))
+    chain = with_some_start(chain)
     path = BayesianNetwork.from_chain(chain, length)
     for name in ("quilt-exact", "curve", "group", "entry", "wasserstein"):
         one, other = (
@@ -222,8 +221,7 @@ def test_a_path_is_a_chain(chain: MarkovChain, length: int, epsilon: float) -> N
 @settings(max_examples=40, deadline=None)
 @given(chain=chains(max_states=3, zeros=False), length=st.integers(1, 9), height=st.sampled_from([0.1, 0.5, 2.0]))
 def test_the_curve_along_a_path_is_no_larger_than_along_time(chain: MarkovChain, length: int, height: float) -> None:
-    if chain.initial is None:
-        chain = chain.with_start(np.full(len(chain.states), 1 / len(chain.states)))
+    chain = with_some_start(chain)
     own = height * (1 - np.eye(len(chain.states)))
     along = loss_along_time(chain, Profile.constant(own, length=length)).epsilon
     assert TreeCurve(BayesianNetwork.from_chain(chain, length)).at([own] * length).epsilon <= along * (1 + 1e-7) + 1e-12

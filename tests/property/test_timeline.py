@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import chains
+from strategies import chains, with_some_start
 
 from quiltwork import Belief, ChainSet, Count, IntervalChain, MarkovChain, MixingClass, Noisy, audit
 from quiltwork.errors import ParameterError
@@ -131,8 +131,7 @@ def test_each_track_alone_holds(track: str, monkeypatch: pytest.MonkeyPatch) -> 
 @given(chains(max_states=3), st.integers(2, 30), st.data())
 def test_audited_loss_of_segments_is_within_the_curve(chain: MarkovChain, length: int, data: st.DataObject) -> None:
     """Two counts on segments that may overlap, by the exact audit."""
-    k = len(chain.states)
-    known = chain if chain.initial is not None else chain.with_start(np.full(k, 1 / k))
+    known = with_some_start(chain)
     segments = []
     for _ in range(2):
         first = data.draw(st.integers(1, length))

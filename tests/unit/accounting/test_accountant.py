@@ -1,12 +1,11 @@
 """The accountant: covers the exact loss, stays within a budget, and changes nothing in a dry run."""
 
-import numpy as np
 import pytest
 from accounts import counts, quilts, told
 from examples import LAZY
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import chains
+from strategies import chains, with_some_start
 
 from quiltwork import (
     Accountant,
@@ -35,7 +34,7 @@ from quiltwork.samples import contagion_belief
 @given(chains(max_states=3), st.integers(1, 4), st.data())
 def test_a_bayesian_accountant_covers_every_adversary(chain: MarkovChain, length: int, data: st.DataObject) -> None:
     """Profiles add, in sequence and over segments; the exact leakage of both releases together stays below."""
-    known = chain if chain.initial is not None else chain.with_start(np.full(len(chain.states), 1 / len(chain.states)))
+    known = with_some_start(chain)
     noisy = [data.draw(counts(length)) for _ in range(2)]
     records = [ReleaseRecord(noise_scale=n.noise_scale, query=n.query, segment=n.segment) for n in noisy]
     composed = Accountant(chain, length=length, releases=records, guarantee="bayesian").composed()
@@ -54,7 +53,7 @@ def test_a_bayesian_accountant_uses_no_pufferfish_theorem() -> None:
 @settings(max_examples=60)
 @given(chains(max_states=3), st.integers(2, 12), st.data())
 def test_the_accountant_covers_the_audited_loss(chain: MarkovChain, length: int, data: st.DataObject) -> None:
-    known = chain if chain.initial is not None else chain.with_start(np.full(len(chain.states), 1 / len(chain.states)))
+    known = with_some_start(chain)
     noisy = [data.draw(counts(length)) for _ in range(2)]
     records = [ReleaseRecord(noise_scale=n.noise_scale, lipschitz=1.0, segment=n.segment) for n in noisy]
     composed = Accountant(chain, length=length, releases=records).composed()

@@ -1,12 +1,11 @@
 """Composition: each rule's condition and bound, against the exact audit where that is possible."""
 
-import numpy as np
 import pytest
 from accounts import finding, quilts
 from examples import LAZY
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import chains
+from strategies import chains, with_some_start
 
 from quiltwork import Accountant, Count, IntervalChain, MarkovChain, MixingClass, Noisy, ReleaseRecord, audit, calibrate
 
@@ -60,7 +59,7 @@ def test_separate_segments_cover_the_audited_loss(
     chain: MarkovChain, one: int, gap: int, other: int, data: st.DataObject
 ) -> None:
     """Of every value, also of those between the segments."""
-    known = chain if chain.initial is not None else chain.with_start(np.full(len(chain.states), 1 / len(chain.states)))
+    known = with_some_start(chain)
     length = one + gap + other
     segments = [(1, one), (one + gap, length)] if gap > 1 else [(1, one), (one + 1, length)]
     scales = [data.draw(st.sampled_from([0.3, 1.0, 5.0])) for _ in segments]
