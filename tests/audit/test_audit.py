@@ -36,7 +36,7 @@ LAZY = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
 
 
 def test_known_values_of_theorem_3_4() -> None:
-    """Theory section 4: e^(2 loss) = e² 6.2672 for one release, two together are worse than twice that."""
+    """C Theorem 3.4: e^(2 loss) = e² 6.2672 for one release, two together are worse than twice that."""
     one = audit(PAIR, [Noisy(Count("1"), 1.0)], length=2)
     two = audit(PAIR, [Noisy(Count("1"), 1.0)] * 2, length=2)
     assert one.epsilon == pytest.approx(1.9176648, abs=1e-7)
@@ -50,7 +50,7 @@ def test_known_values_of_theorem_3_4() -> None:
     [(LAZY, 200, 3.33641, 4), (MarkovChain([[0.99, 0.01], [0.02, 0.98]], initial="stationary"), 700, 68.61, 1)],
 )
 def test_smallest_scales_of_long_chains(chain: MarkovChain, length: int, scale: float, digits: int) -> None:
-    """Theory section 5: the smallest Laplace scale that any analysis could allow at ε = 1."""
+    """Statement 7: the smallest Laplace scale that any analysis could allow at ε = 1."""
     found = smallest_scale(Count("1"), belief=chain, epsilon=1.0, length=length)
     assert found == pytest.approx(scale, abs=10**-digits)
     assert audit(chain, [Noisy(Count("1"), found)], length=length).epsilon <= 1.0
@@ -246,7 +246,7 @@ def test_joint_tables() -> None:
 
 
 def test_mechanisms_given_as_tables() -> None:
-    """Theory section 7.4: two correlated values, each released by randomised response with ε = 1: together 1.977."""
+    """Against B Theorem 2: two correlated values, each released by randomised response with ε = 1: together 1.977."""
     same = JointTable({"x": "01", "y": "01"}, [((a, b), 0.495 if a == b else 0.005) for a in "01" for b in "01"])
     keep = math.e / (1 + math.e)
 

@@ -53,7 +53,7 @@ def brute_force(chain: MarkovChain, noisy: list[Noisy], length: int) -> float:
 
 
 def test_known_values() -> None:
-    """Theory sections 4 and 8: one release 1.917665, two 3.847632, more than twice one."""
+    """C Theorem 3.4, also against B Theorem 1: one release 1.917665, two 3.847632, more than twice one."""
     one = leakage(C34, [Noisy(Count("1"), 1.0)], length=2)
     two = leakage(C34, [Noisy(Count("1"), 1.0)] * 2, length=2)
     assert one.epsilon == pytest.approx(1.917665, abs=1e-6)
@@ -194,7 +194,7 @@ def test_the_projective_bound_is_above_every_adversary_and_often_near() -> None:
 
 
 def test_the_parallel_example() -> None:
-    """Theory section 7.4: each value by randomised response with ε = 1; together 1.976622, not 1."""
+    """Against B Theorem 2: each value by randomised response with ε = 1; together 1.976622, not 1."""
     flip = {(a, b): [p * q for p in _response(a) for q in _response(b)] for a, b in itertools.product("01", repeat=2)}
     assert audit_mechanism(SAME, flip).epsilon == pytest.approx(1.976622, abs=1e-6)
     chain = MarkovChain([[0.99, 0.01], [0.01, 0.99]], initial=[0.5, 0.5])

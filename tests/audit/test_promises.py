@@ -95,7 +95,7 @@ def _movable(mu: np.ndarray, nu: np.ndarray, w: int) -> bool:
 
 
 def test_known_value_of_flu_in_a_clique() -> None:
-    """Theory section 3: W = 2, where group privacy would need 4."""
+    """Statement 6 (A Theorem 3.2): W = 2, where group privacy would need 4."""
     masses = {0: 0.1, 1: 0.15, 2: 0.5, 3: 0.15, 4: 0.1}
     rows = []
     for code in range(16):

@@ -1,4 +1,4 @@
-"""Values that theory.md and the papers state."""
+"""Known values: worked examples of the papers, and of the statements in docs/theory."""
 
 import math
 
@@ -15,7 +15,7 @@ LAZY = [[0.9, 0.1], [0.4, 0.6]]
 
 @pytest.mark.parametrize(("transition", "scale", "digits"), [(LAZY, 12.83996, 5), (STICKY, 275.14, 2)])
 def test_exact_quilts_on_long_stationary_chains(transition: list[list[float]], scale: float, digits: int) -> None:
-    """Theory section 5: ε = 1, count query."""
+    """Statement 4 (A Theorem 4.4): ε = 1, count query."""
     chain = MarkovChain(transition, initial="stationary")
     for length in (1000, 10**9, None):
         found = calibrate(Count("1"), belief=chain, epsilon=1.0, length=length, mechanism="quilt-exact")
@@ -23,7 +23,7 @@ def test_exact_quilts_on_long_stationary_chains(transition: list[list[float]], s
 
 
 def test_gap_counts_multiplicity() -> None:
-    """Theory section 7.2: P P* has eigenvalues 1, 1, .25, so the gap is 0 and the lemma does not apply."""
+    """Statement 5 (C Lemma 2.3): P P* has eigenvalues 1, 1, .25, so the gap is 0 and the lemma does not apply."""
     chain = MarkovChain([[0, 1, 0], [0, 0, 1], [0.5, 0.5, 0]])
     P, back = chain.transition, chain.time_reversal().transition
     assert np.allclose(np.sort(np.linalg.eigvals(P @ back).real), [0.25, 1, 1])
@@ -36,7 +36,7 @@ def test_gap_counts_multiplicity() -> None:
 
 
 def test_the_printed_lemma_would_be_false() -> None:
-    """Theory section 7.2: without the repeated eigenvalue the "bound" at distance 40 is 3.06e-6; it is 4.77e-6."""
+    """C Lemma 2.3 as printed: without the repeated eigenvalue the "bound" at distance 40 is 3.06e-6; it is 4.77e-6."""
     chain = MarkovChain([[0, 1, 0], [0, 0, 1], [0.5, 0.5, 0]])
     printed = spectral_influence(np.array([40]), pi_min=chain.pi_min, gap=0.75, reversible=False)[0]
     tables = ChainTables(chain.transition)

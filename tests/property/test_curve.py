@@ -159,7 +159,7 @@ def test_the_curve_never_needs_more_than_exact_quilts(
     [([[0.9, 0.1], [0.4, 0.6]], 3.33641, 1e-4), ([[0.99, 0.01], [0.02, 0.98]], 68.61, 0.03)],
 )
 def test_known_values(transition: list[list[float]], scale: float, tolerance: float) -> None:
-    """Theory section 5: ε = 1, count, stationary, every length."""
+    """Statement 9: ε = 1, count, stationary, every length."""
     chain = MarkovChain(transition, initial="stationary")
     for length in (None, 10**9):
         found = calibrate(Count("1"), belief=chain, epsilon=1.0, length=length, mechanism="curve")

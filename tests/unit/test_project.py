@@ -16,6 +16,8 @@ from quiltwork.samples import diary_path, simulate_diary
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "quiltwork"
+# "C Theorem 3.4", "C Thm 3.4", "A Lemma 4.7", "B Theorem 1"
+PAPER = r"\b([ABC]) (?:Theorem|Thm\.?|Lemma) (\d+(?:\.\d+)?)"
 # data flows one way: a module imports only from layers above its own (or, at the bottom of everything, its own)
 GROUND = {"errors", "types", "numeric"}
 LAYERS = [
@@ -111,6 +113,18 @@ def test_the_ground_floor_is_small() -> None:
             assert not logic, f"{package.parent.name}/__init__.py holds logic"
 
 
+def test_unit_tests_stand_where_the_code_stands() -> None:
+    """Each folder in tests/unit is a package of quiltwork; a file on its ground floor is about a module there."""
+    unit = ROOT / "tests" / "unit"
+    folders = {path.parent.relative_to(unit) for path in unit.rglob("*.py")}
+    assert len(folders) > 10
+    for folder in folders:
+        assert (SOURCE / folder / "__init__.py").exists(), f"tests/unit/{folder} is no package of quiltwork"
+    for file in unit.glob("test_*.py"):
+        name = file.name.removeprefix("test_")
+        assert name == "project.py" or (SOURCE / name).exists(), f"{file.name} belongs in a folder"
+
+
 def test_the_auditor_shares_nothing_with_what_it_audits() -> None:
     for file in [*(SOURCE / "auditor").rglob("*.py"), *(SOURCE / "laws").rglob("*.py")]:
         text = file.read_text()
@@ -195,21 +209,28 @@ def test_python_in_the_documents_runs(file: str) -> None:
 
 
 def test_every_cited_statement_is_there() -> None:
-    """Code cites numbered statements, and the theorems of papers A, B and C; each has its place in docs/theory."""
+    """Code and tests cite numbered statements, and theorems of papers A, B and C; each has its place in docs/theory."""
     text = (ROOT / "docs" / "theory" / "statements.md").read_text()
     numbered = {int(n) for n in re.findall(r"^## Statement (\d+) ", text, flags=re.M)}
     assert numbered == set(range(1, max(numbered) + 1))
     pages = "".join(page.read_text() for page in (ROOT / "docs" / "theory").glob("*.md"))
-    cited = set()
-    for file in SOURCE.rglob("*.py"):
+    stated = set(re.findall(PAPER, pages))
+    cited, theorems = set(), set()
+    for file in [*SOURCE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")]:
+        if file == Path(__file__):
+            continue
         source = file.read_text()
-        assert not re.search(r"theory[,]? section", source), file.name
-        for first, last in re.findall(r"Statements? (\d+)(?: to (\d+))?", source):
-            cited |= set(range(int(first), int(last or first) + 1))
-        for paper, number in re.findall(r"\b([ABC]) (?:Theorem|Lemma) (\d+\.\d+)", source):
-            assert f"{paper} Theorem {number}" in pages or f"{paper} Lemma {number}" in pages, f"{paper} {number}"
-    assert cited <= numbered
+        assert not re.search(r"theory,? sections?\b|\btheory\.md", source, flags=re.I), file.name
+        for listed in re.findall(r"Statements? (\d+(?:(?:,| to| and|, and) \d+)*)", source):
+            for first, last in re.findall(r"(\d+)(?: to (\d+))?", listed):
+                numbers = set(range(int(first), int(last or first) + 1))
+                assert numbers <= numbered, f"{file.name} cites Statements {listed}"
+                cited |= numbers
+        for paper, number in re.findall(PAPER, source):
+            assert (paper, number) in stated, f"{file.name} cites {paper} {number}, which no page of docs/theory states"
+            theorems.add((paper, number))
     assert len(cited) >= 15
+    assert len(theorems) >= 8
 
 
 def test_starting_up_loads_nothing_heavy() -> None:

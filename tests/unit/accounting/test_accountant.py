@@ -61,7 +61,7 @@ def test_the_accountant_covers_the_audited_loss(chain: MarkovChain, length: int,
 
 
 def test_ten_releases_within_one_budget() -> None:
-    """ε = 1 in all: each within 1 % of ten times the noise of one; quilts by C 3.7 beside it."""
+    """ε = 1 in all: each within 1 % of ten times the noise of one; quilts by C Theorem 3.7 beside it."""
     one = calibrate("count:1", belief=LAZY, epsilon=1.0).noise_scale
     assert one == pytest.approx(3.33641, abs=1e-4)
     ten = [ReleaseRecord(mechanism="curve", epsilon=None, noise_scale=10 * one, lipschitz=1.0)] * 10

@@ -180,7 +180,7 @@ def test_the_larger_claim_of_an_entry_release_counts() -> None:
 
 
 def test_a_mechanism_that_is_not_ours(tmp_path: Path) -> None:
-    """Its owner vouches for its epsilon: composed by Theorems 3.1 (corrected) and 3.6."""
+    """Its owner vouches for its epsilon: composed by C Theorem 3.1 (corrected) and C Theorem 3.6."""
     chain = MarkovChain([[0.999, 0.001], [0.99, 0.01]], initial=[0.5, 0.5])
     save_belief(chain, tmp_path / "belief.json")
     file = tmp_path / "releases.json"

@@ -40,7 +40,7 @@ def test_sequential_quilts_checks_its_condition() -> None:
 
 
 def test_theorem_3_1_is_the_corrected_one() -> None:
-    """Theory section 7.1: printed 11.709, the truth can reach 12.046, corrected 12.303."""
+    """C Theorem 3.1: printed 11.709, the truth can reach 12.046, corrected 12.303."""
     chain = MarkovChain([[0.999, 0.001], [0.99, 0.01]], initial=[0.5, 0.5])
     a, b = (
         ReleaseRecord(mechanism="other", epsilon=10.0, segment=(1, 1)),
@@ -113,7 +113,7 @@ def test_far_segments_cost_no_more_than_one() -> None:
 
 
 def test_divergence_is_exact_and_covers_the_truth() -> None:
-    """Theory section 4's two values: one release 1.9177, two 3.8476, more than twice one."""
+    """C Theorem 3.6 on the two values of C Theorem 3.4: one release 1.9177, two 3.8476, more than twice one."""
     chain = MarkovChain([[0.99, 0.01], [0.1, 0.9]], initial=[0.1, 0.9])
     noisy = Noisy(Count("1"), 1.0)
     alone, both = (audit(chain, [noisy] * n, length=2).epsilon for n in (1, 2))
