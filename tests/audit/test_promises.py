@@ -192,12 +192,12 @@ def test_delta_keeps_its_weaker_promise(chain: MarkovChain, length: int, delta: 
 
 def test_what_wasserstein_refuses() -> None:
     three = MarkovChain(np.full((3, 3), 1 / 3), initial="stationary")
-    for query, belief, length in (
-        (Histogram(), three, 5),
-        (Count("0"), three, None),
-        (Count("0"), three.with_start("any"), 5),
+    for query, belief, length, said in (
+        (Histogram(), three, 5, "histogram"),
+        (Count("0"), three, None, "length"),
+        (Count("0"), three.with_start("any"), 5, "start"),
     ):
-        with pytest.raises(NotCoveredError):
+        with pytest.raises(NotCoveredError, match=said):
             wasserstein(query, belief=belief, epsilon=1.0, length=length)
 
 

@@ -123,7 +123,7 @@ def test_a_function_is_known_by_its_constant() -> None:
     with pytest.raises(InputError, match="cannot be asked again"):
         record.asked.evaluate(Series.from_values(["0"], states=LAZY.states))
     for wrong in ([[0.0, 1.0]], [[0.0, 1.0], [2.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]], -1.0, "x", None):
-        with pytest.raises(InputError):
+        with pytest.raises(InputError, match="sensitivity"):
             query_from_dict({"kind": "declared", "name": "x", "sensitivity": wrong})
 
 
@@ -132,7 +132,7 @@ def test_nothing_gives_budget_back() -> None:
     for wrong in ({"noise_scale": -1.0}, {"noise_scale": math.nan}, {"lipschitz": -1.0}, {"epsilon": -1.0}):
         with pytest.raises(InputError, match="positive"):
             ReleaseRecord.from_dict({"query": "count:1", "noise_scale": 1.0, "length": 5} | wrong)
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="sensitivity"):
         ReleaseRecord.from_dict({"query": {"kind": "declared", "name": "x", "sensitivity": [[0, -1], [-1, 0]]}})
     with pytest.raises(InputError, match="must be a ReleaseRecord"):
         ledger.reserve({"noise_scale": 1.0}, {})  # type: ignore[arg-type]

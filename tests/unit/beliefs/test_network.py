@@ -28,5 +28,5 @@ def test_sets_of_networks_share_one_graph() -> None:
 
 
 def test_every_error_is_ours() -> None:
-    with pytest.raises(QuiltworkError):
+    with pytest.raises(QuiltworkError, match="first value"):
         BayesianNetwork.from_chain(MarkovChain([[1.0]]), 3)

@@ -90,15 +90,15 @@ def test_a_series_over_other_states_is_refused() -> None:
 def test_likely_slips_in_python_are_named() -> None:
     assert release(DATA, "histogram", belief=CHAIN, epsilon=1.0).labels == ("0", "10")
     assert calibrate("count:0", belief=CHAIN, epsilon=1.0, length="any").length is None
-    slips: list[tuple[object, object, dict[str, object]]] = [
-        (Histogram, CHAIN, {}),
-        ("histogram", "belief.json", {}),
-        ("histogram", None, {}),
-        ("histogram", CHAIN, {"gaps": "whatever"}),
-        ("histogram", CHAIN, {"epsilon": 1e-60}),
+    slips: list[tuple[object, object, dict[str, object], str]] = [
+        (Histogram, CHAIN, {}, "query must be"),
+        ("histogram", "belief.json", {}, "belief must be"),
+        ("histogram", None, {}, "belief must be"),
+        ("histogram", CHAIN, {"gaps": "whatever"}, "gaps must be"),
+        ("histogram", CHAIN, {"epsilon": 1e-60}, "epsilon is too small"),
     ]
-    for query, belief, more in slips:
-        with pytest.raises(InputError):
+    for query, belief, more, said in slips:
+        with pytest.raises(InputError, match=said):
             release(DATA, query, **({"belief": belief, "epsilon": 1.0} | more))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="mapping of states"):
         Sum([0, 1])  # type: ignore[arg-type]
@@ -106,8 +106,8 @@ def test_likely_slips_in_python_are_named() -> None:
         Series.from_values(["0"], states=["0"], missing="perhaps")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="list of chains"):
         ChainSet(CHAIN)  # type: ignore[arg-type]
-    for function, constant in ((5, 1), (len, "x")):
-        with pytest.raises(InputError):
+    for function, constant, said in ((5, 1, "function"), (len, "x", "Lipschitz")):
+        with pytest.raises(InputError, match=said):
             Custom(function, constant=constant)  # type: ignore[arg-type]
     assert "values of 2 states" in repr(Series.from_values(DATA, states=CHAIN.states))
     assert "no limit at all" in release(DATA, "histogram", belief=CHAIN, epsilon=1e6).explain()
