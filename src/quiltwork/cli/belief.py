@@ -23,18 +23,20 @@ def belief_fit(
     how: HowToRead,
     confidence: Annotated[
         float | None,
-        typer.Option("--confidence", metavar="P", help="Bounds on each probability instead of one estimate."),
+        typer.Option(
+            "--confidence", metavar="P", help="Write bounds that hold with this confidence instead of one estimate."
+        ),
     ] = None,
     smoothing: Annotated[
-        float, typer.Option("--smoothing", metavar="X", help="Added to each transition count of an estimate.")
+        float, typer.Option("--smoothing", metavar="X", help="Number added to each transition count.")
     ] = 1.0,
     out_file: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FILE.json", help="Write the belief here instead of printing it."),
+        typer.Option("--out", metavar="FILE.json", help="Write to this file instead of printing."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Estimate a chain from data that is public, or that is not the data to protect."""
+    """Estimate a chain from public data. Do not use the data you want to protect."""
     from quiltwork import Belief, IntervalChain, MarkovChain, save_belief
 
     series = how.read(data, column=column, states=None)
@@ -44,8 +46,8 @@ def belief_fit(
     else:
         fitted = IntervalChain.from_counts(series.transitions(), confidence=confidence, states=series.states)
     err.print(
-        "warning: a belief must not come from the data it is to protect: it would tell about that data without any "
-        "noise. Fit it on public data, or on other people's data of the same kind."
+        "warning: do not fit a belief on the data that you want to protect: the belief would reveal that data without "
+        "any noise. Fit it on public data, or on other people's data of the same kind."
     )
     if out_file is not None:
         save_belief(fitted, out_file)
@@ -56,7 +58,7 @@ def belief_fit(
 
 
 def belief_show(belief: BeliefFile, as_json: AsJson = False) -> None:
-    """Show what a belief file says, and how fast values forget each other under it."""
+    """Show what a belief file says. Includes how quickly values forget each other."""
     from quiltwork import load_belief
 
     summary = load_belief(belief).summary()

@@ -10,10 +10,10 @@ from quiltwork.cli.options import (
     AsJson,
     BeliefFile,
     DividedBy,
+    GuaranteeName,
     HowToRead,
     Method,
     NoiseScale,
-    Promised,
     QueryText,
     Seen,
     known_values,
@@ -32,23 +32,23 @@ def audit(
     query: QueryText,
     noise_scale: NoiseScale,
     length: Annotated[
-        str | None, typer.Option("--length", metavar="N", help="Values of the series; not for records.")
+        str | None, typer.Option("--length", metavar="N", help="Length of the series. Not for records.")
     ] = None,
     releases: Seen = 1,
     values: DividedBy = None,
     know: Annotated[
         list[str] | None,
-        typer.Option("--know", metavar="POS=STATE", help="A value the adversary knows; may be repeated."),
+        typer.Option("--know", metavar="POS=STATE", help="Value that the adversary knows; may be repeated."),
     ] = None,
     segment: Annotated[
-        str | None, typer.Option("--segment", metavar="A:B", help="The query is about values A to B only.")
+        str | None, typer.Option("--segment", metavar="A:B", help="Query only values A to B, counted from 1.")
     ] = None,
     report: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE.html", help="Draw the loss along time and the two densities.")
+        Path | None, typer.Option("--out", metavar="FILE.html", help="Plot the loss over time and the two densities.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compute the exact loss of Laplace noise, and where it is attained."""
+    """Compute the exact privacy loss of Laplace noise. Also shows where it is largest."""
     from quiltwork import load_belief, parse_query
     from quiltwork.auditor import Noisy
     from quiltwork.auditor import audit as make_audit
@@ -92,20 +92,20 @@ def _draw_audit(path: Path, belief: Any, noisy: list[Any], length: int | None, f
 
 def compose(
     belief: BeliefFile,
-    releases: Annotated[Path, typer.Argument(metavar="RELEASES", help="A JSON list of releases.")],
+    releases: Annotated[Path, typer.Argument(metavar="RELEASES", help="JSON file with a list of releases.")],
     length: Annotated[
-        str | None, typer.Option("--length", metavar="N", help="Values of the series, or any; not for records.")
+        str | None, typer.Option("--length", metavar="N", help="Length of the series, or any. Not for records.")
     ] = None,
     budget: Annotated[
-        float | None, typer.Option("--budget", metavar="E", help="Compare with this ε, and draw it.")
+        float | None, typer.Option("--budget", metavar="E", help="Compare the total with this ε.")
     ] = None,
-    guarantee: Promised = "pufferfish",
+    guarantee: GuaranteeName = "pufferfish",
     report: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE.html", help="Draw what is told along time.")
+        Path | None, typer.Option("--out", metavar="FILE.html", help="Plot the privacy loss over time.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what several releases tell together, and by which theorem."""
+    """Compute the total privacy loss of several releases. Names the theorem it uses."""
     from quiltwork import Accountant, load_belief
     from quiltwork.accounting.record import load_releases
 
@@ -133,20 +133,23 @@ def leakage(
     query: QueryText,
     noise_scale: NoiseScale,
     length: Annotated[
-        str | None, typer.Option("--length", metavar="N", help="Values of the series, or any; not for records.")
+        str | None, typer.Option("--length", metavar="N", help="Length of the series, or any. Not for records.")
     ] = None,
     releases: Seen = 1,
     values: DividedBy = None,
     method: Annotated[
         Method | None,
-        typer.Option("--method", help="Exact, or a bound for chains and trees; exact where possible if left out."),
+        typer.Option("--method", help="Exact search, or a bound for chains and trees (default: exact where possible)."),
     ] = None,
     seconds: Annotated[
-        float, typer.Option("--seconds", metavar="S", help="Stop an exact search after so long.")
+        float, typer.Option("--seconds", metavar="S", help="Time limit for the exact search, in seconds.")
     ] = 60.0,
     as_json: AsJson = False,
 ) -> None:
-    """Compute how much releases tell an adversary who knows any other values (Bayesian differential privacy)."""
+    """Compute the privacy loss to adversaries who know other values.
+
+    This is the leakage of Bayesian differential privacy: the adversary may know any of the other values exactly.
+    """
     from quiltwork import load_belief, parse_query
     from quiltwork.accounting.leakage import bayesian_leakage
 
@@ -171,20 +174,25 @@ def leakage(
 
 @reads_data
 def reproduce(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A result, or all; an unknown name lists them.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Result to recompute, or all. An unknown name lists them.")
+    ],
     how: HowToRead,
-    folder: Annotated[
-        Path, typer.Option("--out", metavar="FOLDER", help="Where tables and figures are written.")
-    ] = Path("reproduced"),
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer points, in less than a minute.")] = False,
+    folder: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Folder for tables and figures.")] = Path(
+        "reproduced"
+    ),
+    quick: Annotated[bool, typer.Option("--quick", help="Compute fewer points, in less than a minute.")] = False,
     data: Annotated[
-        str | None, typer.Option("--data", metavar="DATA", help="For activity: your own file in place of the diary.")
+        str | None,
+        typer.Option("--data", metavar="DATA", help="For activity: your own file instead of the sample diary."),
     ] = None,
-    column: Annotated[str | None, typer.Option("--column", metavar="C", help="Its column with the states.")] = None,
-    belief: Annotated[Path | None, typer.Option("--belief", metavar="B", help="What may be believed about it.")] = None,
+    column: Annotated[
+        str | None, typer.Option("--column", metavar="C", help="Column with the states in your data.")
+    ] = None,
+    belief: Annotated[Path | None, typer.Option("--belief", metavar="B", help="Belief file for your data.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Recompute a result of the papers, or all: a table, a CSV file and figures."""
+    """Recompute results from the papers. Writes a CSV file and figures."""
     from quiltwork import load_belief
     from quiltwork.papers.reproduce import reproduce as recompute
     from quiltwork.papers.reproduce import reproduce_all

@@ -19,7 +19,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-belief_app = typer.Typer(help="Make and look at belief files.", rich_markup_mode=None)
+belief_app = typer.Typer(help="Create and inspect belief files.", rich_markup_mode=None)
 
 
 def _version(wanted: bool) -> None:

@@ -7,23 +7,23 @@ from typing import Annotated
 
 import typer
 
-from quiltwork.cli.options import AsJson, Promised
+from quiltwork.cli.options import AsJson, GuaranteeName
 from quiltwork.errors import LedgerError, ParameterError
 from quiltwork.show.terminal import out, print_json, print_statement
 
 Address = Annotated[
-    str, typer.Argument(metavar="URL", help="sqlite:///path, postgresql://..., or the path of a SQLite file.")
+    str, typer.Argument(metavar="URL", help="Ledger: sqlite:///path, postgresql://..., or the path of a SQLite file.")
 ]
 
 
 def create(
     url: Address,
-    belief: Annotated[Path, typer.Option("--belief", metavar="B", help="A belief file, JSON or TOML.")],
-    budget: Annotated[float, typer.Option("--budget", metavar="E", help="The ε of all releases together.")],
-    guarantee: Promised = "pufferfish",
+    belief: Annotated[Path, typer.Option("--belief", metavar="B", help="Belief file (JSON or TOML).")],
+    budget: Annotated[float, typer.Option("--budget", metavar="E", help="Total ε for all releases together.")],
+    guarantee: GuaranteeName = "pufferfish",
     as_json: AsJson = False,
 ) -> None:
-    """Set a budget for a data set: a new ledger. It knows the belief, and nothing about the data."""
+    """Create a ledger with a privacy budget. It stores the belief and no data."""
     from quiltwork import load_belief
     from quiltwork.ledger import Ledger
 
@@ -35,7 +35,7 @@ def create(
 
 
 def show(url: Address, as_json: AsJson = False) -> None:
-    """Show what was spent, who spent it on what, and what is left."""
+    """Show what was spent, who spent it, and what remains."""
     from quiltwork.ledger import Ledger
 
     now = Ledger(url).statement()
@@ -46,13 +46,14 @@ def show(url: Address, as_json: AsJson = False) -> None:
 
 
 def verify(
-    url: Annotated[str, typer.Argument(metavar="URL", help="A ledger, or a .jsonl file that `ledger export` wrote.")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="Ledger, or a .jsonl file written by `ledger export`.")],
     head: Annotated[
-        str | None, typer.Option("--head", metavar="HASH", help="A hash that a row must have: nothing was cut off.")
+        str | None,
+        typer.Option("--head", metavar="HASH", help="Fail unless some row has this hash (detects truncation)."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check that no row was changed, removed or added, and that the sums are right."""
+    """Check a ledger for changed, removed or added rows. Also checks its sums."""
     from quiltwork.ledger import Ledger, read_export, verify_export
 
     if url.endswith(".jsonl"):
@@ -77,11 +78,11 @@ def verify(
 def export(
     url: Address,
     file: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE.jsonl", help="Write there instead of printing.")
+        Path | None, typer.Option("--out", metavar="FILE.jsonl", help="Write to this file instead of printing.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy a ledger as JSON lines, one for each row. `ledger verify` reads them too."""
+    """Export a ledger as JSON lines. `ledger verify` can check them."""
     from quiltwork.ledger import Ledger
 
     rows, outcomes = Ledger(url).rows()

@@ -20,41 +20,46 @@ if TYPE_CHECKING:
 
 
 Method = Literal["enumeration", "projective"]
-BeliefFile = Annotated[Path, typer.Argument(metavar="BELIEF", help="A belief file, JSON or TOML.")]
+BeliefFile = Annotated[Path, typer.Argument(metavar="BELIEF", help="Belief file (JSON or TOML).")]
 DataFile = Annotated[
-    str, typer.Argument(metavar="DATA", help="A CSV, TSV or Parquet file, or a pattern of several: 'logs/*.parquet'.")
+    str, typer.Argument(metavar="DATA", help="CSV, TSV or Parquet file, or a quoted pattern: 'logs/*.parquet'.")
 ]
-ColumnName = Annotated[str, typer.Option("--column", metavar="C", help="The column with the states.")]
+ColumnName = Annotated[str, typer.Option("--column", metavar="C", help="Column with the states.")]
 QueryText = Annotated[
     str,
     typer.Option(
         "--query",
         metavar="Q",
-        help="count:STATE, histogram, frequencies, mean, sum, transitions; of records also Q over A,B or tally:A=x.",
+        help="count:STATE, histogram, frequencies, mean, sum or transitions. "
+        "For records, also Q over A,B and tally:A=x.",
     ),
 ]
 EpsilonValue = Annotated[
     float,
-    typer.Option("--epsilon", metavar="E", help="How much may be told about one moment; smaller is safer."),
+    typer.Option("--epsilon", metavar="E", help="Privacy loss allowed for any one moment; smaller is safer."),
 ]
 Delta = Annotated[
-    float, typer.Option("--delta", metavar="D", help="For wasserstein: the weaker promise (ε, δ) with this δ.")
+    float, typer.Option("--delta", metavar="D", help="For wasserstein: weaker (ε, δ) guarantee with this δ.")
 ]
-Promised = Annotated[
+GuaranteeName = Annotated[
     Guarantee,
-    typer.Option("--guarantee", help="bayesian: also against adversaries who know any other values."),
+    typer.Option("--guarantee", help="bayesian also covers adversaries who know any other values."),
 ]
 NoiseScale = Annotated[
-    float, typer.Option("--noise-scale", metavar="S", help="The scale of the Laplace noise on each number.")
+    float, typer.Option("--noise-scale", metavar="S", help="Scale of the Laplace noise on each number.")
 ]
-Seen = Annotated[int, typer.Option("--releases", metavar="K", help="How many such releases are seen.")]
+Seen = Annotated[int, typer.Option("--releases", metavar="K", help="Number of such releases seen together.")]
 QuiltSize = Annotated[
     int | None,
-    typer.Option("--quilt-size", metavar="M", help="For networks: quilts of up to M variables (default: 3)."),
+    typer.Option("--quilt-size", metavar="M", help="For networks: largest quilt to try, in variables (default: 3)."),
 ]
 DividedBy = Annotated[
     int | None,
-    typer.Option("--values", metavar="N", help="What a mean or share was divided by; else one series, or one record."),
+    typer.Option(
+        "--values",
+        metavar="N",
+        help="Number of values a mean or frequency was divided by (default: one series or record).",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
@@ -63,12 +68,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and 
 class HowToRead:
     """The options that say how rows become series; the same for every command that reads data."""
 
-    subject: Annotated[
-        str | None, typer.Option("--subject", metavar="S", help="The column that says whose row it is.")
-    ] = None
+    subject: Annotated[str | None, typer.Option("--subject", metavar="S", help="Column identifying the subject.")] = (
+        None
+    )
     time: Annotated[
         str | None,
-        typer.Option("--time", metavar="T", help="The column of times; else rows are in the order of time."),
+        typer.Option("--time", metavar="T", help="Time column. If omitted, rows must already be in time order."),
     ] = None
     missing: Annotated[
         Literal["refuse", "split"],
@@ -76,30 +81,32 @@ class HowToRead:
     ] = "refuse"
     gap: Annotated[
         str | None,
-        typer.Option("--gap", metavar="G", help="Split the series at pauses longer than this: 15min, 1h, or 3 steps."),
+        typer.Option("--gap", metavar="G", help="Split the series at pauses longer than this: 15min, 1h, or a number."),
     ] = None
     every: Annotated[
-        str | None, typer.Option("--every", metavar="D", help="Keep one row a step: 5min, 1h, or a number.")
+        str | None, typer.Option("--every", metavar="D", help="Keep one row per step: 5min, 1h, or a number.")
     ] = None
     take: Annotated[
         Literal["first", "last", "mean"],
-        typer.Option("--take", help="With --every: which row of a step; mean, with --bins, of numbers."),
+        typer.Option("--take", help="With --every: row to keep in each step; mean needs --bins."),
     ] = "first"
     bins: Annotated[
         str | None,
-        typer.Option("--bins", metavar="B", help="Cut numbers into levels: edges 100,500 or LOW:HIGH:LEVELS."),
+        typer.Option("--bins", metavar="B", help="Group numbers into levels: edges 100,500 or LOW:HIGH:LEVELS."),
     ] = None
     unsorted: Annotated[
         Literal["refuse", "sort"],
-        typer.Option("--unsorted", help="Refuse rows that are not in the order of time, or sort them."),
+        typer.Option("--unsorted", help="Refuse rows that are out of time order, or sort them."),
     ] = "refuse"
     duplicates: Annotated[
         Literal["refuse", "drop"],
-        typer.Option("--duplicates", help="Refuse rows that repeat a time, or drop those with the same value."),
+        typer.Option("--duplicates", help="Refuse repeated times, or drop repeats with the same value."),
     ] = "refuse"
-    engine: Annotated[Literal["polars", "spark"], typer.Option("--engine", help="Where rows are counted.")] = "polars"
+    engine: Annotated[Literal["polars", "spark"], typer.Option("--engine", help="Engine that counts the rows.")] = (
+        "polars"
+    )
     master: Annotated[
-        str | None, typer.Option("--master", metavar="URL", help="With --engine spark: the cluster, or local[4].")
+        str | None, typer.Option("--master", metavar="URL", help="With --engine spark: cluster URL, or local[4].")
     ] = None
 
     def given(self) -> list[str]:

@@ -13,8 +13,8 @@ from quiltwork.cli.options import (
     DataFile,
     Delta,
     EpsilonValue,
+    GuaranteeName,
     HowToRead,
-    Promised,
     QueryText,
     QuiltSize,
     in_options,
@@ -37,27 +37,30 @@ def plan(
     query: QueryText,
     epsilon: EpsilonValue,
     length: Annotated[
-        str | None, typer.Option("--length", metavar="N", help="Values of the longest series, or any; not for records.")
+        str | None, typer.Option("--length", metavar="N", help="Length of the longest series, or any. Not for records.")
     ] = None,
     values: Annotated[
         int | None,
-        typer.Option("--values", metavar="N", help="Values asked in all, for frequencies and mean."),
+        typer.Option("--values", metavar="N", help="Total number of values, for frequencies and mean."),
     ] = None,
     mechanism: Annotated[
-        list[str] | None, typer.Option("--mechanism", metavar="M", help="Only this one; may be repeated.")
+        list[str] | None, typer.Option("--mechanism", metavar="M", help="Show only this mechanism; may be repeated.")
     ] = None,
     delta: Delta = 0.0,
     releases: Annotated[
-        int, typer.Option("--releases", metavar="K", help="Share ε over K releases; shows the noise of each.")
+        int, typer.Option("--releases", metavar="K", help="Share ε among K releases; shows the noise of each.")
     ] = 1,
-    guarantee: Promised = "pufferfish",
+    guarantee: GuaranteeName = "pufferfish",
     quilt_size: QuiltSize = None,
     report: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE.html", help="Draw the plan, and a network with its quilt.")
+        Path | None,
+        typer.Option(
+            "--out", metavar="FILE.html", help="Write a report with charts; a network is drawn with its quilt."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how much noise each mechanism would need. Sees no data, spends nothing."""
+    """Show how much noise each mechanism needs. Reads no data and spends no budget."""
     from quiltwork import load_belief, parse_query
     from quiltwork import plan as make_plan
 
@@ -97,7 +100,7 @@ def _in_options(offer: "Offer") -> "Offer":
 @reads_data
 def release(
     data: DataFile,
-    belief: Annotated[Path, typer.Option("--belief", metavar="B", help="A belief file, JSON or TOML.")],
+    belief: Annotated[Path, typer.Option("--belief", metavar="B", help="Belief file (JSON or TOML).")],
     query: QueryText,
     epsilon: EpsilonValue,
     how: HowToRead,
@@ -106,45 +109,53 @@ def release(
         typer.Option(
             "--column",
             metavar="C",
-            help="The column with the states. For records, omit it if each variable has its own column.",
+            help="Column with the states. For records, omit it if each variable has its own column.",
         ),
     ] = None,
     variable: Annotated[
         str | None,
-        typer.Option("--variable", metavar="V", help="Of records: the column that says which variable a row is about."),
+        typer.Option("--variable", metavar="V", help="For records: column naming the variable in each row."),
     ] = None,
     mechanism: Annotated[
-        str | None, typer.Option("--mechanism", metavar="M", help="Another than the one with least noise.")
+        str | None,
+        typer.Option(
+            "--mechanism",
+            metavar="M",
+            help="Mechanism to use. Default: curve for series and trees, quilt-exact for other networks, "
+            "wasserstein for joint tables.",
+        ),
     ] = None,
     segment: Annotated[
         str | None,
-        typer.Option("--segment", metavar="A:B", help="Only values A to B of each series, from 1."),
+        typer.Option("--segment", metavar="A:B", help="Use only values A to B of each series, counted from 1."),
     ] = None,
     window: Annotated[
         str | None,
-        typer.Option("--window", metavar="W", help="One answer for each day, each hour, or each W values of a series."),
+        typer.Option("--window", metavar="W", help="One answer per window: day, hour, or a number of values."),
     ] = None,
-    by_subject: Annotated[bool, typer.Option("--by-subject", help="One answer for each subject, by name.")] = False,
+    by_subject: Annotated[
+        bool, typer.Option("--by-subject", help="One answer per subject, published by name.")
+    ] = False,
     gaps: Annotated[
         Gaps,
         typer.Option("--gaps", help="Whether values before and after a gap may depend on each other."),
     ] = "dependent",
     delta: Delta = 0.0,
-    guarantee: Promised = "pufferfish",
+    guarantee: GuaranteeName = "pufferfish",
     quilt_size: QuiltSize = None,
     ledger: Annotated[
         str | None,
-        typer.Option("--ledger", metavar="URL", help="Release within the budget of this ledger, and record it there."),
+        typer.Option("--ledger", metavar="URL", help="Charge the release to this ledger and its budget."),
     ] = None,
     who: Annotated[
         str | None, typer.Option("--who", metavar="NAME", help="Name to record in the ledger (default: current user).")
     ] = None,
     report: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE.html", help="Write a report to open in a browser.")
+        Path | None, typer.Option("--out", metavar="FILE.html", help="Also write an HTML report.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Release a statistic with noise that hides every single value."""
+    """Release a statistic with noise that protects every value."""
     from quiltwork import load_belief, parse_query
     from quiltwork.calibration.request import Request
     from quiltwork.ledger import Ledger
@@ -243,16 +254,16 @@ def _read_records(
 
 
 def demo(
-    report: Annotated[Path, typer.Option("--out", metavar="FILE.html", help="Where to write the report.")] = Path(
+    report: Annotated[Path, typer.Option("--out", metavar="FILE.html", help="File for the report.")] = Path(
         "quiltwork-report.html"
     ),
     files: Annotated[
         Path | None,
-        typer.Option("--files", metavar="FOLDER", help="Only copy the sample data and beliefs there."),
+        typer.Option("--files", metavar="FOLDER", help="Only copy the sample data and beliefs to this folder."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Release a histogram of the sample diary, privately, and write a report."""
+    """Release a private histogram of the sample diary. Also writes a report."""
     from quiltwork import Histogram, read_series, save_belief
     from quiltwork import plan as make_plan
     from quiltwork import release as make_release

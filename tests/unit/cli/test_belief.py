@@ -10,7 +10,7 @@ from shell import answer, run
 def test_belief_commands(diary: Path, belief: Path, tmp_path: Path) -> None:
     done = run("belief", "fit", diary, "--column", "doing", "--subject", "who", "--out", tmp_path / "new.json")
     assert done.returncode == 0
-    assert "must not come from the data it is to protect" in done.stderr
+    assert "do not fit a belief on the data that you want to protect" in done.stderr
     assert answer("belief", "show", tmp_path / "new.json")["states"] == ["sit", "walk"]
     bounds = answer("belief", "fit", diary, "--column", "doing", "--confidence", 0.9)
     assert bounds["kind"] == "interval"

@@ -23,6 +23,8 @@ def test_version_and_help() -> None:
         done = run(*command, "--help")
         assert done.returncode == 0
         assert "Usage" in done.stdout
+    for group in ((), ("belief",), ("ledger",)):
+        assert "..." not in run(*group, "--help").stdout.split("Commands:")[1]  # no summary is cut off
 
 
 def test_awkward_names_and_places(belief: Path, tmp_path: Path) -> None:
