@@ -38,7 +38,7 @@ class QuiltworkError(Exception):
 
 
 class InputError(QuiltworkError):
-    """The input is wrong: mend it and call again.
+    """The input is wrong: correct it and call again.
 
     >>> InputError("x").exit_code
     2

@@ -95,7 +95,7 @@ def check_epsilon(epsilon: float) -> float:
         raise ParameterError(
             "epsilon must be a positive, finite number, at least 1e-100",
             got=repr(epsilon),
-            why="it bounds how much a release may tell about one moment",
+            why="it bounds the privacy loss for any one moment",
             fix="Values between 0.1 and 5 are common",
         )
     return float(epsilon)
@@ -110,6 +110,6 @@ def check_length(length: int | str | None) -> int | None:
             "length must be a whole number from 1 to 10^15, or any",
             got=str(length),
             why="it is the number of values of the longest series",
-            fix="Count the values of the longest series, or say any",
+            fix="Count the values of the longest series, or use any",
         )
     return length

@@ -162,7 +162,9 @@ class Session:
         ((101, 200), [0.5, 0.5], 0.5)
         """
         if isinstance(self.data, Records):
-            raise DataError("records do not grow", got="a belief about records", fix="Open a session on all records")
+            raise DataError(
+                "records cannot be appended", got="a belief about records", fix="Open a session on all records"
+            )
         before, grown = self.data.shape, self.data.extended(more, subject=subject)
         if grown.size == before.size:
             raise DataError("append needs at least one value", got="none")
@@ -247,7 +249,7 @@ def _opened(
         raise ParameterError(
             "a session needs a budget",
             got="none",
-            why="it limits what all releases tell together",
+            why="it limits the total privacy loss of all releases",
             fix="Pass budget=, or ledger= with one that has a budget",
         )
     if ledger is None and budget is not None:

@@ -244,7 +244,7 @@ def test_releases_with_a_bayesian_promise() -> None:
         guarantee="bayesian",
     )
     assert gaps.calibration.length is None
-    with pytest.raises(NotCoveredError, match="no Bayesian promise"):
+    with pytest.raises(NotCoveredError, match="no Bayesian guarantee"):
         calibrate("count:1", belief=chain, epsilon=1.0, mechanism="quilt-exact", guarantee="bayesian")
     group = calibrate("count:1", belief=chain, epsilon=1.0, length=7, mechanism="group", guarantee="bayesian")
     assert group.noise_scale == pytest.approx(7.0)
@@ -266,7 +266,7 @@ def test_the_method_is_chosen_by_what_is_possible() -> None:
         bayesian_leakage(C34, "mean", noise_scale=1.0)
     with pytest.raises(ParameterError, match="at least 1"):
         bayesian_leakage(C34, "count:1", noise_scale=1.0, length=3, releases=0)
-    assert "against everybody" in " ".join(bound.lines())
+    assert "against every adversary" in " ".join(bound.lines())
 
 
 def test_the_counterexamples_are_reproduced(tmp_path: Path) -> None:

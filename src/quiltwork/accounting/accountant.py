@@ -21,8 +21,8 @@ from quiltwork.types import Guarantee
 
 MOST_USED = ("influence-curve", "single-release", "group", "separate-segments")
 NEXT = (
-    "Say the query (or lipschitz) and noise_scale of every release: then the influence curve covers chains and trees, "
-    "and group privacy all beliefs with a known number of values"
+    "Give the query (or lipschitz) and noise_scale of every release: then the influence curve covers chains and "
+    "trees, and group privacy covers all beliefs with a known number of values"
 )
 
 
@@ -149,7 +149,9 @@ class Accountant:
         if not usable:
             told = {finding.why: finding.rule for finding in reversed(findings) if finding.rule in MOST_USED}
             reasons = "; ".join(f"{rule}: {why}" for why, rule in reversed(told.items()))
-            raise NotCoveredError("no theorem says what these releases tell together", why=reasons, fix=NEXT)
+            raise NotCoveredError(
+                "no theorem bounds the privacy loss of these releases together", why=reasons, fix=NEXT
+            )
         best = min(usable, key=lambda finding: finding.epsilon or 0.0)
         drawn = case.losses if any(f.rule == InfluenceCurveRule.name and f.applies for f in findings) else None
         return Composed(best.epsilon or 0.0, best.rule, findings, drawn)
@@ -168,7 +170,9 @@ class Accountant:
         if same and release.placed and self.terms.belief.variables is None:
             if release.segment is not None and self.length is None:
                 raise ParameterError(
-                    "a release on a segment needs the length of the series", got="any", why="the rest counts too"
+                    "a release on a segment needs the length of the series",
+                    got="any",
+                    why="values outside the segment count too",
                 )
             reach = max(release.length or 0, release.segment[1] if release.segment else 0)
             if self.length is not None and reach > self.length:

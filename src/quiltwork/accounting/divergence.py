@@ -28,7 +28,9 @@ def largest_divergence(belief: Belief, releases: Sequence[ReleaseRecord], length
     for n, release in enumerate(releases, 1):
         one = release.noisy(belief)
         if one is None:
-            raise NotCoveredError(f"release {n} must say its query and its noise_scale (of a share its lipschitz, too)")
+            raise NotCoveredError(
+                f"release {n} needs a query and a noise_scale (for frequencies and means, also lipschitz)"
+            )
         noisy.append(one)
     largest = 0.0
     for chain in belief.chains or (None,):
@@ -86,7 +88,7 @@ def check_outputs(chain: Belief, noisy: Sequence[Noisy], length: int) -> None:
         first, last = release.segment or (1, length)
         steps = release.query.steps(chain.states)
         if steps is None:
-            raise NotCoveredError("only answers that add up have exact laws", got=release.query.text)
+            raise NotCoveredError("exact laws need an answer that is a sum over values", got=release.query.text)
         for row in steps:
             outputs *= (last - first + 1) * int(row.max() - row.min()) + 1
     if outputs > MOST_OUTPUTS:

@@ -104,7 +104,7 @@ class ReleaseRecord:
     def _check_places(self) -> None:
         """Length, lengths, window and segment, as far as they can be checked without the data."""
         if self.length is not None and (type(self.length) is not int or self.length < 1):
-            raise ParameterError("length of a release must be a whole number from 1 on", got=repr(self.length)[:40])
+            raise ParameterError("length of a release must be a whole number, at least 1", got=repr(self.length)[:40])
         object.__setattr__(self, "lengths", _lengths(self.lengths))
         if self.window is not None:
             Window.parse(self.window)
@@ -224,7 +224,7 @@ class ReleaseRecord:
                 f"lipschitz of a release must be at least what its query says ({largest:g})",
                 got=f"{self.lipschitz:g}",
                 why=f"one value can change {self.asked.text} by that much",
-                fix="Leave lipschitz out, or mend it",
+                fix="Leave lipschitz out, or correct it",
             )
         return max(1.0, self.lipschitz / largest)  # a larger constant is taken at its word
 
@@ -316,7 +316,7 @@ def _lengths(given: object) -> tuple[int, ...] | Literal["many"]:
     if not isinstance(given, Sequence) or isinstance(given, str):
         raise ParameterError("lengths of a release must be a list of whole numbers, or many", got=repr(given)[:40])
     if not all(type(n) is int and n >= 1 for n in given):
-        raise ParameterError("lengths of a release must be whole numbers from 1 on", got=repr(given)[:40])
+        raise ParameterError("lengths of a release must be whole numbers, at least 1", got=repr(given)[:40])
     return tuple(sorted(set(given))) if len(set(given)) <= FEW_LENGTHS else "many"
 
 
@@ -329,8 +329,8 @@ def _segment(segment: Sequence[object]) -> Segment:
     first, last = (int(str(n)) for n in segment)
     if not 1 <= first <= last:
         raise ParameterError(
-            "segment of a release must go forward from time 1 on",
+            "segment of a release must start at 1 or later and not end before it starts",
             got=f"[{first}, {last}]",
-            why="it is the first and the last time, both included",
+            why="it gives the first and the last time, both included",
         )
     return first, last

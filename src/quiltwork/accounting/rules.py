@@ -337,7 +337,7 @@ def _sum_of(epsilons: list[float]) -> float:
 def _not_bayesian(case: Case) -> str | None:
     for n, record in case.telling or ():
         if record.guarantee != "bayesian":
-            return f"release {n} does not promise Bayesian differential privacy"
+            return f"release {n} does not guarantee Bayesian differential privacy"
     return case.not_few() or case.not_placed()
 
 

@@ -58,8 +58,9 @@ class Leakage:
         """The leakage in words."""
         if self.method == "projective":
             return [
-                f"Leakage: at most {self.epsilon:.7g}, against everybody who knows any of the other values.",
-                "It is a bound (projective). Exact leakage takes a short series, a known start, a query that adds up.",
+                f"Leakage: at most {self.epsilon:.7g}, against every adversary who knows any of the other values.",
+                "This is an upper bound (projective). Exact leakage needs a short series with a known start, and a query "
+                "that adds up over values.",
             ]
         sign = "=" if self.complete else "≥"
         found = [f"Leakage {sign} {self.epsilon:.7g}, exactly."]
@@ -68,7 +69,7 @@ class Leakage:
             what = ", ".join(f"{place} = {state}" for place, state in self.knows.items()) or "no other value"
             found.append(f"The worst adversary attacks {where} ({self.pair[0]} or {self.pair[1]}) and knows {what}.")
         if not self.complete:
-            found.append(f"Stopped early: {self.looked:,} of {self.adversaries:,} adversaries were looked at.")
+            found.append(f"Stopped early: {self.looked:,} of {self.adversaries:,} adversaries were checked.")
         return found
 
     def to_dict(self) -> dict[str, Any]:
@@ -130,7 +131,7 @@ def leakage(
         raise NotCoveredError(
             f"exact leakage needs a length of at most {LONGEST}",
             got=str(length or "any"),
-            why="every interval of the series is looked at",
+            why="every interval of the series is checked",
             fix="Use the projective bound",
         )
     counted = [_undivided(release, length) for release in releases]

@@ -34,7 +34,7 @@ class Noisy:
             raise ParameterError(
                 "the noise scale must be positive and finite",
                 got=str(self.noise_scale),
-                why="without noise a release may tell everything",
+                why="without noise a release may reveal everything",
             )
 
 

@@ -159,7 +159,7 @@ def name_states(states: Sequence[object] | None, count: int) -> tuple[str, ...]:
             f"states must name each of the {count} states",
             got=f"{len(names)} names",
             why="every row of the transition matrix is one state",
-            fix="Give one name a row, or leave states out",
+            fix="Give one name per row, or leave states out",
         )
     repeated = sorted({n for n in names if names.count(n) > 1})
     if repeated:

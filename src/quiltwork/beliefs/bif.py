@@ -191,7 +191,7 @@ def _table(found: BifContents, name: str, parents: tuple[str, ...], statements: 
             given = [t for t in statement[1:end] if t != ","]
             row = _row(given, axes, parents, name, line)
             if not np.isnan(table[row]).all():
-                raise _error(line, f"a row of {name!r} must stand once", f"({', '.join(given)}) again")
+                raise _error(line, f"a row of {name!r} must appear once", f"({', '.join(given)}) again")
             table[row] = _numbers(statement[end + 1 :], len(own), name, line)
         else:
             raise _error(line, f"the table of {name!r} has a statement that is not known", repr(statement[0]))

@@ -371,13 +371,13 @@ def square_table(table: Table, name: str) -> Floats:
         raise BeliefError(
             f"{name} must be a square table of numbers",
             got="rows of unequal length or entries that are not numbers",
-            why="it has one row and one column a state",
+            why="it has one row and one column per state",
         ) from problem
     if A.ndim != 2 or A.shape[0] != A.shape[1] or A.size == 0:
         raise BeliefError(
             f"{name} must be square",
             got=f"shape {'x'.join(map(str, A.shape)) or 'of a single number'}",
-            why="it has one row and one column a state",
+            why="it has one row and one column per state",
         )
     bad = np.argwhere(~np.isfinite(A) | (A < 0))
     if bad.size:

@@ -40,7 +40,7 @@ def load_belief(path: str | Path) -> Belief:
         toml = path.suffix.lower() == ".toml"
         content = tomllib.loads(text) if toml else json.loads(text, object_pairs_hook=_without_repeats)
     except RecursionError as problem:
-        raise BeliefError(f"belief file {path} must not be nested so deeply") from problem
+        raise BeliefError(f"belief file {path} is nested too deeply") from problem
     except ValueError as problem:
         kind = "TOML" if path.suffix.lower() == ".toml" else "JSON"
         raise BeliefError(f"belief file {path} must be {kind}", why=str(problem)) from problem
@@ -73,7 +73,7 @@ def belief_from_dict(content: object) -> Belief:
     kind = content.get("kind")
     if not isinstance(kind, str) or kind not in _READERS:
         got = "no kind" if kind is None else f"kind {kind!r}"
-        raise BeliefError("a belief's kind is not known here", got=got, fix=_KINDS_HINT)
+        raise BeliefError("the kind of belief is not known", got=got, fix=_KINDS_HINT)
     return _READERS[kind]({key: value for key, value in content.items() if key != "kind"})
 
 
@@ -83,7 +83,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         raise BeliefError(
-            "a key must stand once in an object", got=f"{next(n for n in names if names.count(n) > 1)!r} twice"
+            "each key must appear once in an object", got=f"{next(n for n in names if names.count(n) > 1)!r} twice"
         )
     return found
 
@@ -198,4 +198,4 @@ def _check_keys(
         )
     missing = sorted(required - set(content))
     if missing:
-        raise BeliefError(f"a {kind} must have {', '.join(map(repr, missing))}", got="a file without")
+        raise BeliefError(f"a {kind} must have {', '.join(map(repr, missing))}", got="a file without them")

@@ -33,7 +33,7 @@ class JointTable(RecordLaw):
             ):
                 raise BeliefError(f"table row {row} must give each variable one of its states", got="another value")
             if outcome in masses:
-                raise BeliefError(f"table row {row} must not repeat a combination", got="one that stands above")
+                raise BeliefError(f"table row {row} must not repeat a combination", got="one from an earlier row")
             if not (isinstance(p, int | float) and math.isfinite(p) and p >= 0):
                 raise BeliefError(f"table row {row}: p must be finite and not negative", got=str(p))
             masses[outcome] = float(p)

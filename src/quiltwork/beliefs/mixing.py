@@ -52,7 +52,7 @@ class MixingClass(Belief):
             raise BeliefError(
                 "gap must be above 0 and at most 1",
                 got=f"{gap:g}",
-                why="without a gap a chain may remember for ever",
+                why="without a gap a chain may never forget",
                 fix="Describe the chain itself and use the exact method (quilt-exact)",
             )
         self.pi_min, self.gap, self.reversible = float(pi_min), float(gap), bool(reversible)

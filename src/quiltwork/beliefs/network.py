@@ -57,7 +57,7 @@ class BayesianNetwork(RecordLaw):
                 "a network must not have a cycle",
                 got=" → ".join(names[n] for n in cycle),
                 why="a variable's table says how it comes from its parents",
-                fix="Turn or remove one of these edges",
+                fix="Reverse or remove one of these edges",
             )
         self.graph = Graph(numbered)
         self.tables: dict[str, Floats] = {
@@ -163,7 +163,7 @@ class BayesianNetwork(RecordLaw):
                 raise NotCoveredError(
                     f"a network can be enumerated up to {MOST_OUTCOMES:,} possible records",
                     got=f"more, with {len(names)} variables",
-                    why="every one of them is looked at",
+                    why="every one of them is checked",
                     fix="Use quilt-exact, or curve for a tree; ask about a part of the network",
                 )
             codes, logs = codes[before].copy(), logs[before] + np.log(rows[before, own])

@@ -59,7 +59,7 @@ class RecordBelief(Belief):
                 "the length must be the number of variables",
                 got=f"{length} for {len(self.variables)} variables",
                 why="each variable has one value",
-                fix="Leave the length out, or say any",
+                fix="Leave the length out, or use any",
             )
         return len(self.variables)
 

@@ -58,7 +58,7 @@ def calibrate(
     ``length`` is the number of values of the longest series; None or "any" covers any length. The noise is that of the
     query's numbers before frequencies and means are divided by the number of values.
 
-    ``delta`` above 0 asks for the weaker (ε, δ) promise, which the Wasserstein mechanism alone can make.
+    ``delta`` above 0 asks for the weaker (ε, δ) guarantee, which only the Wasserstein mechanism can give.
     ``guarantee="bayesian"`` asks for Bayesian differential privacy, against adversaries who know any other values.
     ``quilt_size`` is how many variables a quilt in a network may have (3 if left out): more may save noise, and takes
     longer.
@@ -108,7 +108,7 @@ def _by_mechanism(request: Request, mechanism: Mechanism, name: str, belief: Bel
         raise ParameterError(
             "delta is for the wasserstein mechanism only",
             got=f"mechanism {name}",
-            why="no theorem gives the others anything for it",
+            why="no theorem covers delta for the other mechanisms",
             fix="Choose mechanism wasserstein, or leave delta out",
         )
     return wasserstein(query, belief=belief, epsilon=epsilon, length=length, delta=request.delta)
@@ -142,7 +142,7 @@ def _bayesian(request: Request, mechanism: Mechanism, name: str, belief: Belief)
     query, epsilon, length = request.query, request.epsilon, request.length
     if any(not network.graph.forest for network in belief.networks[:1]) and name != "group":
         raise NotCoveredError(
-            f"mechanism {name} makes no Bayesian promise on a network that is not a tree",
+            f"mechanism {name} gives no Bayesian guarantee on a network that is not a tree",
             why="parents become dependent on each other once their child is known",
             fix="Use group",
         )
@@ -150,7 +150,9 @@ def _bayesian(request: Request, mechanism: Mechanism, name: str, belief: Belief)
         return replace(mechanism(query, belief=belief, epsilon=epsilon, length=length), guarantee="bayesian")
     if name != "curve" or request.delta:
         raise NotCoveredError(
-            f"mechanism {name} makes no Bayesian promise" if name != "curve" else "delta is not for a Bayesian promise",
+            f"mechanism {name} gives no Bayesian guarantee"
+            if name != "curve"
+            else "delta cannot be used with the Bayesian guarantee",
             why="its theorem is about adversaries who know no values",
             fix="Use curve (chains, and networks that are trees) or group, without delta",
         )

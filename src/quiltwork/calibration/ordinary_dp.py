@@ -31,7 +31,7 @@ class EntryGuarantee:
     >>> print(entry_guarantee(chain, epsilon_dp=0.3, length=1000).explain())
     ... # doctest: +NORMALIZE_WHITESPACE
     A release with 0.3-differential privacy for single values is 1.001-Pufferfish private under this belief, for series
-    of up to 1,000 values: correlation makes it 3.337 times as telling.
+    of up to 1,000 values: correlation makes the privacy loss 3.337 times as large.
     """
 
     epsilon_dp: float
@@ -43,8 +43,8 @@ class EntryGuarantee:
         span = "any length" if self.length is None else f"up to {self.length:,} values"
         return (
             f"A release with {self.epsilon_dp:.4g}-differential privacy for single values is {self.epsilon:.4g}-"
-            f"Pufferfish private under this belief, for series of {span}: correlation makes it "
-            f"{self.epsilon / self.epsilon_dp:.4g} times as telling."
+            f"Pufferfish private under this belief, for series of {span}: correlation makes "
+            f"the privacy loss {self.epsilon / self.epsilon_dp:.4g} times as large."
         )
 
 

@@ -139,7 +139,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
     for name in mechanisms or ():
         find_mechanism(name)
     if isinstance(releases, bool) or not isinstance(releases, int) or not 1 <= releases <= 10**9:
-        raise ParameterError("releases must be a whole number from 1 on", got=str(releases))
+        raise ParameterError("releases must be a whole number, at least 1", got=str(releases))
     if request.length is None and values is None and asked.divisor(2) != 1:
         raise ParameterError(
             f"{asked.text} needs a length",
@@ -196,9 +196,9 @@ def _for_each(name: str, request: Request, releases: int) -> tuple[Calibration, 
     """The calibration, the rule by which several releases add up, and how many times its noise each of them needs."""
     if releases > 1 and name not in SHARED | SPLIT:
         raise NotCoveredError(
-            f"no theorem says what {releases} releases by {name} tell together",
+            f"no theorem bounds the total loss of {releases} releases by {name}",
             why="Pufferfish guarantees do not add up in general",
-            fix="Use curve (on a network that is not a tree quilt-exact)",
+            fix="Use curve (or quilt-exact on a network that is not a tree)",
         )
     together = dict(SHARED)
     if request.belief.variables is not None:

@@ -69,7 +69,7 @@ class Calibration:
     theorem: str
     reason: Reason
     delta: float = 0.0
-    """The probability with which more than ε may be told."""
+    """The probability with which the loss may exceed ε."""
     records: bool = False
     """Whether it is about records of named variables, not about series."""
     one_length: bool = False
@@ -92,17 +92,17 @@ class Calibration:
             span = f"series of {'exactly' if self.one_length else 'up to'} {self.length:,} values"
         factor = f" = {math.exp(self.epsilon):.3g}" if self.epsilon < 50 else ", which is no limit at all"
         if self.guarantee == "none":
-            guarantee = "NO GUARANTEE: this noise hides a single value only if values were independent of each other."
+            guarantee = "NO GUARANTEE: this noise hides a single value only if values are independent of each other."
         else:
             secret = "of any variable" if self.records else "at any one time"
             guarantee = (
-                f"Promise: seeing the result changes the odds between any two values {secret} by a factor of at most "
+                f"Guarantee: seeing the result changes the odds between any two values {secret} by a factor of at most "
                 f"e^{self.epsilon:g}{factor}, for every belief in the class."
             )
         if self.guarantee == "bayesian":
-            guarantee += " Also for somebody who knows any other values exactly."
+            guarantee += " This also holds against an adversary who knows any other values."
         if self.guarantee == "approximate pufferfish":
-            guarantee += f" Up to a probability of δ = {self.delta:g}, with which anything may be told."
+            guarantee += f" Except with probability δ = {self.delta:g}."
         return "\n".join(
             [
                 f"{self.mechanism}: Laplace noise of scale {self.noise_scale:.6g} on each {numbers}, for {span}.",
@@ -127,7 +127,9 @@ class Calibration:
         if proved is not None and (self.length is None or proved < self.length):
             raise CertificateError("the certificate must cover the length", got=f"{proved} of {self.length or 'any'}")
         if self.guarantee == "bayesian" and not self.certificate.bayesian:
-            raise CertificateError("the certificate must be for a Bayesian promise", got="one for Pufferfish privacy")
+            raise CertificateError(
+                "the certificate must be for the Bayesian guarantee", got="one for Pufferfish privacy"
+            )
         if not self.certificate.epsilon <= self.epsilon:
             raise CertificateError(
                 f"the certificate must be for epsilon = {self.epsilon:g}", got=f"{self.certificate.epsilon:g}"

@@ -40,7 +40,7 @@ def for_series(series: Series, request: Request) -> ForSeries:
     if with_gaps and (found.one_length or found.mechanism == "gk16"):
         raise NotCoveredError(
             f"mechanism {found.mechanism} does not cover series with gaps",
-            why="its laws are those of values without gaps between them",
+            why="it only covers values without gaps between them",
             fix="Use quilt-exact, or declare the stretches independent",
         )
     if found.one_length:

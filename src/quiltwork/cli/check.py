@@ -77,16 +77,16 @@ def _draw_audit(path: Path, belief: Any, noisy: list[Any], length: int | None, f
     from quiltwork.show.pages import density_chart, loss_chart, write_audit
 
     names = list(belief.variables) if hasattr(belief, "variables") else None
-    caption = "The exact loss at each time: how much a result can tell about the value then."
+    caption = "The exact privacy loss for the value at each time."
     if names is not None:
-        caption = "The exact loss of each variable: how much a result can tell about its value."
+        caption = "The exact privacy loss for each variable."
     charts = [(caption, loss_chart(found, names))]
     try:
         curves = worst_densities(belief, noisy, found, length=length)
     except NotCoveredError:
         curves = None  # several numbers: no line to draw along
     if curves is not None:
-        charts.append(("The law of the output given each of the two values.", density_chart(*curves, found)))
+        charts.append(("The density of the output given each of the two values.", density_chart(*curves, found)))
     write_audit(path, found=found, lines=found.lines(), charts=charts)
 
 
@@ -198,13 +198,13 @@ def reproduce(
     from quiltwork.papers.reproduce import reproduce_all
 
     if (data is None) != (column is None) or (data is None) != (belief is None):
-        raise ParameterError("your own data needs --data, --column and --belief", got="not all of them")
+        raise ParameterError("your own data needs --data, --column and --belief", got="only some of them")
     held = None if belief is None else load_belief(belief)
     series = None
     if data is not None and column is not None and held is not None:
         series = how.read(data, column=column, states=held.states)
     elif how.given():
-        raise ParameterError("options of data need --data", got=how.given()[0])
+        raise ParameterError("options for reading data need --data", got=how.given()[0])
     with progress(f"Computing {name}") as report:
         if name == "all":
             made = reproduce_all(folder, quick=quick, progress=report)

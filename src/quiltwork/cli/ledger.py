@@ -95,7 +95,7 @@ def export(
             print("\n".join(lines))
         return
     if file.suffix != ".jsonl":
-        raise LedgerError(f"export {file} must end in .jsonl", got=repr(file.suffix), why="it has one row a line")
+        raise LedgerError(f"export {file} must end in .jsonl", got=repr(file.suffix), why="it has one row per line")
     try:
         file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     except OSError as problem:

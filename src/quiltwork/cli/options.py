@@ -119,7 +119,7 @@ class HowToRead:
         from quiltwork.show.terminal import progress
 
         if self.master is not None and self.engine != "spark":
-            raise ParameterError("a master is for Spark", got="--master", fix="--engine spark")
+            raise ParameterError("a master is only for Spark", got="--master", fix="--engine spark")
         source: object = data
         if self.engine == "spark":
             from quiltwork.data.engines.spark import spark_table
@@ -171,9 +171,9 @@ def known_values(facts: list[str]) -> dict[str, str]:
     for fact in facts:
         place, equals, state = fact.partition("=")
         if not (place and equals and state):
-            raise ParameterError("what is known must be POS=STATE", got=repr(fact), fix="For example --know 3=walk")
+            raise ParameterError("a known value must be POS=STATE", got=repr(fact), fix="For example --know 3=walk")
         if place in known:
-            raise ParameterError("what is known must be said once", got=f"{place} twice")
+            raise ParameterError("each known value must be given once", got=f"{place} twice")
         known[place] = state
     return known
 

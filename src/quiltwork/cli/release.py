@@ -167,7 +167,9 @@ def release(
 
         check_report(report)  # before anything is spent
     if who is not None and ledger is None:
-        raise ParameterError("a name is written into a ledger", got="--who without --ledger", fix="Name the ledger too")
+        raise ParameterError(
+            "a name can only be recorded in a ledger", got="--who without --ledger", fix="Add --ledger URL"
+        )
     held, asked = load_belief(belief), parse_query(query)
     times = None if segment is None else segment_of(segment)
     rows: Records | Series
@@ -224,7 +226,9 @@ def _write(path: Path, result: "Release", ready: "Prepared", quilt_size: int | N
 def _series_column(column: str | None, variable: str | None) -> str:
     if column is None or variable is not None:
         raise ParameterError(
-            "series are in one column" if column is None else "variables are for networks and joint tables",
+            "a series needs the column with its values"
+            if column is None
+            else "variables are for networks and joint tables",
             got="no column" if column is None else "--variable",
             fix="--column C, without --variable",
         )
@@ -249,7 +253,7 @@ def _read_records(
     from quiltwork import read_records
 
     if column is None and (variable is not None or subject is not None):
-        raise ParameterError("a column of values is needed with --variable or --subject", got="none", fix="--column C")
+        raise ParameterError("--variable and --subject need the column with the values", got="none", fix="--column C")
     return read_records(data, belief=belief, column=column, variable=variable, subject=subject)
 
 

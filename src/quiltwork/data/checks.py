@@ -26,9 +26,9 @@ def check_facts(facts: "pl.DataFrame", columns: Columns, reading: Reading, state
             )
     if totals.get("unsorted") and reading.unsorted == "refuse":
         raise DataError(
-            f"rows must be in the order of column {columns.time!r}",
+            f"rows must be sorted by column {columns.time!r}",
             got=f"{totals['unsorted']} earlier than the row before",
-            why="a file in another order than expected is often another file than expected",
+            why="unexpected order often means the wrong file",
             fix="Sort them: unsorted='sort'",
         )
     if totals.get("repeated"):
@@ -36,13 +36,13 @@ def check_facts(facts: "pl.DataFrame", columns: Columns, reading: Reading, state
             f"column {columns.time!r} must not repeat a time within a subject",
             got=f"{totals['repeated']} repeated",
             why="the order of such rows is not known",
-            fix="Name the subject column with subject=, or keep one row for each time: duplicates='drop'",
+            fix="Name the subject column with subject=, or keep one row per time: duplicates='drop'",
         )
     if totals.get("clash"):
         raise DataError(
-            f"column {columns.time!r} must not repeat a time with another value",
+            f"column {columns.time!r} must not repeat a time with a different value",
             got=f"{totals['clash']} times with different values",
-            why="only rows that say the same can be dropped",
+            why="only rows with the same value can be dropped",
         )
     unknown = rows - totals["missing"] - sum(totals[f"c{i}"] for i in range(states))
     return rows, unknown

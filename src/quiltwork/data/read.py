@@ -60,7 +60,7 @@ def read_series(  # noqa: PLR0913 - the public signature is meant to be read
         raise DataError(
             "column, subject and time must be different columns",
             got="one of them twice",
-            why="a series told apart or sorted by its own values would tell them",
+            why="splitting or sorting a series by its own values would reveal them",
         )
     reading = Reading.of(
         column=column,

@@ -65,7 +65,7 @@ class Reading:
             check_segment(self.segment, self.segment[1])
         if self.take == "mean" and (self.bins is None or self.every is None):
             raise ParameterError(
-                "take='mean' needs every and bins", got="none", why="means of numbers become levels again"
+                "take='mean' needs every and bins", got="none", why="the means have to be grouped into levels"
             )
 
     @classmethod

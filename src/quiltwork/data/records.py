@@ -125,10 +125,10 @@ def _in_order(owners: list[str], names: list[str]) -> list[str]:
     wrong = sum(count != len(names) for count in seen.values())
     if wrong:
         raise DataError(
-            f"every record must have {len(names)} rows, one a variable",
+            f"every record must have {len(names)} rows, one per variable",
             got=f"{wrong} with another number",
             why="without a column of variables the rows are matched by their order",
-            fix="Name the column that says the variable: variable='V'",
+            fix="Name the column with the variable: variable='V'",
         )
     return found
 
@@ -149,7 +149,7 @@ def _from_long(owners: list[str], named: list[str], values: list[str], variables
             raise DataError(
                 "every record must have one value for each variable",
                 got="two for one of them",
-                fix="Name the column that says whose row it is: subject='S'",
+                fix="Name the column that identifies the record: subject='S'",
             )
         filled.add((owner, name))
         columns[name][place[owner]] = value

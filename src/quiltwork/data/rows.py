@@ -84,7 +84,7 @@ class Rows:
             raise DataError(
                 "the rows of a database's table have no order",
                 got="no time column",
-                why="the values of a series follow one another",
+                why="a series needs its values in order",
                 fix="Name the column to sort by: time=...",
             )
 

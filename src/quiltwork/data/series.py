@@ -65,7 +65,7 @@ class Part(Countable):
     @property
     def stretches(self) -> tuple[Codes, ...]:
         """Not known."""
-        raise DataError("a function of your own cannot be asked window by window", got="window or by_subject")
+        raise DataError("a custom query cannot be split by window or subject", got="window or by_subject")
 
 
 @dataclass(frozen=True)
@@ -165,9 +165,9 @@ class Series(Countable):
     def _check_segments(self) -> None:
         if not self.shape.certain or self.segment is not None:
             raise DataError(
-                "a segment of a series with gaps is not known",
+                "a segment cannot be cut from a series with gaps",
                 got=f"{self.gaps} gaps, or times that are not evenly spaced" if self.segment is None else "a segment",
-                why="values are not at the times that they seem to be",
+                why="positions in the series do not match times",
                 fix="Cut the segment when the data are read",
             )
 
@@ -280,7 +280,7 @@ class HeldSeries(Series):
         if window is not None and window.on_the_clock:
             raise DataError(
                 f"windows of a {window.kind} need times",
-                got="values without",
+                got="values without times",
                 fix="Read them with a time column, or ask for windows of a number of values",
             )
 
@@ -312,14 +312,14 @@ class HeldSeries(Series):
     def extended(self, more: object, *, subject: Iterable[object] | None = None) -> "HeldSeries":
         """With further values at the end, of the one subject or of each of those named."""
         if isinstance(more, str) or not isinstance(more, Iterable):
-            raise DataError("further values must be a sequence", got=type(more).__name__)
+            raise DataError("appended values must be a sequence", got=type(more).__name__)
         if self.segment is not None:
-            raise DataError("a segment cannot grow", got="one", fix="Append to the whole series")
+            raise DataError("values cannot be appended to a segment", got="a segment", fix="Append to the whole series")
         own = self._named
         further = _by_subject(more, self.states, subject)
         if subject is None:
             if len(own) != 1:
-                raise DataError("it must be said whose values they are", got="none named", fix="subject=[...]")
+                raise DataError("appended values need a subject", got="none", fix="subject=[...]")
             further = {next(iter(own)): next(iter(further.values()))}
         joined = own | {name: np.concatenate([own.get(name, codes[:0]), codes]) for name, codes in further.items()}
         return HeldSeries.of(joined, states=self.states, reading=self.reading)
@@ -332,7 +332,7 @@ def _by_subject(values: Iterable[object], states: Sequence[str], subject: Iterab
         return {"1": codes}
     labels = list(subject)
     if len(labels) != len(codes):
-        raise DataError("subject must have one entry a value", got=f"{len(labels)} for {len(codes)} values")
+        raise DataError("subject must have one entry per value", got=f"{len(labels)} for {len(codes)} values")
     order: dict[object, list[int]] = {}
     for position, label in enumerate(labels):
         order.setdefault(label, []).append(position)

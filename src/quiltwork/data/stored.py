@@ -160,8 +160,8 @@ class StoredSeries(Series):
 
         if self.reading.bins is not None:
             return DataError(
-                f"column {self._engine.columns.value!r} must hold numbers to be cut into levels",
-                got=f"{unknown} of {rows} that are none",
+                f"column {self._engine.columns.value!r} must hold numbers to be grouped into levels",
+                got=f"{unknown} of {rows} that are not numbers",
             )
         first = None
         if self._engine.in_order:
@@ -324,12 +324,12 @@ class StoredSeries(Series):
     def extended(self, more: object, *, subject: Iterable[object] | None = None) -> "StoredSeries":
         """With the rows of a further table of the same kind."""
         if subject is not None:
-            raise DataError("further rows name their subject in a column", got="subject=")
+            raise DataError("appended rows must name their subject in a column", got="subject=")
         if self.segment is not None:
-            raise DataError("a segment cannot grow", got="one", fix="Append to the whole series")
+            raise DataError("values cannot be appended to a segment", got="a segment", fix="Append to the whole series")
         if isinstance(more, Series | list | tuple):
             raise DataError(
-                "series that were read from a table grow by a table",
+                "only a table can be appended to a series read from a table",
                 got="values",
                 fix="Append a table or file with the same columns",
             )
@@ -351,9 +351,9 @@ class StoredSeries(Series):
         count = int(self._engine.collect(early.select(nw.len().alias("n"))).item())
         if count:
             raise DataError(
-                "further rows must be later than all that were there",
-                got=f"earlier ones of {count} subjects",
-                why="values that were released before would change their places",
+                "appended rows must be later than all rows before",
+                got=f"earlier rows for {count} subjects",
+                why="values that were already released would change position",
             )
 
     def _again(self, sources: Sequence[object], reading: Reading) -> "StoredSeries":

@@ -25,7 +25,7 @@ def as_table(source: object, wanted: Sequence[str], *, ordered: bool = False) ->
     if ordered and not (kind.is_polars() or kind.is_pandas_like() or kind.is_pyarrow()):
         raise DataError(
             "the rows of a database's table have no order",
-            got="no column that says the variable",
+            got="no variable column",
             why="rows are matched by their order",
             fix="Name it: variable=...",
         )
@@ -77,7 +77,7 @@ def joined(tables: Sequence[Frame]) -> Frame:
     kinds = {table.implementation for table in tables}
     if len(kinds) > 1:
         names = [table.implementation.name.lower() for table in tables]
-        raise DataError("further rows must be in a table of the same kind", got=f"{names[-1]} after {names[0]}")
+        raise DataError("appended rows must be in a table of the same kind", got=f"{names[-1]} after {names[0]}")
     if kinds.pop().is_polars():
         return nw.from_native(pl.concat([table.lazy().to_native() for table in tables], how="vertical_relaxed"))
     return nw.concat(tables, how="vertical")
@@ -191,6 +191,6 @@ def mixed_zones(column: str) -> DataError:
     return DataError(
         f"column {column!r} must hold times of one time zone",
         got="several, or some without one",
-        why="the same clock reading is another moment in another zone",
+        why="the same clock time is a different moment in another zone",
         fix="Convert the column to UTC first; for days of the local clock use Parquet with a time zone",
     )

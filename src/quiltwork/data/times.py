@@ -187,7 +187,7 @@ def unreadable_times(column: str) -> DataError:
 def mixed_times(column: str, others: int) -> DataError:
     """Some times are written in another way than the first."""
     return DataError(
-        f"column {column!r} must hold times of one form",
-        got=f"{others} rows in another form than the first, or times that do not exist",
+        f"column {column!r} must hold times in one format",
+        got=f"{others} rows in a different format from the first, or times that do not exist",
         why="rows are sorted by them",
     )

@@ -38,8 +38,8 @@ class Bins:
         rising = all(a < b for a, b in zip(self.edges, self.edges[1:], strict=False))
         if not self.edges or not rising or not all(map(math.isfinite, self.edges)) or len(self.edges) >= MOST_LEVELS:
             raise ParameterError(
-                "bins must be rising numbers",
-                got=f"{len(self.edges)} edges" + ("" if rising else " that do not rise"),
+                "bins must be increasing numbers",
+                got=f"{len(self.edges)} edges" + ("" if rising else " that do not increase"),
                 why="they are the edges between levels",
                 fix="100,500 makes three levels; 0:1000:10 makes ten of equal width",
             )
@@ -152,7 +152,7 @@ def unknown_states(
         "every value must be one of the belief's states" + ("" if of is None else f" for {of!r}"),
         got=f"{unknown} unknown of {values}"
         + ("" if first_row is None else f", the first in row {first_row} (not counting a header)"),
-        why="the guarantee only speaks of the states that the belief knows",
+        why="the guarantee only covers the states in the belief",
         fix=f"Clean the column, or add the state to the belief. Its states: {', '.join(states[:20])}"
         + (", ..." if len(states) > 20 else ""),
     )

@@ -277,7 +277,7 @@ def _check_known(logs: Floats) -> None:
         raise ImpossibleError(
             "what is known must be possible under the belief",
             got="values of probability zero",
-            why="there is no law given something that cannot happen",
+            why="nothing can be computed given an impossible event",
             fix="Check know=",
         )
 
@@ -287,7 +287,7 @@ def _check_size(numbers: int, work: int) -> None:
         raise NotCoveredError(
             "the tables of exact laws would be too large",
             got=f"{numbers:,} numbers and {work:.1e} steps",
-            why=f"the limits are {MOST_NUMBERS:,} (half a gigabyte) and {MOST_WORK:.0e} (some minutes)",
+            why=f"the limits are {MOST_NUMBERS:,} (half a gigabyte) and {MOST_WORK:.0e} (a few minutes)",
             fix="Use a shorter length, or a query with fewer possible values",
         )
 

@@ -178,7 +178,7 @@ class Ledger:
                 f"ledger {self.name} is for another belief",
                 got=f"fingerprint {belief.fingerprint[:16]}, not {self.terms.belief.fingerprint[:16]}",
                 why="what was spent under one belief says nothing about another",
-                fix="Use that belief, or a ledger of its own",
+                fix="Use that belief, or create a separate ledger",
             )
         if budget is not None and budget != self.terms.budget:
             raise LedgerError(

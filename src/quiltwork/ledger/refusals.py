@@ -26,7 +26,7 @@ class Refusals:
         if self._last is None or self._last[0] != asked:
             self._last = asked, self._largest(total, record)
         fits = self._last[1]
-        fix = "Nothing is left for it" if fits is None else f"A request of ε = {fits:.4g} or less would fit"
+        fix = "Nothing is left for this release" if fits is None else f"A request of ε = {fits:.4g} or less would fit"
         if fits is not None and record.mechanism not in SCALED:
             fix = "A smaller request, or one by curve, may fit"
         own = "" if record.epsilon is None else f" (ε = {record.epsilon:g})"
@@ -35,7 +35,7 @@ class Refusals:
             requested=after - before,
             remaining=max(0.0, budget - before),
             short_by=after - budget,
-            why=f"together with earlier releases this one{own} would tell {after:.6g} of {budget:g}",
+            why=f"together with earlier releases this one{own} would bring the total to {after:.6g} of {budget:g}",
             fix=fix,
         )
 

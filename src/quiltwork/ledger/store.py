@@ -78,7 +78,7 @@ class Store:
             raise LedgerError(
                 "a ledger must be kept in a file or on a server",
                 got="one in memory",
-                why="it would be forgotten, and what was spent with it",
+                why="it would be lost, along with the record of what was spent",
                 fix="sqlite:///path",
             )
         self.sqlite = self.url.get_backend_name() == "sqlite"
@@ -269,6 +269,6 @@ def _postgresql(url: URL) -> Engine:
         raise LedgerError(
             "a ledger in PostgreSQL needs psycopg",
             got="an installation without it",
-            why="it is the driver that speaks to the server",
+            why="it is the database driver",
             fix='pip install "quiltwork[postgresql]"',
         ) from None

@@ -76,7 +76,7 @@ def reproduce(
         raise ParameterError("the result is not known", got=repr(name), fix=f"Known: {', '.join(NAMES)}, all")
     effort = Effort(quick, progress)
     if series is not None and name != "activity":
-        raise ParameterError("data is for activity only", got=name)
+        raise ParameterError("your own data is only for activity", got=name)
     found = NAMES[name](effort) if series is None else activity(effort, series, belief)
     folder = Path(folder)
     files = [folder / f"{name}.{kind}" for kind in ("csv", "svg", "png")]

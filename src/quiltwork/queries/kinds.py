@@ -160,7 +160,7 @@ class Sum(Query):
                     f"{self.text} needs a number for every state",
                     got=f"state {state!r} without one",
                     why="only numbers can be added up",
-                    fix="Name the states by their numbers, or pass values={state: number}; of records, ask `over A,B`",
+                    fix="Name the states by their numbers, or pass values={state: number}; for records, use `over A,B`",
                 ) from None
             if numbers[-1] and not LEAST <= abs(numbers[-1]) <= 1 / LEAST:
                 raise QueryError(
@@ -370,7 +370,7 @@ class Declared(Query):
             raise QueryError(
                 f"the sensitivity of {self.name} must be symmetric with zeros on its diagonal",
                 got="another table",
-                why="going back changes the answer as much as going there",
+                why="a change and its reverse move the answer equally far",
             )
         changes = float(table) if table.ndim == 0 else tuple(map(tuple, table.tolist()))
         object.__setattr__(self, "changes", changes)

@@ -41,7 +41,7 @@ def parse_query(text: str) -> Query:
     raise QueryError(
         "the query is not known",
         got=repr(text),
-        fix=f"Known: count:STATE, {', '.join(_NAMED)}; of a record also QUERY over A,B and tally:A=x,B=y|z",
+        fix=f"Known: count:STATE, {', '.join(_NAMED)}; for records also QUERY over A,B and tally:A=x,B=y|z",
     )
 
 

@@ -68,7 +68,7 @@ class Over(OfVariables):
             raise QueryError(
                 f"{self.query.text} takes no weights",
                 why="it is divided by the number of values",
-                fix="Weigh a sum or a count, and divide it yourself",
+                fix="Use weights with a sum or a count, and divide it yourself",
             )
 
     def _weights(self) -> dict[str, Fraction]:
@@ -80,9 +80,9 @@ class Over(OfVariables):
             raise QueryError("weights must be finite numbers", got="something else") from None
         if not all(SMALLEST <= abs(weight) <= LARGEST for weight in weights.values()):
             raise QueryError(
-                "weights must be between 1e-50 and 1e50, or negative ones like that",
+                "weights must have a size between 1e-50 and 1e50",
                 got="another",
-                why="a variable without weight is not asked, and others drown in rounding",
+                why="a weight of 0 leaves the variable out, and others are lost in rounding",
                 fix="Leave it out, or change the unit",
             )
         return weights

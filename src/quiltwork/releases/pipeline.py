@@ -26,10 +26,10 @@ from quiltwork.releases.result import PartAnswer, Release
 from quiltwork.types import Gaps, Guarantee
 
 UNEVEN = (
-    "The times are not evenly spaced: the noise also covers values in between that were not recorded. With a gap, "
-    "pauses up to it count as one step, and series are split at longer ones."
+    "The times are not evenly spaced, so the noise also covers values in between that were not recorded. With a gap "
+    "option, pauses up to that gap count as one step, and longer ones split the series."
 )
-BY_ORDER = "Rows were matched to variables by their order ({}); name the column that says which is which to be sure."
+BY_ORDER = "Rows were matched to variables by their order ({}); to be sure, name the column with the variable."
 MOST_STEPS = 2**55  # noise of a larger scale would not fit into 64-bit integers
 
 
@@ -52,10 +52,10 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
     Subjects are independent of one another and each is protected; their number and lengths are public. The stretches
     that gaps leave of one subject's series are taken as parts of one chain; ``gaps="independent"`` declares that
     nothing is remembered across a gap (only do this if you know it is true). ``guarantee="bayesian"`` is Bayesian
-    differential privacy: the promise then holds against adversaries who know any other values.
+    differential privacy: the guarantee then also holds against adversaries who know any other values.
 
-    ``window`` (``"day"``, ``"hour"`` or a number of values) gives one answer a window, ``by_subject`` one a subject.
-    Every value is in one of them only, so that the noise is that of a single answer, and it is one release.
+    ``window`` (``"day"``, ``"hour"`` or a number of values) gives one answer per window, ``by_subject`` one per
+    subject. Every value is in one of them only, so the noise is that of a single answer, and it is one release.
 
     Under a network or a joint table the data are records, a mapping of variables to states each; they are independent
     of one another, and every value of every record is protected.
@@ -182,12 +182,12 @@ def prepare(data: Series | Records | Iterable[object], request: Request) -> Prep
         if window is not None and ready.calibration.one_length:
             raise NotCoveredError(
                 f"mechanism {ready.calibration.mechanism} does not cover windows",
-                why="its laws are those of one answer about the whole series",
+                why="it only covers one answer about the whole series",
                 fix="Leave mechanism= out",
             )
         prepared = _of_series(series, request, ready, window)
     if prepared.calibration.noise_scale == 0 and prepared.calibration.lipschitz > 0:
-        raise ParameterError("the noise must not vanish", got="a scale of 0", why="a value would be shown as it is")
+        raise ParameterError("the noise scale must be positive", got="0", why="a value would be released without noise")
     if query.integer and prepared.calibration.noise_scale > MOST_STEPS * prepared.unit:
         raise ParameterError(
             "epsilon is too small for these series",
@@ -201,7 +201,7 @@ def prepare(data: Series | Records | Iterable[object], request: Request) -> Prep
 def _check_asked(series: Series, query: Query, window: Window | None, by_subject: bool) -> None:
     """What cannot be answered is refused before anything is spent."""
     if not query.by_part and (window is not None or by_subject):
-        raise ParameterError("a function of your own cannot be asked by window or subject", got=query.text)
+        raise ParameterError("a custom query cannot be split by window or subject", got=query.text)
     series.check_asked(window=window, ordered=query.ordered)
 
 
@@ -272,7 +272,7 @@ def _check_unchanged(series: Series, parts: Iterable[Countable], followed: bool)
     if told != series.size or steps not in (None, series.size - series.subjects - series.gaps):
         raise DataError(
             "the data must not change while they are read",
-            got="another number of values than before",
+            got="a different number of values than before",
             why="the noise is calibrated for the lengths that were read first",
         )
 

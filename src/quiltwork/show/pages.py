@@ -122,7 +122,7 @@ def timeline_chart(losses: Losses, segments: Sequence[tuple[int, int]], *, budge
     # the axis of time is as long as the series; many blocks are thinned, the largest loss of each kept
     rows = _thinned(rows, 4_000)
     x = alt.X("time:Q", title="time", scale=alt.Scale(domain=[1, max(losses.length, 2)], nice=False))
-    y = alt.Y("loss:Q", title="told about the value then, at most (ε)", scale=alt.Scale(zero=True))
+    y = alt.Y("loss:Q", title="privacy loss at each time, at most (ε)", scale=alt.Scale(zero=True))
     base = alt.Chart(alt.InlineData(rows)).encode(x=x, y=y)
     layers = [base.mark_area(color=ACCENT, opacity=0.15), base.mark_line(color=ACCENT)]
     if budget is not None:
@@ -168,7 +168,7 @@ def write_composed(
         for f in composed.rules
     )
     sections = [
-        f"<h1>Together ε = {composed.epsilon:.6g}</h1>",
+        f"<h1>Total privacy loss ε = {composed.epsilon:.6g}</h1>",
         f"<p class=lead>{len(records):,} release{'s' * (len(records) != 1)}, by {html.escape(composed.rule)}</p>",
     ]
     if budget is not None:
@@ -183,8 +183,8 @@ def write_composed(
         sections.append(
             _figure(
                 to_svg(timeline_chart(composed.losses, segments, budget=budget)),
-                "What all releases together can tell about the value at each time (influence curve), and which times "
-                f"each of them was about.{more}",
+                "Upper bound on the total privacy loss at each time (influence curve), and the times that each release "
+                f"covers.{more}",
             )
         )
     sections += [
@@ -264,14 +264,14 @@ def write_report(path: str | Path, *, release: Release, plan: Plan | None = None
         f"{release.values:,} values</p>",
         _figure(
             to_svg(chart),
-            "Released numbers, of each part."
+            "Released values for each window or subject."
             if release.parts
-            else "Bars: released numbers. Lines: where all true ones are at once with "
-            "probability 95 %, as far as the noise is concerned.",
+            else "Bars: released values. Lines: the range of the true values, all at once with probability 95 % "
+            "(noise only).",
         ),
         values,
-        f"<p>{together} These limits are about the noise that was added, not about how well the data stands for a "
-        "larger population. A noisy count or share may be negative; setting it to 0 costs no privacy.</p>",
+        f"<p>{together} These limits cover the added noise only, not how well the data represents a larger "
+        "population. A noisy count or share may be negative; setting it to 0 costs no privacy.</p>",
         "<h2>Why this much noise</h2>",
         "".join(f"<p>{html.escape(line)}</p>" for line in [*calibration.explain().splitlines(), *release.notes]),
         *_network(release.belief, calibration),
@@ -279,7 +279,7 @@ def write_report(path: str | Path, *, release: Release, plan: Plan | None = None
     sections += [
         "<h2>What an adversary may believe</h2>",
         f"<p>{html.escape(repr(release.belief))}, states {html.escape(', '.join(release.belief.states))}; fingerprint "
-        f"<code>{release.belief.fingerprint[:16]}</code>. The promise holds for this belief.</p>",
+        f"<code>{release.belief.fingerprint[:16]}</code>. The guarantee holds for this belief.</p>",
     ]
     if plan is not None:
         sections += [
@@ -289,9 +289,9 @@ def write_report(path: str | Path, *, release: Release, plan: Plan | None = None
         ]
     sections += [
         "<h2>What is not promised</h2>",
-        "<p>The promise is about the value at any one time. It does not hide that somebody is in the data, how long "
-        "their series is, or long-run habits that hold at all times. It holds for the stated belief: if values hang "
-        "together more strongly than that, the protection is weaker. Further releases from the same data add up.</p>",
+        "<p>The guarantee is about the value at any one time. It does not hide that somebody is in the data, how long "
+        "their series is, or long-term habits. It holds for the stated belief. If values are more strongly correlated "
+        "than that, the protection is weaker. Further releases from the same data add to the privacy loss.</p>",
         _footer(),
     ]
     return _write_page(path, f"private {calibration.query.text}", sections)
@@ -303,7 +303,7 @@ def write_plan(path: str | Path, *, plan: Plan, belief: Belief) -> Path:
         f"<h1>{html.escape(_title(plan.query))}: how much noise?</h1>",
         f"<p class=lead>ε = {plan.epsilon:g} · {html.escape(repr(belief))} · fingerprint "
         f"<code>{belief.fingerprint[:16]}</code></p>",
-        _figure(to_svg(noise_chart(plan)), "The scale of the noise on each number, by mechanism."),
+        _figure(to_svg(noise_chart(plan)), "Noise scale on each number, by mechanism."),
     ]
     for offer in plan.offers:
         if offer.calibration is not None and offer.calibration.guarantee != "none":
@@ -321,9 +321,9 @@ def _network(belief: Belief, calibration: Calibration) -> list[str]:
     member = next(iter(belief.networks[(detail.get("member") or 1) - 1 :]), None)
     if member is None or detail.get("node") not in member.variables or "distance" in detail:
         return []
-    caption = "Parents above children. The variable that is hardest to hide, its quilt, and both sides of it."
+    caption = "Parents above children. Marked: the variable that is hardest to hide, its quilt, and both sides of it."
     if "quilt" not in detail:
-        caption = "Parents above children, and the variable that is hardest to hide."
+        caption = "Parents above children. Marked: the variable that is hardest to hide."
     return [_figure(to_svg(network_chart(member, calibration)), caption)]
 
 
@@ -347,7 +347,7 @@ def check_report(path: str | Path) -> Path:
     if path.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"report {path} must end in .html", got=repr(path.suffix), why="it is a page for a browser")
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise InputError(f"report {path} cannot be written", why="its folder is not there, or may not be written to")
+        raise InputError(f"report {path} cannot be written", why="its folder does not exist or is not writable")
     return path
 
 
@@ -372,7 +372,7 @@ def _figure(svg: str, caption: str) -> str:
 def _refusals(offers: Sequence[Offer]) -> str:
     refused = [o for o in offers if o.refused]
     items = "".join(f"<li><b>{html.escape(o.mechanism)}</b>: {html.escape(o.refused or '')}</li>" for o in refused)
-    return f"<p>Not applicable here:</p><ul>{items}</ul>" if refused else ""
+    return f"<p>These mechanisms do not apply here:</p><ul>{items}</ul>" if refused else ""
 
 
 _PAGE = """<!doctype html>

@@ -49,7 +49,7 @@ def print_plan(made: Plan) -> None:
     span = "any length" if made.length is None else f"length {made.length:,}"
     if made.records:
         span = f"records of {made.length:,} variables"
-    several = "" if made.releases == 1 else f" in all for {made.releases:,} releases, noise of each"
+    several = "" if made.releases == 1 else f" shared by {made.releases:,} releases (noise of each)"
     out.print(table(rows, title=f"{made.query}, ε = {made.epsilon:g}{several}, {span}"))
     if made.best is not None:
         out.print(f"Least noise with a guarantee: {made.best.mechanism}.")
@@ -62,10 +62,10 @@ def _against_adding(made: Plan) -> str:
     scales = {offer.mechanism: offer.noise_scale for offer in made.offers if offer.noise_scale}
     best, quilts = scales.get("curve"), scales.get("quilt-exact")
     if best is None or quilts is None:
-        return "Profiles add up before the influence curve is taken; other releases add their ε."
+        return "With curve, profiles are added before the influence curve is computed; other mechanisms add their ε."
     return (
-        f"{made.releases:,} releases by curve share ε = {made.epsilon:g}: their profiles add up before the curve is "
-        f"taken, so each needs noise of scale {best:.6g}. Adding quilt releases of ε = "
+        f"{made.releases:,} releases by curve share ε = {made.epsilon:g}: their profiles are added before the curve is "
+        f"computed, so each needs noise of scale {best:.6g}. Adding quilt releases of ε = "
         f"{made.epsilon / made.releases:.4g} each (Theorem 3.7) would need {quilts:.6g}, {quilts / best:.3g} times as "
         "much."
     )
@@ -82,13 +82,13 @@ def print_composed(composed: "Composed", *, budget: float | None, guarantee: str
     if composed.losses is not None and composed.rule == "influence-curve":
         first, last = composed.losses.worst
         when = f"time {first:,}" if first == last else f"times {first:,} to {last:,}"
-        out.print(f"The most is told about {when}, up to {composed.losses.epsilon:.6g}.")
+        out.print(f"The privacy loss is largest at {when}: up to {composed.losses.epsilon:.6g}.")
     if budget is not None:
         left = budget - composed.epsilon
         out.print(
             f"Budget {budget:g}: {left:.6g} left." if left >= 0 else f"Budget {budget:g}: exceeded by {-left:.6g}."
         )
-    out.print("\nWhat each rule says:")
+    out.print("\nResult of each rule:")
     out.print(table(rows))
 
 
@@ -111,21 +111,19 @@ def print_statement(now: "Statement") -> None:
         }
         for one in now.releases()
     ]
-    out.print(table(rows) if rows else "Nothing was released yet.")
+    out.print(table(rows) if rows else "Nothing has been released yet.")
     if rows:
-        read = "not known (an earlier version did not write it down)" if now.reading is None else str(now.reading)
-        out.print(f"Data read by: {read}.")
+        read = "unknown (not recorded by the earlier version)" if now.reading is None else str(now.reading)
+        out.print(f"How the data was read: {read}.")
         if now.mixed is not None:
-            out.print(
-                f"Later read in another way ({now.mixed}): every release counts as if it were about every moment."
-            )
-        out.print(f"Adds up by {now.rule}.")
+            out.print(f"Later read differently ({now.mixed}): every release counts as if it covered every moment.")
+        out.print(f"Composition rule: {now.rule}.")
     out.print(f"Head: {now.head}")
 
 
 def print_release(result: Release) -> None:
     """Print a release with bars, its accuracy and the reason for its noise."""
-    out.print(f"{result.subjects:,} {result.belief.noun}, {result.values:,} values in all.")
+    out.print(f"{result.subjects:,} {result.belief.noun}, {result.values:,} values in total.")
     wide = result.parts and len(result.numbers) <= MOST_COLUMNS * len(result.parts)
     rows = result.table() if wide else _bars(result)
     out.print(table(rows[:MOST_ROWS]))
@@ -139,8 +137,8 @@ def print_release(result: Release) -> None:
         )
         if "mixed" in result.ledger:
             out.print(
-                f"The data were not always read in the same way ({result.ledger['mixed']}), so every release in this "
-                "ledger counts as if it were about every moment."
+                f"The data was not always read in the same way ({result.ledger['mixed']}), so every release in this "
+                "ledger counts as if it covered every moment."
             )
 
 

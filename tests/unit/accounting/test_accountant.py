@@ -185,7 +185,7 @@ def test_trees_compose_by_profiles_and_hold_against_all_adversaries() -> None:
     assert audit(star, [Noisy(Count("1"), plain.noise_scale)] * 2).epsilon <= composed.epsilon
     with pytest.raises(NotCoveredError, match="needs a tree, got 'cem' with 2 parents"):
         calibrate(Count("yes"), belief=contagion_belief(), epsilon=1.0, mechanism="curve")
-    with pytest.raises(NotCoveredError, match="no Bayesian promise"):
+    with pytest.raises(NotCoveredError, match="no Bayesian guarantee"):
         calibrate(Count("yes"), belief=contagion_belief(), epsilon=1.0, guarantee="bayesian")
     with pytest.raises(NotCoveredError, match="tree, or small enough"):
         bayesian_leakage(contagion_belief(), "count:yes", noise_scale=1.0, method="projective")

@@ -153,7 +153,7 @@ def test_bayesian_promises_add_only_without_a_shared_unknown() -> None:
     for rule in ("bayesian", "bayesian-parallel"):
         assert "at time 2 shows in the result about time 3" in finding(parts, rule, LAZY, 4)[1]
         assert "several results depend on the values at times 1 to 4" in finding([whole, whole], rule, coin, 4)[1]
-        assert "does not promise" in finding([quilts(1.0)], rule)[1]
+        assert "does not guarantee" in finding([quilts(1.0)], rule)[1]
     assert finding([whole, whole], "bayesian", coin, 1)[0] == pytest.approx(2.0)
     lie = ReleaseRecord(
         mechanism="curve", epsilon=0.01, noise_scale=0.5, lipschitz=1.0, segment=(1, 2), guarantee="bayesian"

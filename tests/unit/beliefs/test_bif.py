@@ -77,7 +77,7 @@ def test_awkward_but_legal_bif(tmp_path: Path) -> None:
     text = "\ufeffvariable x{type discrete[2]{n//first\n,y/*second*/};}probability(x){table 0.5/*half*/,0.5//rest\n;}"
     (tmp_path / "x.bif").write_text(text, encoding="utf-8")
     assert BayesianNetwork.from_bif(tmp_path / "x.bif").variables == {"x": ("n", "y")}
-    for wrong, said in (("(no) 0.5, 0.5; (no) 0.5, 0.5; (yes) 0.5, 0.5;", "stand once"), ("(no) nan, 1;", "finite")):
+    for wrong, said in (("(no) 0.5, 0.5; (no) 0.5, 0.5; (yes) 0.5, 0.5;", "appear once"), ("(no) nan, 1;", "finite")):
         (tmp_path / "x.bif").write_text(SPRINKLER.replace("table 0.6 0.99 0.4 .01;", wrong))
         with pytest.raises(InputError, match=said):
             BayesianNetwork.from_bif(tmp_path / "x.bif")

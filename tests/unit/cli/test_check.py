@@ -46,10 +46,10 @@ def test_compose(tmp_path: Path) -> None:
     assert "budget 1.5" in page.read_text()
     text = run("compose", belief, releases, "--length", 1000, "--budget", 0.5).stdout
     assert "exceeded by" in text
-    assert "The most is told about" in text
+    assert "The privacy loss is largest at" in text
     releases.write_text('[{"mechanism": "wasserstein", "epsilon": 1}, {"mechanism": "wasserstein", "epsilon": 1}]')
     refused = run("compose", belief, releases, "--length", 1000, code=4)
-    assert "no theorem says" in refused.stderr
+    assert "no theorem bounds" in refused.stderr
     assert len(refused.stderr.splitlines()) == 1
     releases.write_text('[{"mechanism": "curve", "noise_scale": 1, "lipschitz": 1, "segment": [5, 2000]}]')
     assert "within the 1,000 values" in run("compose", belief, releases, "--length", 1000, code=2).stderr
@@ -70,7 +70,7 @@ def test_leakage_and_bayesian_plans(tmp_path: Path) -> None:
     plan = ["plan", belief, "--query", "count:1", "--length", 100, "--epsilon", 1, "--guarantee", "bayesian"]
     offers = {o["mechanism"]: o for o in json.loads(run(*plan, "--json", code=0).stdout)["mechanisms"]}
     assert offers["curve"]["guarantee"] == "bayesian"
-    assert "no Bayesian promise" in offers["quilt-exact"]["refused"]
+    assert "no Bayesian guarantee" in offers["quilt-exact"]["refused"]
     made = json.loads(run("reproduce", "bayesian-counterexamples", "--out", tmp_path / "r", "--json", code=0).stdout)
     assert len(made["rows"]) == 2
     assert "Known:" in run("reproduce", "nothing", code=2).stderr
@@ -86,6 +86,6 @@ def test_the_command(tmp_path: Path) -> None:
     own = ["--data", tmp_path / "diary.parquet", "--column", "activity", "--subject", "person", "--time", "time"]
     found = answer("reproduce", "activity", "--quick", "--out", tmp_path, *own, "--belief", tmp_path / "belief.json")
     assert found["name"] == "activity"
-    assert "not all of them" in run("reproduce", "activity", "--data", "x.csv", code=2).stderr
+    assert "only some of them" in run("reproduce", "activity", "--data", "x.csv", code=2).stderr
     assert "--gap" in run("reproduce", "sequential", "--gap", "1h", code=2).stderr
     assert "figure-2" in run("reproduce", "nothing", code=2).stderr

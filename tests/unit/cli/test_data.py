@@ -103,7 +103,7 @@ def test_options_that_do_not_fit(folder: Path) -> None:
         (["--window", "week"], "window must be"),
         (["--gap", "soon"], "gap must be"),
         (["--bins", "3,1"], "bins must be"),
-        (["--master", "local[2]"], "a master is for Spark"),
+        (["--master", "local[2]"], "a master is only for Spark"),
         (["--mechanism", "wasserstein", "--window", "3"], "does not cover"),
     ):
         done = run(*asked(folder, *wrong), code=4 if "wasserstein" in wrong else 2)

@@ -47,7 +47,7 @@ def test_the_command_takes_networks(garden: Path, tmp_path: Path) -> None:
     log.write_text(json.dumps([released["record"] | {"segment": [1, 2]}]))
     assert "has no segment" in run("compose", garden, log, code=2).stderr
     assert "got --segment" in run("release", data, *options, "--segment", "1:2", code=2).stderr
-    assert "column of values is needed" in run("release", data, *options, "--variable", "rain", code=2).stderr
+    assert "need the column with the values" in run("release", data, *options, "--variable", "rain", code=2).stderr
     assert answer("belief", "show", garden)["variables"] == 3
     histogram = ("--query", "histogram", "--epsilon", 1)
     small = answer("plan", garden, *histogram, "--quilt-size", 1, "--mechanism", "quilt-exact")
@@ -75,7 +75,7 @@ def test_means_are_divided_by_what_was_asked(garden: Path, tmp_path: Path) -> No
 def test_small_mistakes_get_an_answer(garden: Path, tmp_path: Path) -> None:
     wrong: list[tuple[tuple[object, ...], int, str]] = [
         (("plan", garden, "--query", "sum over rain=1e200", "--epsilon", 1), 2, "between 1e-50 and 1e50"),
-        (("plan", garden, "--query", "count:yes over rain=0", "--epsilon", 1), 2, "not asked"),
+        (("plan", garden, "--query", "count:yes over rain=0", "--epsilon", 1), 2, "leaves the variable out"),
         (("plan", garden, "--query", "transitions over rain", "--epsilon", 1), 2, "need a series"),
         (("plan", garden, "--query", "histogram", "--epsilon", 1, "--quilt-size", 0), 2, "from 1 to 8"),
         (

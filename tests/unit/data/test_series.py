@@ -25,11 +25,11 @@ def test_further_rows_must_be_later() -> None:
     old = pl.DataFrame({"t": range(10, 15), "x": ["sit"] * 5})
     new = old.with_columns(pl.col("t") - 5)
     stored = read_series(old, column="x", time="t", states=STATES, unsorted="sort")
-    with pytest.raises(InputError, match="later than all that were there"):
+    with pytest.raises(InputError, match="later than all rows before"):
         stored.extended(new)
     held = duckdb.connect()
     on_duckdb = read_series(held.from_arrow(old.to_arrow()), column="x", time="t", states=STATES)
-    with pytest.raises(InputError, match="later than all that were there"):
+    with pytest.raises(InputError, match="later than all rows before"):
         on_duckdb.extended(held.from_arrow(new.to_arrow()))
     assert on_duckdb.extended(held.from_arrow(old.with_columns(pl.col("t") + 5).to_arrow())).size == 10
     steps = read_series(old, column="x", time="t", states=STATES, every=10, take="last")
@@ -44,7 +44,7 @@ def test_series_grow() -> None:
     two = Series.from_values(["sit", "walk"], states=STATES, subject=["a", "b"])
     grown = two.extended(["walk", "sit"], subject=["a", "c"])
     assert [codes.tolist() for codes in grown.codes] == [[0, 1], [1], [0]]
-    for wrong, why in ((["sit"], "whose values"), ("sit", "sequence"), (3, "sequence")):
+    for wrong, why in ((["sit"], "need a subject"), ("sit", "sequence"), (3, "sequence")):
         with pytest.raises(InputError, match=why):
             two.extended(wrong)
     frame = pl.DataFrame({"x": ["sit", "walk"], "t": [1, 2]})

@@ -91,7 +91,7 @@ def test_zones_and_types_are_not_mixed(tmp_path: Path) -> None:
     assert_refused("column 'x' must have values of one type", pandas_table({"x": ["sit", 3]}))
     path = tmp_path / "forms.csv"
     path.write_text("t,x\n2024-01-01T10:00,sit\n2024-01-01T11:00:00,walk\n")
-    assert_refused("1 rows in another form", path, time="t")
+    assert_refused("1 rows in a different format", path, time="t")
     path.write_text("t,x\n2024-01-01T10:00+01:00,sit\n2024-01-01T11:00+01:00,walk\n")
     assert read_series(path, column="x", states=STATES, time="t", gap="1h").gaps == 0
 

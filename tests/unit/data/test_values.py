@@ -40,7 +40,7 @@ def test_levels() -> None:
     found = read_series(frame, column="x", states=("low", "high"), bins="2", missing="split")
     assert (found.counts().tolist(), found.gaps) == ([2, 2], 0)
     assert read_series(frame[:4], column="x", states=None, bins=[2]).states == ("<2", ">=2")
-    assert_refused("1 of 3 that are none", pl.DataFrame({"x": ["1", SECRET, "3"]}), bins="2")
+    assert_refused("1 of 3 that are not numbers", pl.DataFrame({"x": ["1", SECRET, "3"]}), bins="2")
     assert_refused("3 levels, 2 states", frame, bins="1,2")
     assert_refused("named by, got levels <3", frame, bins="3", states=("<2", ">=2"))
 

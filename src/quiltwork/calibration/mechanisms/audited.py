@@ -33,6 +33,6 @@ def audited(query: Query, *, belief: Belief, epsilon: float, length: int | None)
         noise_scale=round_up(scale),
         guarantee="pufferfish",
         theorem="the definition itself, checked at every time, pair of states and output",
-        reason=Plain("the exact loss of this noise is ε; any less would break the promise."),
+        reason=Plain("the exact loss of this noise is ε; any less would break the guarantee."),
         one_length=True,
     )

@@ -70,10 +70,12 @@ def wasserstein(query: Query, *, belief: Belief, epsilon: float, length: int | N
         raise ParameterError(
             f"delta must be 0, or at least {SMALLEST_DELTA:g} and below 1",
             got=str(delta),
-            why="it is a probability, and smaller ones drown in rounding",
+            why="it is a probability, and smaller ones are lost in rounding",
         )
     if epsilon <= 4 * SLACK:
-        raise NotCoveredError("wasserstein needs epsilon above 4e-10", got=f"{epsilon:g}", why="rounding takes as much")
+        raise NotCoveredError(
+            "wasserstein needs epsilon above 4e-10", got=f"{epsilon:g}", why="rounding errors are that large"
+        )
     found = [_furthest(query, one, epsilon, length, delta, n) for n, one in belief.numbered_members]
     furthest = max(found, key=lambda d: d.distance)
     distance, lipschitz = furthest.distance, query.on(belief).lipschitz

@@ -142,7 +142,7 @@ class PolarsEngine(Engine):
             return query.collect(engine="streaming")
         except pl.exceptions.ColumnNotFoundError:
             raise DataError(
-                f"all files of {self._where} must have the same columns", got="one that lacks some"
+                f"all files of {self._where} must have the same columns", got="a file without some of them"
             ) from None
         except (pl.exceptions.SchemaError, pl.exceptions.SchemaFieldNotFoundError):
             raise DataError(

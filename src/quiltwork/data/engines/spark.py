@@ -38,7 +38,9 @@ def spark_session(master: str | None = None) -> "SparkSession":
         from pyspark.sql import SparkSession
     except ImportError:
         raise InputError(
-            "Spark needs an extra part", got="no pyspark", fix="pip install 'quiltwork[spark]', and Java 17 or newer"
+            "Spark support is not installed",
+            got="no pyspark",
+            fix="pip install 'quiltwork[spark]', and Java 17 or newer",
         ) from None
     builder = SparkSession.builder.appName("quiltwork").config("spark.ui.showConsoleProgress", "false")
     if master is not None:

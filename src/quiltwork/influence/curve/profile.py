@@ -131,15 +131,15 @@ def _segment(segment: Segment | None, length: int | None) -> Segment | None:
     first, last = segment
     if not 1 <= first <= last:
         raise ParameterError(
-            "a segment must go forward from time 1 on",
+            "a segment must start at 1 or later and not end before it starts",
             got=f"{first}:{last}",
-            why="it is its first and its last time, both included",
+            why="it gives the first and the last time, both included",
         )
     if length is not None and last > length:
         raise ParameterError(
             f"a segment must lie within the {length:,} values of the series",
             got=f"{first}:{last}",
             why="there is nothing beyond the last value",
-            fix="Mend the segment, or the length",
+            fix="Correct the segment or the length",
         )
     return segment
