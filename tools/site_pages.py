@@ -1,6 +1,7 @@
-"""Pages of the site that are made when it is built: every command with its options, and every public name."""
+"""Parts of the site that are generated when it is built: every command with its options, and every public name."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import quiltwork
 from quiltwork.cli import app
 
 COMMANDS, PYTHON, BENCHMARKS = "<!-- commands -->", "<!-- names -->", "<!-- benchmarks -->"
+QUESTIONS = "<!-- questions -->"
 RESULTS = Path(__file__).parents[1] / "bench" / "results.json"
 
 
@@ -18,7 +20,9 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     if COMMANDS in markdown:
         markdown = markdown.replace(COMMANDS, "\n".join(_commands(typer.main.get_command(app), "quiltwork")))
     if PYTHON in markdown:
-        markdown = markdown.replace(PYTHON, "\n\n".join(f"::: {name}" for name in _names()))
+        markdown = markdown.replace(PYTHON, "\n\n".join(_names()))
+    if QUESTIONS in markdown:
+        markdown = markdown.replace(QUESTIONS, "\n".join(_questions()))
     if BENCHMARKS in markdown:
         markdown = markdown.replace(BENCHMARKS, "\n".join(_benchmarks(json.loads(RESULTS.read_text()))))
     return markdown
@@ -35,17 +39,47 @@ def _benchmarks(results: dict[str, Any]) -> list[str]:
     return lines
 
 
+def names_by_question() -> dict[str, list[str]]:
+    """The public names under the questions of the package's docstring."""
+    found: dict[str, list[str]] = {}
+    question = ""
+    for line in (quiltwork.__doc__ or "").splitlines()[1:]:
+        asked, _, names = line.partition("?  ")
+        question = f"{asked}?" if names else question
+        known = [word for word in re.findall(r"\w+", names or line) if word in quiltwork.__all__]
+        if question:
+            found.setdefault(question, []).extend(known)
+    return found
+
+
 def _names() -> list[str]:
-    """Where each is defined: some modules have the name of a function."""
-    public = [getattr(quiltwork, name) for name in quiltwork.__all__ if not name.startswith("_")]
-    return [f"{one.__module__}.{one.__qualname__}" for one in public]
+    """Each name under its question, by where it is defined: some modules have the name of a function."""
+    lines = []
+    for question, names in names_by_question().items():
+        lines.append(f"## {question}")
+        for name in names:
+            lines.append(f"::: {_path(name)}")
+    return lines
+
+
+def _questions() -> list[str]:
+    """A table of questions, with the names that answer each."""
+    lines = ["| question | names |", "| --- | --- |"]
+    for question, names in names_by_question().items():
+        lines.append(f"| {question} | {', '.join(f'[`{name}`][{_path(name)}]' for name in names)} |")
+    return lines
+
+
+def _path(name: str) -> str:
+    thing = getattr(quiltwork, name)
+    return f"{thing.__module__}.{thing.__qualname__}"
 
 
 def _commands(command: Any, path: str) -> list[str]:
     """Commands one after the other, each with a table of what it takes."""
     if hasattr(command, "commands"):
         return [line for name, child in command.commands.items() for line in _commands(child, f"{path} {name}")]
-    lines = [f"## `{path}`", "", (command.help or "").strip(), "", "| takes | |", "| --- | --- |"]
+    lines = [f"## `{path}`", "", (command.help or "").strip(), "", "| option | meaning |", "| --- | --- |"]
     for parameter in command.params:
         if "--help" in parameter.opts:
             continue
@@ -55,17 +89,17 @@ def _commands(command: Any, path: str) -> list[str]:
 
 
 def _written(parameter: Any) -> str:
-    choices = [str(getattr(one, "value", one)) for one in getattr(getattr(parameter, "type", None), "choices", ())]
+    choices = map(str, parameter.type_descriptor.choices or ())
     name = parameter.metavar or "|".join(choices) or str(parameter.name).upper()
     if not parameter.opts[0].startswith("-"):
-        return f"`{name}`".replace("|", "\\|")
+        return f"`{name}`"
     flag = bool(getattr(parameter, "is_flag", False))
-    return f"`{parameter.opts[0]}`" if flag else f"`{parameter.opts[0]} {name}`".replace("|", "\\|")
+    return f"`{parameter.opts[0]}`" if flag else f"`{parameter.opts[0]} {name}`"  # a bar in code ends no column
 
 
 def _default(parameter: Any) -> str:
     value = parameter.default
     if parameter.required:
-        return " *needed*"
+        return " *Required.*"
     plain = value is not None and not callable(value) and not isinstance(value, bool) and str(value) not in ("", "[]")
-    return f" (default `{getattr(value, 'value', value)}`)" if plain else ""
+    return f" (default: `{getattr(value, 'value', value)}`)" if plain else ""

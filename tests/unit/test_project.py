@@ -1,6 +1,7 @@
 """The shape of the project: public names, direction of imports, documentation, no leftovers."""
 
 import ast
+import importlib.util
 import inspect
 import re
 import subprocess
@@ -49,29 +50,44 @@ def test_public_names_are_frozen() -> None:
     ]  # fmt: skip
 
 
+def generated(mark: str) -> str:
+    """What the site has in place of a mark: ``tools/site_pages.py`` fills it when the site is built."""
+    spec = importlib.util.spec_from_file_location("site_pages", ROOT / "tools" / "site_pages.py")
+    assert spec is not None
+    assert spec.loader is not None
+    pages = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(pages)
+    return str(pages.on_page_markdown(mark))
+
+
 def test_public_names_are_documented() -> None:
-    reference = (ROOT / "docs" / "api.md").read_text()
+    reference, questions = generated("<!-- names -->"), generated("<!-- questions -->")
+    assert "<!-- names -->" in (ROOT / "docs" / "reference" / "python.md").read_text()
+    assert "<!-- questions -->" in (ROOT / "docs" / "api.md").read_text()
     for name in quiltwork.__all__:
         if name != "__version__":
-            assert inspect.getdoc(getattr(quiltwork, name)), name
-            assert f"`{name}" in reference, f"{name} is not in docs/api.md"
-            example = inspect.getdoc(getattr(quiltwork, name)) or ""
-            assert ">>>" in example or name == "QuiltworkError", f"{name} has no example"
+            described = inspect.getdoc(getattr(quiltwork, name)) or ""
+            assert described, name
+            assert ">>>" in described or name == "QuiltworkError", f"{name} has no example"
+            assert re.search(rf"^::: [\w.]+\.{name}$", reference, flags=re.M), f"{name} is not in the Python reference"
+            assert f"`{name}`" in questions, f"{name} answers no question in the docstring of quiltwork"
 
 
 def test_every_command_and_option_is_documented() -> None:
-    text = (ROOT / "docs" / "commands.md").read_text()
+    text = generated("<!-- commands -->")
+    assert "<!-- commands -->" in (ROOT / "docs" / "reference" / "command-line.md").read_text()
 
     def walk(command: object, path: str) -> None:
         for name, child in getattr(command, "commands", {}).items():
             walk(child, f"{path} {name}")
         if not hasattr(command, "commands"):
-            assert f"## `{path}" in text, f"{path} is not in docs/commands.md"
-            section = text.split(f"## `{path}")[1].split("\n## ")[0]
+            assert f"## `{path}`" in text, f"{path} is not in the reference"
+            section = text.split(f"## `{path}`")[1].split("\n## ")[0]
             for parameter in command.params:  # type: ignore[attr-defined]
                 for option in parameter.opts:
-                    if option.startswith("--") and option not in ("--help", "--json"):
-                        assert option in section, f"{option} of {path} is not in docs/commands.md"
+                    if option.startswith("--") and option != "--help":
+                        assert f"`{option}" in section, f"{option} of {path} is not in the reference"
+                        assert parameter.help, f"{option} of {path} has no help"
 
     walk(typer.main.get_command(app), "quiltwork")
 
