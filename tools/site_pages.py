@@ -57,8 +57,7 @@ def _names() -> list[str]:
     lines = []
     for question, names in names_by_question().items():
         lines.append(f"## {question}")
-        for name in names:
-            lines.append(f"::: {_path(name)}")
+        lines += [f"::: {_path(name)}" for name in names]
     return lines
 
 

@@ -59,8 +59,8 @@ class Leakage:
         if self.method == "projective":
             return [
                 f"Leakage: at most {self.epsilon:.7g}, against every adversary who knows any of the other values.",
-                "This is an upper bound (projective). Exact leakage needs a short series with a known start, and a query "
-                "that adds up over values.",
+                "This is an upper bound (projective). Exact leakage needs a short series with a known start, and a "
+                "query that adds up over values.",
             ]
         sign = "=" if self.complete else "≥"
         found = [f"Leakage {sign} {self.epsilon:.7g}, exactly."]

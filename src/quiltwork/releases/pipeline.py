@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,12 +18,14 @@ from quiltwork.calibration.series import ForSeries, for_series, with_a_promise
 from quiltwork.data import Countable, Reading, Series, Window
 from quiltwork.data.records import Records
 from quiltwork.errors import DataError, LedgerError, NotCoveredError, ParameterError
-from quiltwork.ledger import Ledger
 from quiltwork.numeric import round_up
 from quiltwork.queries import Numbers, Query
 from quiltwork.releases.noise import add_noise
 from quiltwork.releases.result import PartAnswer, Release
 from quiltwork.types import Gaps, Guarantee
+
+if TYPE_CHECKING:
+    from quiltwork.ledger import Ledger
 
 UNEVEN = (
     "The times are not evenly spaced, so the noise also covers values in between that were not recorded. With a gap "
@@ -144,7 +146,7 @@ class Prepared:
             notes=self.notes,
         )
 
-    def draw_within(self, ledger: Ledger, who: Mapping[str, Any]) -> Release:
+    def draw_within(self, ledger: "Ledger", who: Mapping[str, Any]) -> Release:
         """Within the budget of a ledger: reserve, count, draw, note that it was made, in this order."""
         ledger.check(belief=self.request.belief, guarantee=self.record.guarantee)
         reservation = ledger.reserve(self.record, who)
