@@ -50,22 +50,22 @@ def parse_bif(text: str) -> BifContents:
     >>> found.parents["wet"], found.tables["wet"].tolist()
     (('rain',), [[0.9, 0.1], [0.05, 0.95]])
     """
-    found, tokens = BifContents(), _Tokens(text)
+    contents, tokens = BifContents(), _Tokens(text)
     blocks: list[tuple[str, tuple[str, ...], list[list[str]], int]] = []
     while (word := tokens.next_word()) is not None:
         if word == "network":
             tokens.until("{")
             tokens.statements()
         elif word == "variable":
-            _variable(found, tokens)
+            _variable(contents, tokens)
         elif word == "probability":
             blocks.append(_probability(tokens))
         else:
             raise tokens.error("network, variable or probability", word)
     # tables may stand before the variables that they are about
     for name, parents, statements, line in blocks:
-        _table(found, name, parents, statements, line)
-    return found
+        _table(contents, name, parents, statements, line)
+    return contents
 
 
 class _Tokens:
@@ -103,14 +103,14 @@ class _Tokens:
 
     def until(self, sign: str) -> list[str]:
         """All tokens before the sign, which is taken too."""
-        found = []
+        passed = []
         while (token := self.take()) != sign:
-            found.append(token)
-        return found
+            passed.append(token)
+        return passed
 
     def statements(self) -> list[list[str]]:
         """The statements of a block up to its closing brace, each without its semicolon."""
-        found: list[list[str]] = []
+        statements: list[list[str]] = []
         current: list[str] = []
         depth = 0
         while True:
@@ -118,10 +118,10 @@ class _Tokens:
             if sign == "}" and depth == 0:
                 if current:
                     raise self.error("';' at the end of a statement", "'}'")
-                return found
+                return statements
             depth += (sign == "{") - (sign == "}")
             if sign == ";" and depth == 0:
-                found.append(current)
+                statements.append(current)
                 current = []
             else:
                 current.append(sign)
@@ -135,10 +135,10 @@ def _error(line: int, what: str, got: str | None = None, why: str | None = None)
     return BeliefError(f"BIF line {line}: {what}", got=got, why=why)
 
 
-def _variable(found: BifContents, tokens: _Tokens) -> None:
+def _variable(contents: BifContents, tokens: _Tokens) -> None:
     name = tokens.take()
     line = tokens.line
-    if name in found.variables:
+    if name in contents.variables:
         raise _error(line, "a variable must be declared once", repr(name) + " again")
     tokens.until("{")
     for statement in tokens.statements():
@@ -149,10 +149,10 @@ def _variable(found: BifContents, tokens: _Tokens) -> None:
                 raise _error(
                     line, f"variable {name!r} must have as many states as it says", f"{len(states)}, not {said}"
                 )
-            found.variables[name] = states
+            contents.variables[name] = states
         elif statement and statement[0] != "property":
             raise _error(line, f"variable {name!r} must be of type discrete", statement[0])
-    if name not in found.variables:
+    if name not in contents.variables:
         raise _error(line, f"variable {name!r} must have states", "none", "only discrete variables are known here")
 
 
@@ -167,15 +167,15 @@ def _probability(tokens: _Tokens) -> tuple[str, tuple[str, ...], list[list[str]]
     return names[0], tuple(names[1:]), tokens.statements(), line
 
 
-def _table(found: BifContents, name: str, parents: tuple[str, ...], statements: list[list[str]], line: int) -> None:
+def _table(contents: BifContents, name: str, parents: tuple[str, ...], statements: list[list[str]], line: int) -> None:
     for other in (name, *parents):
-        if other not in found.variables:
+        if other not in contents.variables:
             raise _error(line, "a probability must be about variables that are declared", repr(other))
-    if name in found.tables:
+    if name in contents.tables:
         raise _error(line, f"variable {name!r} must have one table", "a second one")
-    own = found.variables[name]
-    axes = [found.variables[p] for p in parents]
-    table = np.full((*map(len, axes), len(own)), np.nan)
+    states = contents.variables[name]
+    axes = [contents.variables[p] for p in parents]
+    table = np.full((*map(len, axes), len(states)), np.nan)
     default: list[float] | None = None
     for statement in statements:
         if not statement or statement[0] == "property":
@@ -183,16 +183,16 @@ def _table(found: BifContents, name: str, parents: tuple[str, ...], statements: 
         if statement[0] == "table":
             flat = _numbers(statement[1:], table.size, name, line)
             # the numbers count through the variables as they are declared, the last one fastest
-            table[...] = np.moveaxis(np.reshape(flat, (len(own), *map(len, axes))), 0, -1)
+            table[...] = np.moveaxis(np.reshape(flat, (len(states), *map(len, axes))), 0, -1)
         elif statement[0] == "default":
-            default = _numbers(statement[1:], len(own), name, line)
+            default = _numbers(statement[1:], len(states), name, line)
         elif statement[0] == "(" and ")" in statement:
             end = statement.index(")")
             given = [t for t in statement[1:end] if t != ","]
             row = _row(given, axes, parents, name, line)
             if not np.isnan(table[row]).all():
                 raise _error(line, f"a row of {name!r} must appear once", f"({', '.join(given)}) again")
-            table[row] = _numbers(statement[end + 1 :], len(own), name, line)
+            table[row] = _numbers(statement[end + 1 :], len(states), name, line)
         else:
             raise _error(line, f"the table of {name!r} has a statement that is not known", repr(statement[0]))
     missing = np.isnan(table[..., 0])
@@ -205,7 +205,7 @@ def _table(found: BifContents, name: str, parents: tuple[str, ...], statements: 
             f"the table of {name!r} must have a row for every combination of its parents",
             f"{int(missing.sum())} missing, the first ({', '.join(first)})",
         )
-    found.parents[name], found.tables[name] = parents, table
+    contents.parents[name], contents.tables[name] = parents, table
 
 
 def _row(

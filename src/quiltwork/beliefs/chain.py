@@ -355,8 +355,10 @@ class ChainSet(Belief):
 
     def _behaviour(self) -> dict[str, Any]:
         behaviours = (member._behaviour() for member in self.members)
-        numbers = ({key: value for key, value in own.items() if not isinstance(value, list)} for own in behaviours)
-        return {"members": [{"member": n} | own for n, own in enumerate(numbers, 1)]}
+        numbers = (
+            {key: value for key, value in behaviour.items() if not isinstance(value, list)} for behaviour in behaviours
+        )
+        return {"members": [{"member": n} | behaviour for n, behaviour in enumerate(numbers, 1)]}
 
     def to_dict(self) -> dict[str, Any]:
         """The contents of a belief file."""

@@ -79,13 +79,13 @@ def belief_from_dict(content: object) -> Belief:
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object whose keys stand once: of two tables for one variable, which one is meant?"""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
         names = [name for name, _ in pairs]
         raise BeliefError(
             "each key must appear once in an object", got=f"{next(n for n in names if names.count(n) > 1)!r} twice"
         )
-    return found
+    return entries
 
 
 def _found_from(content: Any, folder: Path) -> Any:

@@ -21,11 +21,11 @@ class Graph:
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
         """The children of every node."""
-        found: list[list[int]] = [[] for _ in self.parents]
+        children: list[list[int]] = [[] for _ in self.parents]
         for child, parents in enumerate(self.parents):
             for parent in parents:
-                found[parent].append(child)
-        return tuple(map(tuple, found))
+                children[parent].append(child)
+        return tuple(map(tuple, children))
 
     @cached_property
     def neighbours(self) -> tuple[tuple[int, ...], ...]:
@@ -45,7 +45,7 @@ class Graph:
     @cached_property
     def components(self) -> tuple[tuple[int, ...], ...]:
         """Parts that no edge joins: their variables are independent."""
-        left, found = set(range(len(self.parents))), []
+        left, components = set(range(len(self.parents))), []
         while left:
             reached, waiting = set(), [min(left)]
             while waiting:
@@ -54,17 +54,17 @@ class Graph:
                     reached.add(node)
                     waiting += self.neighbours[node]
             left -= reached
-            found.append(tuple(sorted(reached)))
-        return tuple(found)
+            components.append(tuple(sorted(reached)))
+        return tuple(components)
 
     def moral(self) -> list[set[int]]:
         """Neighbours when the parents of each child are married: who appears in one table with whom."""
-        found: list[set[int]] = [set() for _ in self.parents]
+        near: list[set[int]] = [set() for _ in self.parents]
         for child, parents in enumerate(self.parents):
             family = {child, *parents}
             for node in family:
-                found[node] |= family - {node}
-        return found
+                near[node] |= family - {node}
+        return near
 
     def widest(self, sizes: Sequence[int]) -> tuple[int, float]:
         """The most variables in one table of exact inference, and log2 of the largest table's entries.
@@ -79,9 +79,9 @@ class Graph:
         while left:
 
             def joined(node: int) -> tuple[int, int]:
-                own = sorted(near[node])
-                missing = sum(b not in near[a] for n, a in enumerate(own) for b in own[:n])
-                return missing, len(own)
+                neighbours = sorted(near[node])
+                missing = sum(b not in near[a] for n, a in enumerate(neighbours) for b in neighbours[:n])
+                return missing, len(neighbours)
 
             node = min(left, key=joined)
             family = near[node]
@@ -97,6 +97,6 @@ def cycle_of(parents: Sequence[Sequence[int]]) -> list[int] | None:
     """Nodes along a cycle, the first one again at the end; None if there is none."""
     try:
         TopologicalSorter(dict(enumerate(parents))).prepare()
-    except CycleError as found:
-        return [int(node) for node in found.args[1]]
+    except CycleError as problem:
+        return [int(node) for node in problem.args[1]]
     return None

@@ -48,7 +48,9 @@ class JointTable(RecordLaw):
     def _enumerate(self) -> Outcomes:
         """Every possible record with its probability."""
         code = [{state: n for n, state in enumerate(states)} for states in self.variables.values()]
-        codes = np.array([[own[s] for own, s in zip(code, outcome, strict=True)] for outcome in self.outcomes])
+        codes = np.array(
+            [[numbering[s] for numbering, s in zip(code, outcome, strict=True)] for outcome in self.outcomes]
+        )
         return Outcomes(codes.reshape(-1, len(code)), np.log(self.probabilities))
 
     def __repr__(self) -> str:

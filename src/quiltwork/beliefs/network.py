@@ -46,7 +46,7 @@ class BayesianNetwork(RecordLaw):
     ):
         self.variables = name_variables(variables, "a network")
         self.states = all_states(self.variables)
-        given = {name: tuple(own) for name, own in (parents or {}).items()}
+        given = {name: tuple(parent_names) for name, parent_names in (parents or {}).items()}
         _check_known(self.variables, given, tables)
         self.parents = {name: given.get(name, ()) for name in self.variables}
         names = list(self.variables)
@@ -61,8 +61,8 @@ class BayesianNetwork(RecordLaw):
             )
         self.graph = Graph(numbered)
         self.tables: dict[str, Floats] = {
-            name: _distributions(tables[name], name, [self.variables[p] for p in self.parents[name]], own)
-            for name, own in self.variables.items()
+            name: _distributions(tables[name], name, [self.variables[p] for p in self.parents[name]], states)
+            for name, states in self.variables.items()
         }
 
     @classmethod
@@ -107,7 +107,7 @@ class BayesianNetwork(RecordLaw):
         >>> BayesianNetwork.from_chain(chain, 4).as_chain() == chain
         True
         """
-        path = all(own == ((n - 1,) if n else ()) for n, own in enumerate(self.graph.parents))
+        path = all(parents == ((n - 1,) if n else ()) for n, parents in enumerate(self.graph.parents))
         first, *rest = self.tables.values()
         if not path or not rest or len(set(self.variables.values())) > 1:
             return None
@@ -133,7 +133,7 @@ class BayesianNetwork(RecordLaw):
     @property
     def edges(self) -> list[tuple[str, str]]:
         """Parent and child of every edge."""
-        return [(parent, child) for child, own in self.parents.items() for parent in own]
+        return [(parent, child) for child, parents in self.parents.items() for parent in parents]
 
     @cached_property
     def width(self) -> tuple[int, float]:
@@ -158,7 +158,7 @@ class BayesianNetwork(RecordLaw):
             table = self.tables[names[node]]
             rows = table[tuple(codes[:, parent] for parent in self.graph.parents[node])]
             rows = np.broadcast_to(rows, (len(codes), table.shape[-1]))
-            before, own = np.nonzero(rows)
+            before, states = np.nonzero(rows)
             if len(before) > MOST_OUTCOMES:
                 raise NotCoveredError(
                     f"a network can be enumerated up to {MOST_OUTCOMES:,} possible records",
@@ -166,8 +166,8 @@ class BayesianNetwork(RecordLaw):
                     why="every one of them is checked",
                     fix="Use quilt-exact, or curve for a tree; ask about a part of the network",
                 )
-            codes, logs = codes[before].copy(), logs[before] + np.log(rows[before, own])
-            codes[:, node] = own
+            codes, logs = codes[before].copy(), logs[before] + np.log(rows[before, states])
+            codes[:, node] = states
         return Outcomes(codes, logs)
 
     def __repr__(self) -> str:
@@ -191,7 +191,7 @@ class BayesianNetwork(RecordLaw):
         return {
             "kind": "network",
             "variables": listed(self.variables),
-            "parents": {name: list(own) for name, own in self.parents.items() if own},
+            "parents": {name: list(parents) for name, parents in self.parents.items() if parents},
             "tables": {name: table.tolist() for name, table in self.tables.items()},
         }
 
@@ -259,15 +259,15 @@ class NetworkSet(RecordBelief):
 def _check_known(
     variables: Mapping[str, tuple[str, ...]], parents: Mapping[str, tuple[str, ...]], tables: Mapping[str, object]
 ) -> None:
-    for name in (*parents, *tables, *(p for own in parents.values() for p in own)):
+    for name in (*parents, *tables, *(p for parent_names in parents.values() for p in parent_names)):
         if name not in variables:
             raise BeliefError(
                 "a network's parents and tables must be about its variables",
                 got=repr(name),
                 fix=f"Variables are {', '.join(list(variables)[:20])}" + (", ..." if len(variables) > 20 else ""),
             )
-    for name, own in parents.items():
-        if len(set(own)) < len(own):
+    for name, parent_names in parents.items():
+        if len(set(parent_names)) < len(parent_names):
             raise BeliefError(f"the parents of {name!r} must differ", got="one twice")
     missing = [name for name in variables if name not in tables]
     if missing:
@@ -278,9 +278,9 @@ def _check_known(
         )
 
 
-def _distributions(given: ArrayLike, name: str, axes: Sequence[tuple[str, ...]], own: tuple[str, ...]) -> Floats:
+def _distributions(given: ArrayLike, name: str, axes: Sequence[tuple[str, ...]], own_states: tuple[str, ...]) -> Floats:
     """A checked table, rows summing to 1, with an axis for each parent."""
-    shape = (*map(len, axes), len(own))
+    shape = (*map(len, axes), len(own_states))
     try:
         table = np.array(given, dtype=np.float64)
     except (TypeError, ValueError) as problem:
@@ -304,6 +304,6 @@ def _distributions(given: ArrayLike, name: str, axes: Sequence[tuple[str, ...]],
             got=f"{float(sums[row]):.10g}",
             why="it is a distribution over the variable's states",
         )
-    table /= np.where(np.abs(sums - 1) > len(own) * 2.0**-52, sums, 1.0)[..., None]
+    table /= np.where(np.abs(sums - 1) > len(own_states) * 2.0**-52, sums, 1.0)[..., None]
     table.setflags(write=False)
     return table
