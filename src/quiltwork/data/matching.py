@@ -123,21 +123,21 @@ class Matching:
         """With levels in place of numbers; UNKNOWN where a value is neither number nor missing."""
         import narwhals as nw
 
-        found, wrong = self.numbers(rows, engine)
+        numbered, wrong = self.numbers(rows, engine)
         level = nw.when(wrong).then(nw.lit(UNKNOWN)).otherwise(self.level(nw.col("number")))
-        return found.with_columns(what=level).drop("number")
+        return numbered.with_columns(what=level).drop("number")
 
 
 def _exact_numbers(states: Sequence[str], *, whole: bool) -> dict[Any, int]:
     """The code of each number that is a state's name; the first state of a number counts."""
-    found: dict[Any, int] = {}
+    codes: dict[Any, int] = {}
     for code, state in enumerate(states):
         try:
             exact = Fraction(state)
         except (ValueError, ZeroDivisionError):
             continue
         if not whole:
-            found.setdefault(float(exact), code)
+            codes.setdefault(float(exact), code)
         elif exact.denominator == 1 and abs(exact) < 2**63:
-            found.setdefault(int(exact), code)
-    return found
+            codes.setdefault(int(exact), code)
+    return codes

@@ -78,7 +78,7 @@ def read_series(  # noqa: PLR0913 - the public signature is meant to be read
 
     def opened(sources: Sequence[object]) -> Engine:
         where = "the data" if not isinstance(source, str | Path) else f"data file {source}"
-        return _engine_of(joined([as_frame(one, columns.names) for one in sources]), columns, where)
+        return _engine_of(joined([as_frame(given, columns.names) for given in sources]), columns, where)
 
     return StoredSeries([source], opened, reading, states=states, progress=progress)
 

@@ -99,13 +99,13 @@ class Reading:
 
     @cached_property
     def _plain(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"layout": self.layout}
+        settings: dict[str, Any] = {"layout": self.layout}
         for field in fields(self):
             value = getattr(self, field.name)
             if field.name != "segment" and value != field.default:
                 plain = list(value.edges) if isinstance(value, Bins) else value
-                found[field.name] = str(value) if isinstance(value, Duration) else plain
-        return found
+                settings[field.name] = str(value) if isinstance(value, Duration) else plain
+        return settings
 
     @property
     def by_order(self) -> bool:

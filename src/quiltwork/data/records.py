@@ -72,7 +72,7 @@ class Records:
     def counts(self) -> list[Codes]:
         """How often each variable has each of its states."""
         return [
-            np.bincount(own, minlength=len(s)) for own, s in zip(self.codes.T, self.variables.values(), strict=True)
+            np.bincount(codes, minlength=len(s)) for codes, s in zip(self.codes.T, self.variables.values(), strict=True)
         ]
 
 
@@ -117,11 +117,11 @@ def read_records(
 def _in_order(owners: list[str], names: list[str]) -> list[str]:
     """The variable of each row, if the rows of each record come in the order of the variables."""
     seen: dict[str, int] = {}
-    found = []
+    matched = []
     for owner in owners:
         position = seen.get(owner, 0)
         seen[owner] = position + 1
-        found.append(names[min(position, len(names) - 1)])
+        matched.append(names[min(position, len(names) - 1)])
     wrong = sum(count != len(names) for count in seen.values())
     if wrong:
         raise DataError(
@@ -130,7 +130,7 @@ def _in_order(owners: list[str], names: list[str]) -> list[str]:
             why="without a column of variables the rows are matched by their order",
             fix="Name the column with the variable: variable='V'",
         )
-    return found
+    return matched
 
 
 def _from_long(owners: list[str], named: list[str], values: list[str], variables: Variables) -> Records:

@@ -73,10 +73,10 @@ class Rows:
         if ordered:
             self.check_order()
         passes = engine.passes(ordered=ordered, sort=self.reading.unsorted == "sort", progress=self.progress)
-        found = [engine.collect(query(self._followed(rows) if ordered else self._counted(rows))) for rows in passes]
+        frames = [engine.collect(query(self._followed(rows) if ordered else self._counted(rows))) for rows in passes]
         if self.progress is not None:
             self.progress(1.0)
-        return pl.concat(found, how="vertical_relaxed")
+        return pl.concat(frames, how="vertical_relaxed")
 
     def check_order(self) -> None:
         """Rows must have an order: their own, or that of their times."""
@@ -164,8 +164,8 @@ class Rows:
             back=nw.col("back").sum().over("who", "step"),
         )
         kept = ((nw.col("when") == nw.col("chosen")) & (nw.col("twice") == 0)) | nw.col("when").is_null()
-        one = marked.filter(kept).with_columns(when=nw.col("step"))
-        return one.drop("before", "since", "chosen", "step", "twice")
+        thinned = marked.filter(kept).with_columns(when=nw.col("step"))
+        return thinned.drop("before", "since", "chosen", "step", "twice")
 
     def _averaged(self, steps: Frame) -> Frame:
         """The level of the mean of each step."""

@@ -183,9 +183,9 @@ class Series(Countable):
 
         Values are in time order; with ``subject``, in time order for each subject.
         """
-        own = _by_subject(values, states, subject)
+        codes = _by_subject(values, states, subject)
         reading = Reading(missing=missing, subject=None if subject is None else TOLD_APART)
-        return HeldSeries.of(own, states=states, reading=reading)
+        return HeldSeries.of(codes, states=states, reading=reading)
 
     @staticmethod
     def from_codes(
@@ -219,11 +219,11 @@ class HeldSeries(Series):
             raise no_values()
         if reading.segment is not None:
             first, last = check_segment(reading.segment, longest)
-            arrays = [own[first - 1 : last] for own in arrays]
-        absent = sum(int((own < 0).sum()) for own in arrays)
+            arrays = [array[first - 1 : last] for array in arrays]
+        absent = sum(int((array < 0).sum()) for array in arrays)
         if absent and reading.missing == "refuse":
             raise missing_values(absent)
-        if not any((own >= 0).any() for own in arrays):
+        if not any((array >= 0).any() for array in arrays):
             raise no_values("missing ones only")
         return cls(tuple(states), tuple(arrays), tuple(codes), reading)
 
@@ -287,17 +287,19 @@ class HeldSeries(Series):
     def parts(self, *, window: Window | None, by_subject: bool, transitions: bool) -> dict[str, Part]:
         """By position and by subject."""
         self.check_asked(window=window, ordered=transitions)
-        own: dict[str, list[Codes]] = {}
+        within: dict[str, list[Codes]] = {}
         reached: dict[str, list[Codes]] = {}
         for name, codes in zip(self.names, self.codes, strict=True):
             for begun, last, title in self._spans(window, len(codes)):
                 label = " ".join([name] * by_subject + title)
-                own.setdefault(label, []).append(codes[begun:last])
+                within.setdefault(label, []).append(codes[begun:last])
                 # a transition belongs to the window of its second value
                 reached.setdefault(label, []).append(codes[max(0, begun - 1) : last])
         k = len(self.states)
-        made = {label: Part(self.states, _counts(own[label], k), _transitions(reached[label], k)) for label in own}
-        return {label: part for label, part in made.items() if part.size}
+        parts = {
+            label: Part(self.states, _counts(within[label], k), _transitions(reached[label], k)) for label in within
+        }
+        return {label: part for label, part in parts.items() if part.size}
 
     def _spans(self, window: Window | None, length: int) -> Iterator[tuple[int, int, list[str]]]:
         """Where windows begin and end among so many values, and what they are called."""
@@ -315,13 +317,13 @@ class HeldSeries(Series):
             raise DataError("appended values must be a sequence", got=type(more).__name__)
         if self.segment is not None:
             raise DataError("values cannot be appended to a segment", got="a segment", fix="Append to the whole series")
-        own = self._named
+        held = self._named
         further = _by_subject(more, self.states, subject)
         if subject is None:
-            if len(own) != 1:
+            if len(held) != 1:
                 raise DataError("appended values need a subject", got="none", fix="subject=[...]")
-            further = {next(iter(own)): next(iter(further.values()))}
-        joined = own | {name: np.concatenate([own.get(name, codes[:0]), codes]) for name, codes in further.items()}
+            further = {next(iter(held)): next(iter(further.values()))}
+        joined = held | {name: np.concatenate([held.get(name, codes[:0]), codes]) for name, codes in further.items()}
         return HeldSeries.of(joined, states=self.states, reading=self.reading)
 
 

@@ -69,13 +69,13 @@ class StoredSeries(Series):
         """A row for each different (values, stretches) that subjects have, with sums over those subjects; checked."""
         rows, reading = self._rows, self.reading
         if not rows.ordered or (rows.plain and reading.gap is None and self._engine.order.rising):
-            found = rows.gather(self._by_value, ordered=False)
-            if not found["missing"].sum() or not rows.ordered:
-                self._refuse(found)
-                return found
-        found = rows.gather(self._by_step)
-        self._refuse(found)
-        return found
+            facts = rows.gather(self._by_value, ordered=False)
+            if not facts["missing"].sum() or not rows.ordered:
+                self._refuse(facts)
+                return facts
+        facts = rows.gather(self._by_step)
+        self._refuse(facts)
+        return facts
 
     def _by_value(self, rows: Frame) -> Frame:
         """Lengths and counts where the order of rows does not matter."""
@@ -127,13 +127,13 @@ class StoredSeries(Series):
         import narwhals as nw
 
         n, absent = nw.col("n"), self._values.absent(nw.col("what"))
-        own = {"values": _times(~absent, n), "missing": _times(absent, n)}
-        own |= {f"c{i}": _times(hit, n) for i, hit in enumerate(self._values.hits(nw.col("what")))}
+        columns = {"values": _times(~absent, n), "missing": _times(absent, n)}
+        columns |= {f"c{i}": _times(hit, n) for i, hit in enumerate(self._values.hits(nw.col("what")))}
         followed = "after" in grouped.collect_schema()
         if followed:
-            own["stretches"] = _times(~absent & nw.col("after").is_null(), n)
-        how = dict.fromkeys(own, "sum") | dict(how)
-        per = grouped.with_columns(**own).group_by("who").agg(*_each(how))
+            columns["stretches"] = _times(~absent & nw.col("after").is_null(), n)
+        how = dict.fromkeys(columns, "sum") | dict(how)
+        per = grouped.with_columns(**columns).group_by("who").agg(*_each(how))
         rows = nw.col("values") + nw.col("missing")
         per = per.with_columns(nobody=_times(nw.col("who").is_null(), rows))
         how["nobody"] = "sum"
@@ -143,8 +143,10 @@ class StoredSeries(Series):
             # times that are as near as any two rows come, from first to last, are evenly spaced
             even = nw.col("ended") - nw.col("begun") == (rows - 1) * (self._engine.order.least or 0)
             per = per.with_columns(uneven=(~even).cast(nw.Int64)).drop("begun", "ended")
-            how = {name: one for name, one in how.items() if name not in ("begun", "ended")} | {"uneven": "sum"}
-        how = {name: one for name, one in how.items() if name not in ("values", "stretches")}
+            how = {name: aggregate for name, aggregate in how.items() if name not in ("begun", "ended")} | {
+                "uneven": "sum"
+            }
+        how = {name: aggregate for name, aggregate in how.items() if name not in ("values", "stretches")}
         return per.group_by("values", "stretches").agg(nw.len().alias("people"), *_each(how))
 
     def _refuse(self, facts: "pl.DataFrame") -> None:
@@ -262,11 +264,11 @@ class StoredSeries(Series):
         by_place = window is not None and not window.on_the_clock
         ordered = transitions or by_place or not self._rows.plain
         shape = (k, k) if transitions else (k,)
-        found: dict[tuple[Any, ...], Codes] = {}
+        counts: dict[tuple[Any, ...], Codes] = {}
         for row in self._rows.gather(count, ordered=ordered).iter_rows(named=True):
-            own = found.setdefault(tuple(row[key] for key in keys), np.zeros(shape, dtype=np.int64))
-            own[tuple(int(row[name]) for name in (*followed, "what"))] += int(row["n"])
-        return found
+            table = counts.setdefault(tuple(row[key] for key in keys), np.zeros(shape, dtype=np.int64))
+            table[tuple(int(row[name]) for name in (*followed, "what"))] += int(row["n"])
+        return counts
 
     def check_asked(self, *, window: Window | None, ordered: bool) -> None:
         """Windows on the clock need dates; positions and transitions an order of rows."""
@@ -286,11 +288,11 @@ class StoredSeries(Series):
         counted = self._table(keys, transitions=False, window=window)
         followed = self._table(keys, transitions=True, window=window) if transitions else {}
         k = len(self.states)
-        made = {}
-        for key in sorted(counted, key=lambda key: tuple(natural(str(one)) for one in key)):
+        parts = {}
+        for key in sorted(counted, key=lambda key: tuple(natural(str(field)) for field in key)):
             label = " ".join([str(key[0])] * by_subject + ([] if window is None else [window.label(int(key[-1]))]))
-            made[label] = Part(self.states, counted[key], followed.get(key, np.zeros((k, k), dtype=np.int64)))
-        return made
+            parts[label] = Part(self.states, counted[key], followed.get(key, np.zeros((k, k), dtype=np.int64)))
+        return parts
 
     @property
     def stretches(self) -> tuple[Codes, ...]:
@@ -311,8 +313,10 @@ class StoredSeries(Series):
         table = self._rows.gather(values)
         table = table.filter(table["code"] >= 0).sort("who", "when")
         return tuple(
-            tuple(run["code"].to_numpy().astype(np.int64) for run in own.partition_by("stretch", maintain_order=True))
-            for own in table.partition_by("who", maintain_order=True)
+            tuple(
+                run["code"].to_numpy().astype(np.int64) for run in subject.partition_by("stretch", maintain_order=True)
+            )
+            for subject in table.partition_by("who", maintain_order=True)
         )
 
     def between(self, first: int, last: int) -> "StoredSeries":
@@ -364,7 +368,7 @@ def _each(how: Mapping[str, str]) -> list["nw.Expr"]:
     """Sums, or least or most values, of columns."""
     import narwhals as nw
 
-    return [getattr(nw.col(name), one)() for name, one in how.items()]
+    return [getattr(nw.col(name), aggregate)() for name, aggregate in how.items()]
 
 
 def _times(flag: "nw.Expr", n: "nw.Expr") -> "nw.Expr":

@@ -128,18 +128,18 @@ def scan(source: str | Path, wanted: Sequence[str]) -> "pl.LazyFrame":
     return pl.concat([opened(file).select(*wanted) for file in schemas])
 
 
-def _check_schema(file: str, own: "pl.Schema", wanted: Sequence[str], first: "pl.Schema") -> None:
+def _check_schema(file: str, schema: "pl.Schema", wanted: Sequence[str], first: "pl.Schema") -> None:
     """The wanted columns must be in every file, and be of one type."""
-    repeated = [name for name in own if re.fullmatch(r".*_duplicated_\d+", name)]
+    repeated = [name for name in schema if re.fullmatch(r".*_duplicated_\d+", name)]
     if repeated:
         name = re.sub(r"_duplicated_\d+$", "", repeated[0])
         raise DataError("columns must have different names", got=f"{name!r} more than once")
-    check_columns(wanted, own.names(), where="the file" if own is first else f"file {file}")
+    check_columns(wanted, schema.names(), where="the file" if schema is first else f"file {file}")
     for name in wanted:
-        if own[name] != first[name]:
+        if schema[name] != first[name]:
             raise DataError(
                 f"column {name!r} must have one type in all files",
-                got=f"{own[name].base_type()} in {file}, {first[name].base_type()} in the first",
+                got=f"{schema[name].base_type()} in {file}, {first[name].base_type()} in the first",
             )
 
 
@@ -152,10 +152,10 @@ def files_of(source: str | Path) -> list[str]:
                 f"data file {name} must be a file", got="a folder", fix=f"Name the files in it: '{name}/*.parquet'"
             )
         return [name]
-    found = sorted(file for file in glob.glob(name, recursive=True) if Path(file).is_file())
-    if not found:
+    files = sorted(file for file in glob.glob(name, recursive=True) if Path(file).is_file())
+    if not files:
         raise DataError(f"files {name} must exist", got="none of that name")
-    return found
+    return files
 
 
 def unreadable(source: str, problem: Exception) -> DataError:

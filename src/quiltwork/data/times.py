@@ -54,15 +54,15 @@ class Duration:
         if isinstance(given, Duration):
             return given
         if isinstance(given, timedelta):
-            found = cls(given // timedelta(microseconds=1), steps=False)
+            duration = cls(given // timedelta(microseconds=1), steps=False)
         elif isinstance(given, str) and not re.fullmatch(NUMBER, given):
-            found = cls(_microseconds(given, name), steps=False)
+            duration = cls(_microseconds(given, name), steps=False)
         else:
             number = float(given)
-            found = cls(int(number) if number.is_integer() else number, steps=True)
-        if not 0 < found.length < 2**62:
+            duration = cls(int(number) if number.is_integer() else number, steps=True)
+        if not 0 < duration.length < 2**62:
             raise ParameterError(f"{name} must be above 0", got=str(given), why="it is a span of time")
-        return found
+        return duration
 
 
 def _microseconds(text: str, name: str) -> int:

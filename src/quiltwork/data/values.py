@@ -123,13 +123,13 @@ def missing_words(states: Sequence[str] | None) -> frozenset[str]:
 
 def numbers_of(states: Sequence[str]) -> dict[float, str]:
     """The first state of each number that is a state's name."""
-    found: dict[float, str] = {}
+    state_of: dict[float, str] = {}
     for state in reversed(states):
         try:
-            found[float(state)] = state
+            state_of[float(state)] = state
         except ValueError:
             continue
-    return found
+    return state_of
 
 
 def codes_of(names: Sequence[str], states: Sequence[str], *, of: str | None = None, in_rows: bool = True) -> Codes:

@@ -159,10 +159,10 @@ class PolarsEngine(Engine):
 
         order = self.order if ordered else self._look()
         pieces = self._pieces(order) if ordered else self._heaps(order)
-        for n, own in enumerate(pieces):
+        for n, piece in enumerate(pieces):
             if progress is not None:
                 progress(n / len(pieces))
-            yield nw.from_native(self._sorted(own, order, sort) if ordered else own)
+            yield nw.from_native(self._sorted(piece, order, sort) if ordered else piece)
 
     def _pieces(self, order: Order) -> list["pl.LazyFrame"]:
         """All rows of some subjects each, few enough to be followed in memory."""
@@ -201,8 +201,8 @@ class PolarsEngine(Engine):
         apart = self._run(first.select((pl.col("who") < pl.col("above")).sum())).item()
         return Order(count, by_subject=apart == 0)
 
-    def _sorted(self, own: "pl.LazyFrame", order: Order, sort: bool) -> "pl.LazyFrame":
-        rows = self._run(own)
+    def _sorted(self, piece: "pl.LazyFrame", order: Order, sort: bool) -> "pl.LazyFrame":
+        rows = self._run(piece)
         if sort and not order.rising:
             rows = rows.sort("who", "when", maintain_order=True)
         elif not order.by_subject:
@@ -223,9 +223,9 @@ class PolarsEngine(Engine):
         rows = self._native.with_columns(above=who.shift(), since=when.shift())
         common = {"count": pl.len(), "holes": holes.sum()}
         if self._look().by_subject:
-            own = rows.with_columns(step=pl.when(who == above).then(when - since))
+            with_steps = rows.with_columns(step=pl.when(who == above).then(when - since))
             asked = {"apart": (who < above).sum(), "least": step.min(), "most": step.max()}
-            facts = self._run(own.select(**common, **asked)).row(0, named=True)
+            facts = self._run(with_steps.select(**common, **asked)).row(0, named=True)
             if facts["apart"] == 0:
                 rising = not facts["holes"] and (facts["least"] is None or facts["least"] > 0)
                 return Order(facts["count"], by_subject=True, rising=rising, least=facts["least"], most=facts["most"])
@@ -245,8 +245,8 @@ class PolarsEngine(Engine):
 
         above = {"above": pl.col("who").shift(), "before": pl.col("what").shift(), "since": pl.col("when").shift()}
         same = pl.col("who") == pl.col("above")
-        own = {name: pl.when(same).then(pl.col(name)) for name in ("before", "since")}
-        return nw.from_native(nw.to_native(rows).with_columns(**above).with_columns(**own).drop("above"))
+        within_subject = {name: pl.when(same).then(pl.col(name)) for name in ("before", "since")}
+        return nw.from_native(nw.to_native(rows).with_columns(**above).with_columns(**within_subject).drop("above"))
 
     def placed(self, rows: Frame) -> Frame:
         """By counting from where a subject begins, for rows in order."""
