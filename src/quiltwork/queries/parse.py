@@ -35,7 +35,7 @@ def parse_query(text: str) -> Query:
     if kind == "count" and rest:
         return Count(rest)
     if kind == "tally" and rest:
-        return Tally({name: [value.strip() for value in own.split("|")] for name, own in _pairs(rest)})
+        return Tally({name: [value.strip() for value in values.split("|")] for name, values in _pairs(rest)})
     if not colon and kind in _NAMED:
         return _NAMED[kind]()
     raise QueryError(
@@ -86,22 +86,22 @@ def _weights(text: str) -> list[str] | dict[str, float | str]:
     named = [part.strip() for part in text.split(",")]
     if not any("=" in part for part in named):
         return named
-    found: dict[str, float | str] = {}
+    weights: dict[str, float | str] = {}
     for part in named:
         name, _, weight = (piece.strip() for piece in part.partition("="))
-        if name in found:
+        if name in weights:
             raise QueryError("over must name each variable once", got=f"{name!r} twice")
-        found[name] = weight or "1"  # decimal text is taken at its word
-    return found
+        weights[name] = weight or "1"  # decimal text is taken at its word
+    return weights
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     for part in text.split(","):
-        name, equals, own = part.partition("=")
-        if not (name.strip() and equals and own):
+        name, equals, values = part.partition("=")
+        if not (name.strip() and equals and values):
             raise QueryError("a tally must be VARIABLE=STATE,...", got=repr(text), fix="tally:fever=high,cough=dry|wet")
-        if name.strip() in dict(found):
+        if name.strip() in dict(pairs):
             raise QueryError("a tally must name each variable once", got=f"{name.strip()!r} twice")
-        found.append((name.strip(), own.strip()))
-    return found
+        pairs.append((name.strip(), values.strip()))
+    return pairs

@@ -140,12 +140,12 @@ class Tally(OfVariables):
             raise QueryError("a tally needs variables with values", got="none", fix='For example {"fever": "high"}')
 
     def _values(self) -> dict[str, tuple[str, ...]]:
-        return {name: (own,) if isinstance(own, str) else tuple(own) for name, own in self.values.items()}
+        return {name: (states,) if isinstance(states, str) else tuple(states) for name, states in self.values.items()}
 
     @property
     def text(self) -> str:
         """The query as written on the command line."""
-        return "tally:" + ",".join(f"{name}={'|'.join(own)}" for name, own in self._values().items())
+        return "tally:" + ",".join(f"{name}={'|'.join(states)}" for name, states in self._values().items())
 
     def to_dict(self) -> dict[str, Any]:
         """The query as plain values."""
@@ -155,11 +155,11 @@ class Tally(OfVariables):
         """1 for the values named, 0 for all others."""
         chosen = self._values()
         _check_names(chosen, variables)
-        for name, own in chosen.items():
-            if not set(own) <= set(variables[name]):
+        for name, tallied in chosen.items():
+            if not set(tallied) <= set(variables[name]):
                 raise QueryError(
                     f"the tallied values of {name} must be its states",
-                    got=repr(next(v for v in own if v not in variables[name])),
+                    got=repr(next(v for v in tallied if v not in variables[name])),
                     fix=f"Choose from {', '.join(variables[name])}",
                 )
         hits = [np.array([s in chosen.get(name, ()) for s in states]) for name, states in variables.items()]
