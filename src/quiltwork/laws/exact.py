@@ -116,7 +116,7 @@ def laws_by_part(network: BayesianNetwork, asked: Sequence[Statistic]) -> list[S
     """The laws of what each independent part of a network adds to the sums, given one of its own variables."""
     steps = [_record_steps(a, network) for a in asked]
     return [
-        _added_up(network.part(nodes), [[own[j] for j in nodes] for own in steps], {})
+        _added_up(network.part(nodes), [[by_variable[j] for j in nodes] for by_variable in steps], {})
         for nodes in network.graph.components
     ]
 
@@ -130,7 +130,9 @@ def _added_up(law: RecordLaw, steps: Sequence[Sequence[Integers]], know: Mapping
         kept &= outcomes.codes[:, names.index(name)] == law.variables[name].index(state)
     codes, log_p = outcomes.codes[kept], outcomes.logs[kept]
     sums = np.concatenate(
-        [sum(own[j][:, codes[:, j]] for j in range(len(names))) for own in steps], axis=0, dtype=np.int64
+        [sum(by_variable[j][:, codes[:, j]] for j in range(len(names))) for by_variable in steps],
+        axis=0,
+        dtype=np.int64,
     ).T
     points, place = np.unique(sums, axis=0, return_inverse=True)
     logs = np.full((len(names), max(sizes), max(len(points), 1)), -np.inf)
@@ -143,24 +145,24 @@ def _added_up(law: RecordLaw, steps: Sequence[Sequence[Integers]], know: Mapping
     return SecretLaws(tuple(names), tuple(law.variables.values()), points, logs)
 
 
-def _add_up(found: Floats, places: Integers, log_p: Floats) -> None:
+def _add_up(sums: Floats, places: Integers, log_p: Floats) -> None:
     """Write log of the sum of the probabilities of each place; the sums are exact, so that none is lost among many."""
     order = np.argsort(places, kind="stable")
     starts = np.flatnonzero(np.diff(places[order], prepend=-1))
-    for own in np.split(order, starts[1:]) if len(order) else []:
-        most = log_p[own].max()
-        found[places[own[0]]] = most + math.log(math.fsum(np.exp(log_p[own] - most)))
+    for group in np.split(order, starts[1:]) if len(order) else []:
+        most = log_p[group].max()
+        sums[places[group[0]]] = most + math.log(math.fsum(np.exp(log_p[group] - most)))
 
 
 def _record_steps(asked: Statistic, law: RecordLaw) -> list[Integers]:
     """What each state of each variable adds, for a query that adds up."""
     if asked.segment is not None:
         raise ParameterError("segments need a series", got="a record", why="its variables have no order in time")
-    found = asked.query.by_variable(law.variables).steps
-    steps = [own for own in found if own is not None]
-    if len(steps) < len(found):
+    by_variable = asked.query.by_variable(law.variables).steps
+    steps = [step for step in by_variable if step is not None]
+    if len(steps) < len(by_variable):
         raise _not_additive(asked.query)
-    _check_sums(sum(int(np.abs(own).max()) for own in steps))
+    _check_sums(sum(int(np.abs(step).max()) for step in steps))
     return steps
 
 
@@ -223,8 +225,8 @@ def _digits(
             )
         steps = _additive(a.query, states, length)
         whole = len(steps) > 1 and bool((steps.sum(axis=0) == 1).all())
-        own = steps[:-1] if whole else steps
-        parts += [({digits.setdefault((tuple(row.tolist()), segment), len(digits)): 1}, 0) for row in own]
+        rows = steps[:-1] if whole else steps
+        parts += [({digits.setdefault((tuple(row.tolist()), segment), len(digits)): 1}, 0) for row in rows]
         if whole:
             parts.append(({n: -1 for part, _ in parts[1 - len(steps) :] for n in part}, last - first + 1))
     numbers = []
