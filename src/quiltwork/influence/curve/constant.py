@@ -72,12 +72,14 @@ class InfluenceCurve:
 
     def at(self, profile: Floats, *, thorough: bool = False) -> CurvePoint:
         """The guarantee under the profile λ(y, y')."""
-        own = canonical(self.own(profile))
-        R, L = on_both(lambda side: side.bound(own, thorough=thorough), (self.future, self.past), states=len(own))
-        total = own + R.values + L.values
+        possible = canonical(self.own(profile))
+        R, L = on_both(
+            lambda side: side.bound(possible, thorough=thorough), (self.future, self.past), states=len(possible)
+        )
+        total = possible + R.values + L.values
         np.fill_diagonal(total, 0.0)
         a, b = np.unravel_index(int(np.argmax(total)), total.shape)
-        parts = (float(part[a, b]) for part in (own, R.values, L.values))
+        parts = (float(part[a, b]) for part in (possible, R.values, L.values))
         return CurvePoint(float(total[a, b]) * (1 + 1e-12), R, L, (int(self.alive[a]), int(self.alive[b])), *parts)
 
 

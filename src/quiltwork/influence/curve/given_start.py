@@ -50,12 +50,12 @@ class _Backward:
         """One step with a D for each pair, over the states possible at t."""
         D = difference[np.ix_(self.before, self.before)]
         values = scalar_step(self.kernel, float(D.max(initial=0.0))) + self.error
-        found = Bound(values, np.ones(values.shape, dtype=np.int64))
+        bound = Bound(values, np.ones(values.shape, dtype=np.int64))
         if 2 < len(self.before) <= PAIRWISE_UP_TO and D.max() < LARGEST_DIFFERENCE:
             shipments = Shipments.of(self.rows, shortest(D))
             better = shipments.smallest(values, near=0.9 * values, precision=1e-4) * (1 + 1e-12) + self.error
-            found = found.improved(better, SHIPPED)
-        return found
+            bound = bound.improved(better, SHIPPED)
+        return bound
 
 
 class GivenPast(AnyPast):
@@ -101,15 +101,15 @@ class GivenPast(AnyPast):
 
     def one(self, difference: Floats, node: int | None = None) -> Bound:
         """The step into this node: with its own kernel, where that is better than any start's."""
-        found = super().one(difference)
+        bound = super().one(difference)
         if node is None:
-            return found
+            return bound
         if node - 2 < len(self._backward):
             backward = self._backward[node - 2]
-            return _embedded(found, backward.step(difference), backward.here)
+            return _embedded(bound, backward.step(difference), backward.here)
         if self._limit is None:
-            return found
-        return _embedded(found, self._limit.one(difference[np.ix_(self._class, self._class)]), self._class)
+            return bound
+        return _embedded(bound, self._limit.one(difference[np.ix_(self._class, self._class)]), self._class)
 
     def bound(self, profile: Floats, *, thorough: bool = False) -> Bound:
         """The largest bound of any node."""
@@ -144,16 +144,16 @@ class GivenPast(AnyPast):
         return [*nodes, settled]
 
 
-def _embedded(known: Bound, own: Bound, states: Integers) -> Bound:
+def _embedded(known: Bound, within: Bound, states: Integers) -> Bound:
     """A bound over the states that are possible, 0 elsewhere: what cannot occur is no secret."""
     values, skips = np.zeros_like(known.values), np.ones_like(known.skips)
     block = np.ix_(states, states)
-    better = own.values < known.values[block]
-    values[block] = np.where(better, own.values, known.values[block])
-    skips[block] = np.where(better, own.skips, known.skips[block])
+    better = within.values < known.values[block]
+    values[block] = np.where(better, within.values, known.values[block])
+    skips[block] = np.where(better, within.skips, known.skips[block])
     return Bound(values, skips)
 
 
-def _smaller(one: Bound, other: Bound) -> Bound:
-    better = other.values < one.values
-    return Bound(np.where(better, other.values, one.values), np.where(better, other.skips, one.skips))
+def _smaller(bound: Bound, other: Bound) -> Bound:
+    better = other.values < bound.values
+    return Bound(np.where(better, other.values, bound.values), np.where(better, other.skips, bound.skips))

@@ -68,7 +68,7 @@ class Profile:
             return cls((Stretch(1, None, _sum([matrix for matrix, _ in listed])),))
         ends = [segment or (1, length) for _, segment in listed]
         starts = sorted({1, *(first for first, _ in ends), *(last + 1 for _, last in ends)} - {length + 1})
-        firsts, lasts = (np.array(one) for one in zip(*ends, strict=True))
+        firsts, lasts = (np.array(places) for places in zip(*ends, strict=True))
         begun = np.array(starts)
         active = (firsts[None, :] <= begun[:, None]) & (begun[:, None] <= lasts[None, :])
         flat = np.array([matrix.ravel() for matrix, _ in listed])

@@ -58,11 +58,11 @@ class AnyPast(CrossRatioSide):
     def ratios(self, skip: int) -> Floats:
         """Of the columns; nothing is claimed for states with an entry too small to trust."""
         power, support = self._power(skip)
-        found = cross_ratios(np.ascontiguousarray(power.T))
+        ratios = cross_ratios(np.ascontiguousarray(power.T))
         lost = (support & (power < TINY)).any(axis=0)
-        found[lost, :] = found[:, lost] = np.inf
-        np.fill_diagonal(found, 0.0)
-        return found
+        ratios[lost, :] = ratios[:, lost] = np.inf
+        np.fill_diagonal(ratios, 0.0)
+        return ratios
 
     def _power(self, skip: int) -> tuple[Floats, NDArray[np.bool_]]:
         if skip not in self._powers:
@@ -123,9 +123,9 @@ class IntervalFuture(Side):
         kernels, ratios, telling = self._kernels(skip)
 
         def step(difference: float) -> Floats:
-            found = [scalar_step(kernel, difference) for kernel in kernels]
-            found += [projective_step(ratios, difference), telling + MARGIN]
-            return np.asarray(np.min(found, axis=0))
+            bounds = [scalar_step(kernel, difference) for kernel in kernels]
+            bounds += [projective_step(ratios, difference), telling + MARGIN]
+            return np.asarray(np.min(bounds, axis=0))
 
         return step
 
@@ -134,8 +134,8 @@ class IntervalFuture(Side):
         kernels, ratios, _ = self._kernels(skip)
         error = POWER_ERROR * skip
         none = np.empty(0)
-        found = [Frontier(skip, *outermost(k.above, k.below), np.nan, error) for k in kernels]
-        return [*found, Frontier(skip, none, none, float(ratios.max()), error)]
+        frontiers = [Frontier(skip, *outermost(k.above, k.below), np.nan, error) for k in kernels]
+        return [*frontiers, Frontier(skip, none, none, float(ratios.max()), error)]
 
     def hopeless(self, skip: int) -> bool:
         """Bounds on long products tell nothing more."""
@@ -170,8 +170,8 @@ class _Mixing:
 
     def log_ratio(self, skip: int) -> float:
         """The largest log P^m[a,y] / P^m[b,y] of any chain of the class (C Lemma 2.3)."""
-        found = spectral_influence(np.array([skip]), pi_min=self.pi_min, gap=self.gap, reversible=self.reversible)
-        return float(found[0]) if found[0] < LARGEST_DIFFERENCE else float(np.inf)
+        influence = spectral_influence(np.array([skip]), pi_min=self.pi_min, gap=self.gap, reversible=self.reversible)
+        return float(influence[0]) if influence[0] < LARGEST_DIFFERENCE else float(np.inf)
 
 
 class MixingFuture(Side):
@@ -206,9 +206,9 @@ class MixingPast(CrossRatioSide):
 
     def ratios(self, skip: int) -> Floats:
         """Each column lies within a factor of its stationary probability, so a cross-ratio has twice the logarithm."""
-        found = np.full((self.states, self.states), 2 * self._mixing.log_ratio(skip))
-        np.fill_diagonal(found, 0.0)
-        return found
+        ratios = np.full((self.states, self.states), 2 * self._mixing.log_ratio(skip))
+        np.fill_diagonal(ratios, 0.0)
+        return ratios
 
 
 def mixing_sides(states: int, *, pi_min: float, gap: float, reversible: bool) -> tuple[MixingFuture, MixingPast]:

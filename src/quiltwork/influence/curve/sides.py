@@ -136,9 +136,9 @@ class Side(ABC):
         """How much of a difference survives that many transitions."""
         if skip not in self._steps:
             self._steps[skip] = self.prepare(skip)
-        found = self._steps[skip](difference) + (POWER_ERROR + self.error) * skip
-        np.fill_diagonal(found, 0.0)
-        return np.asarray(found)
+        bounds = self._steps[skip](difference) + (POWER_ERROR + self.error) * skip
+        np.fill_diagonal(bounds, 0.0)
+        return np.asarray(bounds)
 
     def bound(self, profile: Floats, *, thorough: bool = False) -> Bound:
         """A bound for every length; infinite entries where the series never forgets.
@@ -166,20 +166,20 @@ class Side(ABC):
             valid *= 1.5
             if valid > LARGEST_DIFFERENCE:
                 return Bound(np.where(np.eye(self.states, dtype=bool), 0.0, np.inf), ones)
-        found = smallest_valid(lambda d: float((profile + self.step(1, d)).max()), most, valid)
-        return self.refined(profile, Bound(self.step(1, found), ones), thorough=thorough)
+        difference = smallest_valid(lambda d: float((profile + self.step(1, d)).max()), most, valid)
+        return self.refined(profile, Bound(self.step(1, difference), ones), thorough=thorough)
 
     def far(self, most: float) -> Bound:
         """With D = ∞: what is m transitions away may be anything. The quilts' bound."""
         off = ~np.eye(self.states, dtype=bool)
-        found = Bound(np.where(off, np.inf, 0.0), np.ones(off.shape, dtype=np.int64))
+        bound = Bound(np.where(off, np.inf, 0.0), np.ones(off.shape, dtype=np.int64))
         for m in skips():
-            if (m - 1) * most >= found.values.max() or self.hopeless(m):
+            if (m - 1) * most >= bound.values.max() or self.hopeless(m):
                 break
-            found = found.improved((m - 1) * most + self.step(m, np.inf), m)
-            if most == 0 and found.values.max() < 1e-9:
+            bound = bound.improved((m - 1) * most + self.step(m, np.inf), m)
+            if most == 0 and bound.values.max() < 1e-9:
                 break
-        return found
+        return bound
 
     def hopeless(self, skip: int) -> bool:
         """Whether longer skips cannot help any more."""
@@ -192,11 +192,11 @@ class Side(ABC):
         useful = [m for m in _until(skips(), lambda m: (m - 1) * most <= valid) if not self.hopeless(m)]
 
         def steps(difference: float) -> Bound:
-            found = far
+            bound = far
             for m in useful:
-                if (m - 1) * most < found.values.max():
-                    found = found.improved((m - 1) * most + self.step(m, difference), m)
-            return found
+                if (m - 1) * most < bound.values.max():
+                    bound = bound.improved((m - 1) * most + self.step(m, difference), m)
+            return bound
 
         return steps(smallest_valid(lambda d: float((profile + steps(d).values).max()), most, valid))
 
@@ -248,9 +248,9 @@ class KernelSide(Side):
         if not np.isinf(difference):
             return super().step(skip, difference)
         far = self._tables.right_at(skip).reshape(self.rows.shape) + (POWER_ERROR + self.error) * skip
-        found = np.where(far > 1e200, np.inf, far)
-        np.fill_diagonal(found, 0.0)
-        return np.asarray(found)
+        bounds = np.where(far > 1e200, np.inf, far)
+        np.fill_diagonal(bounds, 0.0)
+        return np.asarray(bounds)
 
     def hopeless(self, skip: int) -> bool:
         """Powers far beyond the time in which the chain forgets are no use."""
@@ -274,9 +274,9 @@ class KernelSide(Side):
             if largest > LARGEST_DIFFERENCE and not self._tables.forgets(~np.eye(self.states, dtype=bool).ravel()):
                 break
             span = 2 * int(distances[-1])
-        found = np.where(best > 1e200, np.inf, best).reshape(self.rows.shape)
-        np.fill_diagonal(found, 0.0)
-        return Bound(found, skip.reshape(self.rows.shape).astype(np.int64))
+        values = np.where(best > 1e200, np.inf, best).reshape(self.rows.shape)
+        np.fill_diagonal(values, 0.0)
+        return Bound(values, skip.reshape(self.rows.shape).astype(np.int64))
 
     def one(self, difference: Floats, node: int | None = None) -> Bound:  # noqa: ARG002 - the same for all
         """The pairwise step, with a margin for its proof."""
@@ -284,9 +284,11 @@ class KernelSide(Side):
         if not 2 < self.states <= PAIRWISE_UP_TO or difference.max() > LARGEST_DIFFERENCE:
             return scalar
         known = scalar.values
-        found = self._shipments(difference).smallest(known, near=0.9 * known, precision=1e-4) * (1 + 1e-12) + self.error
-        np.fill_diagonal(found, 0.0)
-        return scalar.improved(found, SHIPPED)
+        shipped = (
+            self._shipments(difference).smallest(known, near=0.9 * known, precision=1e-4) * (1 + 1e-12) + self.error
+        )
+        np.fill_diagonal(shipped, 0.0)
+        return scalar.improved(shipped, SHIPPED)
 
     def refined(self, profile: Floats, bound: Bound, *, thorough: bool = False) -> Bound:
         """The pairwise step: find its solution roughly, and keep the smallest enlargement of it that a step proves.
@@ -306,13 +308,13 @@ class KernelSide(Side):
                 break
         else:
             return bound
-        found = bound.improved(guess, SHIPPED)
+        improved = bound.improved(guess, SHIPPED)
         for _ in range(STEPS_DOWN if thorough else 0):
-            now = found.values
+            now = improved.values
             lower = self._shipments(profile + now).smallest(now, near=0.999 * now, precision=1e-4) + self.error
             np.fill_diagonal(lower, 0.0)
-            found = found.improved(lower, SHIPPED)
-        return found
+            improved = improved.improved(lower, SHIPPED)
+        return improved
 
     def _shipments(self, difference: Floats) -> Shipments:
         return Shipments.of(self.rows, shortest(difference))

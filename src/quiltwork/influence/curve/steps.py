@@ -63,12 +63,12 @@ def scalar_step(kernel: Kernel, difference: float) -> Floats:
         if difference > LARGEST_DIFFERENCE:
             # v may then be anything: infinite where some y occurs in row a only
             ratio = np.where(kernel.below < SMALLEST, np.inf, kernel.above / kernel.below)
-            found = np.log(np.where(kernel.above > 0, ratio, 1.0).max(axis=2))
+            step = np.log(np.where(kernel.above > 0, ratio, 1.0).max(axis=2))
         else:
             gain = np.expm1(difference)
             below = np.maximum(1 + kernel.below * gain, 0.0)  # an interval's bound may be below 0: says nothing
-            found = np.log(((1 + kernel.above * gain) / below).max(axis=2))
-    return _rounded(np.minimum(found, difference))  # no step makes a difference larger
+            step = np.log(((1 + kernel.above * gain) / below).max(axis=2))
+    return _rounded(np.minimum(step, difference))  # no step makes a difference larger
 
 
 def interval_kernels(lower: Floats, upper: Floats) -> list[Kernel]:
@@ -77,7 +77,7 @@ def interval_kernels(lower: Floats, upper: Floats) -> list[Kernel]:
     P[a,S] is at most Σ_S upper and at most 1 - Σ_rest lower, so at most every mixture of the two, which is a sum over S
     plus a constant; P[b,S] from below likewise.
     """
-    found = []
+    kernels = []
     for up, down in itertools.product((1.0, 0.5, 0.0), repeat=2):
         above, below = up * upper + (1 - up) * lower, down * lower + (1 - down) * upper
         most = (1 - up) * (1 - lower.sum(axis=1))
@@ -87,8 +87,8 @@ def interval_kernels(lower: Floats, upper: Floats) -> list[Kernel]:
         slack = 16 * len(lower) * 2.0**-53  # the differences below cancel
         first = np.concatenate([empty, first], axis=2) + most[:, None, None] + (1 - up) * slack
         second = np.concatenate([empty, second], axis=2) + least[None, :, None] - (1 - down) * slack
-        found.append(Kernel(above, first, second))
-    return found
+        kernels.append(Kernel(above, first, second))
+    return kernels
 
 
 def interval_product(first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
@@ -116,12 +116,12 @@ def ratio_step(log_ratio: float, difference: float) -> float:
     0.433781
     """
     r, d = min(log_ratio, LARGEST_DIFFERENCE), min(difference, LARGEST_DIFFERENCE)
-    found = float(np.logaddexp(0.0, r + d) - np.logaddexp(r, d))
+    step = float(np.logaddexp(0.0, r + d) - np.logaddexp(r, d))
     if log_ratio > LARGEST_DIFFERENCE:
-        found = difference
+        step = difference
     elif difference > LARGEST_DIFFERENCE:
-        found = log_ratio
-    return max(found, 0.0) * (1 + MARGIN) + MARGIN
+        step = log_ratio
+    return max(step, 0.0) * (1 + MARGIN) + MARGIN
 
 
 def projective_step(cross_ratio: Floats, difference: float) -> Floats:
@@ -134,10 +134,10 @@ def projective_step(cross_ratio: Floats, difference: float) -> Floats:
     """
     r = np.minimum(cross_ratio, LARGEST_DIFFERENCE) / 2
     d = min(difference, LARGEST_DIFFERENCE) / 2
-    found = 2 * (np.logaddexp(0.0, r + d) - np.logaddexp(r, d))
+    step = 2 * (np.logaddexp(0.0, r + d) - np.logaddexp(r, d))
     if difference > LARGEST_DIFFERENCE:
-        found = cross_ratio
-    return _rounded(np.where(cross_ratio > LARGEST_DIFFERENCE, difference, found))
+        step = cross_ratio
+    return _rounded(np.where(cross_ratio > LARGEST_DIFFERENCE, difference, step))
 
 
 def cross_ratios(P: Floats) -> Floats:
@@ -151,10 +151,10 @@ def cross_ratios(P: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(P[:, None, :]) - np.log(P[None, :, :])
         both_zero = np.isnan(logs)
-        found = np.where(both_zero, -np.inf, logs).max(axis=2) + np.where(both_zero, -np.inf, -logs).max(axis=2)
+        ratios = np.where(both_zero, -np.inf, logs).max(axis=2) + np.where(both_zero, -np.inf, -logs).max(axis=2)
     empty = ~(P > 0).any(axis=1)
-    found[empty, :] = found[:, empty] = 0.0
-    return np.asarray(found)
+    ratios[empty, :] = ratios[:, empty] = 0.0
+    return np.asarray(ratios)
 
 
 def interval_cross_ratios(lower: Floats, upper: Floats) -> Floats:
@@ -164,27 +164,27 @@ def interval_cross_ratios(lower: Floats, upper: Floats) -> Floats:
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(upper[:, None, :]) - np.log(lower[None, :, :])
-        found = np.where(np.isnan(logs), -np.inf, logs).max(axis=2)
+        ratios = np.where(np.isnan(logs), -np.inf, logs).max(axis=2)
     with np.errstate(invalid="ignore"):  # for rows that are empty, see below
-        found = found + found.T
+        ratios = ratios + ratios.T
     empty = ~(upper > 0).any(axis=1)
-    found[empty, :] = found[:, empty] = 0.0
-    np.fill_diagonal(found, 0.0)
-    return np.asarray(found)
+    ratios[empty, :] = ratios[:, empty] = 0.0
+    np.fill_diagonal(ratios, 0.0)
+    return np.asarray(ratios)
 
 
 def _rounded(step: Floats) -> Floats:
-    found = np.maximum(step, 0.0) * (1 + MARGIN) + MARGIN
-    np.fill_diagonal(found, 0.0)
-    return np.asarray(found)
+    rounded = np.maximum(step, 0.0) * (1 + MARGIN) + MARGIN
+    np.fill_diagonal(rounded, 0.0)
+    return np.asarray(rounded)
 
 
 def shortest(difference: Floats) -> Floats:
     """The tightest D that says the same: v[y]/v[y''] is at most v[y]/v[y'] times v[y']/v[y'']."""
-    found = difference.copy()
-    for middle in range(len(found)):
-        found = np.minimum(found, found[:, [middle]] + found[[middle], :])
-    return np.asarray(found * (1 + MARGIN))
+    lengths = difference.copy()
+    for middle in range(len(lengths)):
+        lengths = np.minimum(lengths, lengths[:, [middle]] + lengths[[middle], :])
+    return np.asarray(lengths * (1 + MARGIN))
 
 
 def without_detours(profile: Floats, bound: Floats) -> Floats:
@@ -194,8 +194,8 @@ def without_detours(profile: Floats, bound: Floats) -> Floats:
     and only between such distances does a function within D + c split into one within D and one within c, so that
     step(D + c) ≤ step(D) + c.
     """
-    own = shortest(profile)
-    return np.asarray(np.maximum(shortest(own + bound) - own, 0.0))
+    shortened = shortest(profile)
+    return np.asarray(np.maximum(shortest(shortened + bound) - shortened, 0.0))
 
 
 @dataclass(frozen=True)
@@ -305,10 +305,10 @@ def _prove(rows: Floats, claim: Floats, targets: Integers, gains: Floats) -> NDA
 @njit(cache=True, nogil=True)
 def _smallest(rows: Floats, known: Floats, near: Floats, targets: Integers, gains: Floats, precision: float) -> Floats:
     k = len(rows)
-    found = known.copy()
+    smallest = known.copy()
     space = _space(rows.shape[1])
     for a in range(k):
-        found[a, a] = 0.0
+        smallest[a, a] = 0.0
         for b in range(k):
             if a == b or known[a, b] >= LARGEST_DIFFERENCE:
                 continue
@@ -327,5 +327,5 @@ def _smallest(rows: Floats, known: Floats, near: Floats, targets: Integers, gain
                     middle, factor = high / factor, factor**3
                 else:
                     middle, factor = min(low * factor, 0.5 * (low + known[a, b])), factor**3
-            found[a, b] = high
-    return found
+            smallest[a, b] = high
+    return smallest

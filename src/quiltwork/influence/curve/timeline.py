@@ -84,9 +84,9 @@ def largest_losses(members: Sequence[Losses]) -> Losses:
     if len(members) == 1:
         return members[0]
     first = np.unique(np.concatenate([m.first for m in members]))
-    found = [m.epsilon_at[np.searchsorted(m.first, first, side="right") - 1] for m in members]
+    epsilons = [m.epsilon_at[np.searchsorted(m.first, first, side="right") - 1] for m in members]
     worst = max(members, key=lambda member: member.epsilon)
-    return Losses(first, np.max(found, axis=0), worst.length, worst.pair, worst.parts)
+    return Losses(first, np.max(epsilons, axis=0), worst.length, worst.pair, worst.parts)
 
 
 @dataclass(frozen=True)
@@ -111,11 +111,11 @@ class _Matrices:
         known: dict[bytes, int] = {}
         self.of: list[int] = []
         for stretch in stretches:
-            own = curve.own(stretch.matrix)
-            if own.tobytes() not in known:
-                known[own.tobytes()] = len(self.distinct)
-                self.distinct.append(own)
-            self.of.append(known[own.tobytes()])
+            matrix = curve.own(stretch.matrix)
+            if matrix.tobytes() not in known:
+                known[matrix.tobytes()] = len(self.distinct)
+                self.distinct.append(matrix)
+            self.of.append(known[matrix.tobytes()])
         self.most = [float(m.max()) for m in self.distinct]
         self._lock = threading.Lock()
 
@@ -195,30 +195,30 @@ def _arrays(side: Side, lambdas: Floats, lengths: Integers) -> Arrays:
         within = within and m <= LOOK_BACK and (m - 1) * least < worst
         if m > 1 and not within and m > gap:
             break
-        found = side.frontiers_of(m)
-        chosen += found
-        largest = min(one.largest for one in found)
+        frontiers = side.frontiers_of(m)
+        chosen += frontiers
+        largest = min(frontier.largest for frontier in frontiers)
         worst = min(worst, (m - 1) * least + largest) if within else worst
-        if largest < FORGOTTEN + 2 * found[0].error:
+        if largest < FORGOTTEN + 2 * frontiers[0].error:
             break
-    width = max(1, *(len(one.above) for one in chosen))
+    width = max(1, *(len(frontier.above) for frontier in chosen))
     above, below = np.zeros((len(chosen), width)), np.zeros((len(chosen), width))
-    for n, one in enumerate(chosen):
-        above[n, : len(one.above)], below[n, : len(one.below)] = one.above, one.below
+    for n, frontier in enumerate(chosen):
+        above[n, : len(frontier.above)], below[n, : len(frontier.below)] = frontier.above, frontier.below
     return (
-        np.array([one.skip for one in chosen], dtype=np.int64),
+        np.array([frontier.skip for frontier in chosen], dtype=np.int64),
         above,
         below,
-        np.array([len(one.above) for one in chosen], dtype=np.int64),
-        np.array([one.log_cross for one in chosen]),
-        np.array([one.error for one in chosen]),
+        np.array([len(frontier.above) for frontier in chosen], dtype=np.int64),
+        np.array([frontier.log_cross for frontier in chosen]),
+        np.array([frontier.error for frontier in chosen]),
     )
 
 
 def _endless(side: Side, walked: list[Walked], matrices: _Matrices) -> _Track:  # noqa: ARG001 - one form for all
     """One λ wherever anything was asked: what holds at every node of every length."""
-    own = next(m for m in matrices.distinct if m.any())
-    base = matrices.keep(side.bound(canonical(own), thorough=True).values)
+    matrix = next(m for m in matrices.distinct if m.any())
+    base = matrices.keep(side.bound(canonical(matrix), thorough=True).values)
     return _Track(np.ones(1, dtype=np.int64), np.array([base]), np.zeros(1))
 
 
@@ -261,12 +261,12 @@ def node_by_node(side: Side, lambdas: Sequence[Floats], *, first: int = 1) -> li
 
     Nothing was asked about the nodes before the first.
     """
-    found = [Bound(np.zeros_like(lambdas[0]), np.ones(lambdas[0].shape, dtype=np.int64))]
+    bounds = [Bound(np.zeros_like(lambdas[0]), np.ones(lambdas[0].shape, dtype=np.int64))]
     differences: list[float] = []
     costs = [0.0]
     for node in range(2, len(lambdas) + 1):
         before = lambdas[node - 2]
-        D = before + found[-1].values
+        D = before + bounds[-1].values
         differences.append(float(D.max()))
         costs.append(costs[-1] + float(before.max()))
         R = side.one(D, first + node - 1)
@@ -276,8 +276,8 @@ def node_by_node(side: Side, lambdas: Sequence[Floats], *, first: int = 1) -> li
                 break
             if m > 1:
                 R = R.improved(_off_diagonal(between + side.step(m, differences[node - 1 - m])), m)
-        found.append(R)
-    return found
+        bounds.append(R)
+    return bounds
 
 
 def _off_diagonal(table: Floats) -> Floats:
@@ -297,13 +297,13 @@ def _together(
     """λ + R + L at each time, from the best pair of tracks."""
     starts = np.array([first for first, _, _ in onward])
     first = np.unique(np.concatenate([starts, *(track.first for track in (*future, *past))]))
-    own = np.array(matrices.of)[np.searchsorted(starts, first, side="right") - 1]
+    numbers = np.array(matrices.of)[np.searchsorted(starts, first, side="right") - 1]
     best, choice = np.full(len(first), np.inf), np.zeros(len(first), dtype=np.int64)
     beyond = np.zeros((2, len(first)))
     count = len(matrices.bases)
     for f, g in itertools.product(future, past):
         at_f, at_g = (np.searchsorted(track.first, first, side="right") - 1 for track in (f, g))
-        combined = (own * count + f.base[at_f]) * count + g.base[at_g]
+        combined = (numbers * count + f.base[at_f]) * count + g.base[at_g]
         distinct, which = np.unique(combined, return_inverse=True)
         peaks = np.array([_peak(matrices, *_digits(n, count))[0] for n in distinct.tolist()])
         extra = np.stack([f.extra[at_f], g.extra[at_g]])
@@ -323,9 +323,9 @@ def _digits(number: int, base: int) -> tuple[int, int, int]:
     return *divmod(rest, base), last
 
 
-def _peak(matrices: _Matrices, own: int, future: int, past: int) -> tuple[float, tuple[int, int], tuple[float, ...]]:
+def _peak(matrices: _Matrices, number: int, future: int, past: int) -> tuple[float, tuple[int, int], tuple[float, ...]]:
     """The largest λ + R + L, for which pair, and its three parts."""
-    parts = matrices.distinct[own], matrices.bases[future], matrices.bases[past]
+    parts = matrices.distinct[number], matrices.bases[future], matrices.bases[past]
     total = np.where(np.eye(len(parts[0]), dtype=bool), -np.inf, sum(parts))
     a, b = np.unravel_index(int(np.argmax(total)), total.shape)
     return max(float(total[a, b]), 0.0), (int(a), int(b)), tuple(float(part[a, b]) for part in parts)

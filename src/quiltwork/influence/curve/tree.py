@@ -58,7 +58,7 @@ class TreeCurve:
 
     def __init__(self, network: BayesianNetwork, *, guarantee: Guarantee = "pufferfish"):
         if not network.graph.forest:
-            crowded = next(n for n, own in enumerate(network.graph.parents) if len(own) > 1)
+            crowded = next(n for n, parents in enumerate(network.graph.parents) if len(parents) > 1)
             raise NotCoveredError(
                 "the influence curve needs a tree",
                 got=f"{list(network.variables)[crowded]!r} with {len(network.graph.parents[crowded])} parents",
@@ -73,16 +73,16 @@ class TreeCurve:
 
     def at(self, profile: Sequence[Floats]) -> TreeLoss:
         """ε of everything released under a profile, one matrix a variable."""
-        own = [matrix[np.ix_(alive, alive)] for matrix, alive in zip(profile, self._alive, strict=True)]
-        branches = _Branches(self._graph, [float(matrix.max(initial=0.0)) for matrix in own])
-        found: dict[Edge, Floats] = {}
+        matrices = [matrix[np.ix_(alive, alive)] for matrix, alive in zip(profile, self._alive, strict=True)]
+        branches = _Branches(self._graph, [float(matrix.max(initial=0.0)) for matrix in matrices])
+        bounds: dict[Edge, Floats] = {}
         for edge in branches.weights:  # branches inside others come first
-            found[edge] = self._step(edge, own, branches, found)
+            bounds[edge] = self._step(edge, matrices, branches, bounds)
         worst = TreeLoss(0.0, 0, (0, 0), 0.0, ())
-        for i, matrix in enumerate(own):
+        for i, matrix in enumerate(matrices):
             if len(matrix) < 2:
                 continue
-            parts = [(j, found[i, j]) for j in self._graph.neighbours[i]]
+            parts = [(j, bounds[i, j]) for j in self._graph.neighbours[i]]
             total = (matrix + sum(part for _, part in parts)) * (1 + ROUNDING)
             np.fill_diagonal(total, -1.0)
             a, b = (int(n) for n in np.unravel_index(np.argmax(total), total.shape))
@@ -92,7 +92,9 @@ class TreeCurve:
                 worst = TreeLoss(float(total[a, b]), i, pair, float(matrix[a, b]), shown)
         return worst
 
-    def _step(self, edge: "Edge", own: Sequence[Floats], branches: "_Branches", found: dict["Edge", Floats]) -> Floats:
+    def _step(
+        self, edge: "Edge", matrices: Sequence[Floats], branches: "_Branches", bounds: dict["Edge", Floats]
+    ) -> Floats:
         """R_ij: by conditioning on X_j, and on variables beyond it where that may help."""
         i, j = edge
         best = branches.weights[edge] * (1.0 - np.eye(len(self._alive[i])))  # all of the branch together
@@ -102,7 +104,7 @@ class TreeCurve:
                 break
             (before, target), skipped, K = waiting.pop(0)
             onward = [n for n in self._graph.neighbours[target] if n != before]
-            inner = np.asarray(own[target] + sum(found[target, n] for n in onward))
+            inner = np.asarray(matrices[target] + sum(bounds[target, n] for n in onward))
             step = skipped + self._one(K, inner, thorough=target == j) + self._error
             np.fill_diagonal(step, 0.0)
             best = np.minimum(best, step)

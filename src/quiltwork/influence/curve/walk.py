@@ -39,16 +39,16 @@ def frontier_step(number: int, difference: float, arrays: Arrays) -> float:
                 best = max(best, p / q if p > 0.0 else 1.0)
             else:
                 best = max(best, (1.0 + p * gain) / bottom)
-        found = np.log(best)
+        step = np.log(best)
     else:
         r = log_cross[number]
         if r > LARGEST:
             return difference
         if difference > LARGEST:
-            found = r
+            step = r
         else:
-            found = 2.0 * (_softplus((r + d) / 2.0) - max(r, d) / 2.0 - _softplus(-abs(r - d) / 2.0))
-    return min(difference, found * (1.0 + MARGIN) + MARGIN + errors[number])
+            step = 2.0 * (_softplus((r + d) / 2.0) - max(r, d) / 2.0 - _softplus(-abs(r - d) / 2.0))
+    return min(difference, step * (1.0 + MARGIN) + MARGIN + errors[number])
 
 
 @njit(cache=True, nogil=True)
@@ -183,7 +183,7 @@ def walk_steady(
     """
     skips = arrays[0]
     firsts, bases, extras = blocks
-    one = (skips[:1], arrays[1][:1], arrays[2][:1], np.zeros(1, np.int64), np.full(1, log_cross), np.full(1, error))
+    single = (skips[:1], arrays[1][:1], arrays[2][:1], np.zeros(1, np.int64), np.full(1, log_cross), np.full(1, error))
     node, count = 1, 0
     base, extra = 0, 0.0
     for s in range(len(numbers)):
@@ -212,7 +212,7 @@ def walk_steady(
                     count += 1
                 if extra < 1e-9:
                     break
-                extra = frontier_step(0, extra, one)
+                extra = frontier_step(0, extra, single)
             extra = extras[count - 1]
         node += length
     return count

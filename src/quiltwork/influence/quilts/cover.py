@@ -56,14 +56,14 @@ class QuiltSearch:
 
     def worst(self, weights: Sequence[float], score: Score) -> Cover:
         """The variable whose best quilt has the largest score."""
-        own = np.array(weights)
-        found: Cover | None = None
+        weight_of = np.array(weights)
+        worst: Cover | None = None
         for node in range(self._count):
-            best = self.best(node, own, score, enough=-math.inf if found is None else found.score)
-            if found is None or best.score > found.score:
-                found = best
-        assert found is not None  # noqa: S101 - there is a variable
-        return found
+            best = self.best(node, weight_of, score, enough=-math.inf if worst is None else worst.score)
+            if worst is None or best.score > worst.score:
+                worst = best
+        assert worst is not None  # noqa: S101 - there is a variable
+        return worst
 
     def best(self, node: int, weights: Floats, score: Score, *, enough: float = -math.inf) -> Cover:
         """The best quilt of one variable; any quilt with a score of at most ``enough`` ends the search."""
@@ -92,11 +92,11 @@ class QuiltSearch:
                     break
                 quilt = tuple(int(n) for n in sets[at])
                 e = self.inference.max_influence(node, quilt)
-                found = score(float(masses[at]), e)
+                quilt_score = score(float(masses[at]), e)
                 useless[at] = score(float(weights[node]), e) >= best.score
-                if found < best.score * (1 - GAIN):
+                if quilt_score < best.score * (1 - GAIN):
                     inside = tuple(int(n) for n in np.flatnonzero(near[at]))
-                    best = Cover(found, node, quilt, inside, float(masses[at]), e)
+                    best = Cover(quilt_score, node, quilt, inside, float(masses[at]), e)
             if best.score <= enough:
                 break
             sets, near = sets[~useless], near[~useless]

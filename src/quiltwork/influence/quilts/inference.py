@@ -92,9 +92,9 @@ class Inference:
         names = {f"v{n}" for n in varying}
         engine.addJointTarget(names)
         engine.makeInference()
-        found = engine.jointPosterior(names)
-        axes = list(reversed(found.names))
-        return np.transpose(found.toarray(), [axes.index(f"v{n}") for n in varying]).reshape(shape)
+        posterior = engine.jointPosterior(names)
+        axes = list(reversed(posterior.names))
+        return np.transpose(posterior.toarray(), [axes.index(f"v{n}") for n in varying]).reshape(shape)
 
 
 def _model(network: BayesianNetwork, tables: Sequence[Floats]) -> Any:
@@ -109,8 +109,8 @@ def _model(network: BayesianNetwork, tables: Sequence[Floats]) -> Any:
             if parent in varying:
                 model.addArc(f"v{parent}", f"v{n}")
     for n in varying:
-        own = [f"v{p}" for p in (*network.graph.parents[n], n) if p in varying]
-        axes = [own.index(name) for name in reversed(model.cpt(f"v{n}").names)]
+        names = [f"v{p}" for p in (*network.graph.parents[n], n) if p in varying]
+        axes = [names.index(name) for name in reversed(model.cpt(f"v{n}").names)]
         model.cpt(f"v{n}")[:] = np.ascontiguousarray(np.transpose(tables[n].squeeze(), axes))
     return model
 

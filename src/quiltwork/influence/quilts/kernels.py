@@ -32,19 +32,19 @@ def largest_ratios(table: Floats, support: Flags) -> Floats:
     for x in range(k):
         whole = k - k % 4
         for z in range(0, whole, 4):  # four at a time: a quarter of the loads
-            one, two, three, four = TINY, TINY, TINY, TINY
+            first, second, third, fourth = TINY, TINY, TINY, TINY
             for y in range(columns):
                 p = above[x, y]
-                one = max(one, p * below[z, y])
-                two = max(two, p * below[z + 1, y])
-                three = max(three, p * below[z + 2, y])
-                four = max(four, p * below[z + 3, y])
-            out[x, z], out[x, z + 1], out[x, z + 2], out[x, z + 3] = one, two, three, four
+                first = max(first, p * below[z, y])
+                second = max(second, p * below[z + 1, y])
+                third = max(third, p * below[z + 2, y])
+                fourth = max(fourth, p * below[z + 3, y])
+            out[x, z], out[x, z + 1], out[x, z + 2], out[x, z + 3] = first, second, third, fourth
         for z in range(whole, k):
-            one = TINY
+            largest = TINY
             for y in range(columns):
-                one = max(one, above[x, y] * below[z, y])
-            out[x, z] = one
+                largest = max(largest, above[x, y] * below[z, y])
+            out[x, z] = largest
     return out
 
 

@@ -42,7 +42,7 @@ class Separation:
 
 def _rows(lists: tuple[tuple[int, ...], ...]) -> tuple[Integers, Integers]:
     starts = np.cumsum([0, *map(len, lists)]).astype(np.int64)
-    return starts, np.array([n for own in lists for n in own], dtype=np.int64)
+    return starts, np.array([n for numbers in lists for n in numbers], dtype=np.int64)
 
 
 @njit(cache=True, nogil=True)
@@ -50,7 +50,7 @@ def _near(  # noqa: C901 - compiled: one loop
     up_starts: Integers, ups: Integers, down_starts: Integers, downs: Integers, node: int, quilts: Integers
 ) -> Flags:
     n = len(up_starts) - 1
-    found = np.zeros((len(quilts), n), dtype=np.bool_)
+    near = np.zeros((len(quilts), n), dtype=np.bool_)
     stack = np.empty(2 * len(ups) + 2 * n + 2, dtype=np.int64)
     for row in range(len(quilts)):
         known = np.zeros(n, dtype=np.bool_)
@@ -78,7 +78,7 @@ def _near(  # noqa: C901 - compiled: one loop
             count -= 1
             v, from_parent = stack[count] // 2, stack[count] % 2
             if not known[v]:
-                found[row, v] = True
+                near[row, v] = True
                 for at in range(down_starts[v], down_starts[v + 1]):
                     if not seen[downs[at], 1]:
                         seen[downs[at], 1] = True
@@ -90,4 +90,4 @@ def _near(  # noqa: C901 - compiled: one loop
                         seen[ups[at], 0] = True
                         stack[count] = 2 * ups[at]
                         count += 1
-    return found
+    return near
