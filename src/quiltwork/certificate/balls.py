@@ -72,13 +72,13 @@ def interval_cross_ratio(lower: list[Row], upper: list[Row], a: int, b: int) -> 
 
     if all(u == 0 for u in upper[a]) or all(u == 0 for u in upper[b]):
         return arb(1)
-    found = arb(1)
-    for one, other in ((a, b), (b, a)):
-        pairs = [(u, low) for u, low in zip(upper[one], lower[other], strict=True) if not u <= 0]
+    ratio = arb(1)
+    for above, below in ((a, b), (b, a)):
+        pairs = [(u, low) for u, low in zip(upper[above], lower[below], strict=True) if not u <= 0]
         if not all(low > 0 for _, low in pairs):
             return None
-        found *= largest([u / low for u, low in pairs])
-    return found
+        ratio *= largest([u / low for u, low in pairs])
+    return ratio
 
 
 def scalar_proves(one: Row, other: Row, claim: "arb", difference: "arb") -> bool:
@@ -117,10 +117,10 @@ def largest(numbers: list[Any]) -> "arb":
     """The largest of several numbers."""
     from flint import arb
 
-    found = arb(numbers[0])
+    maximum = arb(numbers[0])
     for number in numbers[1:]:
-        found = found.max(arb(number))
-    return found
+        maximum = maximum.max(arb(number))
+    return maximum
 
 
 def smaller(one: Any, other: Any) -> "arb":

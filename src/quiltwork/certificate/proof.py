@@ -95,9 +95,9 @@ class Certificate:
 
     def _verify(self, belief: Belief, future: SideProof, past: SideProof) -> float:
         alive = possible(belief)
-        own = self.profile[np.ix_(alive, alive)]
+        profile = self.profile[np.ix_(alive, alive)]
         if belief.alike:
-            own = float(self.profile.max()) * (1 - np.eye(len(alive)))
+            profile = float(self.profile.max()) * (1 - np.eye(len(alive)))
         for name, proof in (("future", future), ("past", past)):
             if len(proof.values) < 1 or (not proof.steady and len(proof.values) != self.length):
                 raise CertificateError(
@@ -107,18 +107,18 @@ class Certificate:
                 )
         sides = both_sides(belief, bayesian=self.bayesian)
         for name, proof, kernels in zip(("future", "past"), (future, past), sides, strict=True):
-            _Check(own, proof, kernels, name).run()
-        return self._total(own, future, past)
+            _Check(profile, proof, kernels, name).run()
+        return self._total(profile, future, past)
 
-    def _total(self, own: Floats, future: SideProof, past: SideProof) -> float:
+    def _total(self, profile: Floats, future: SideProof, past: SideProof) -> float:
         """λ + R + L at every node, rounded up."""
         if future.steady or past.steady:
             # in series of all lengths every R meets every L
             sums = [(future.values.max(axis=0), past.values.max(axis=0))]
         else:
             sums = list(zip(future.values[::-1], past.values, strict=True))
-        off = ~np.eye(len(own), dtype=bool)
-        totals = [np.nextafter(np.nextafter(own + R, np.inf) + L, np.inf)[off].max(initial=0.0) for R, L in sums]
+        off = ~np.eye(len(profile), dtype=bool)
+        totals = [np.nextafter(np.nextafter(profile + R, np.inf) + L, np.inf)[off].max(initial=0.0) for R, L in sums]
         return self._within(float(max(totals)))
 
     def _within(self, worst: float) -> float:
@@ -170,9 +170,9 @@ class Certificate:
 class _Check:
     """One side's proof, entry by entry."""
 
-    def __init__(self, own: Floats, proof: SideProof, kernels: Kernels, name: str):
-        self._own, self._proof, self._kernels, self._name = own, proof, kernels, name
-        k = len(own)
+    def __init__(self, profile: Floats, proof: SideProof, kernels: Kernels, name: str):
+        self._own, self._proof, self._kernels, self._name = profile, proof, kernels, name
+        k = len(profile)
         if proof.values.shape[1:] != (k, k) or proof.skips.shape != proof.values.shape:
             raise CertificateError(f"the {name} of the certificate must have a matrix over the {k} possible states")
         if np.isnan(proof.values).any() or (proof.values < 0).any():

@@ -155,10 +155,10 @@ class Started(CrossRatios):
     def proves(self, a: int, b: int, skip: int, claim: "arb", difference: "arb") -> bool:
         """Whether what is left of the difference is surely at most the claim."""
         if self._known(skip):
-            one, other = self._row(skip, a), self._row(skip, b)
-            if one is None or other is None:
+            row, other = self._row(skip, a), self._row(skip, b)
+            if row is None or other is None:
                 return True  # what cannot occur is no secret
-            if scalar_proves(one, other, claim, difference):
+            if scalar_proves(row, other, claim, difference):
                 return True
         return super().proves(a, b, skip, claim, difference)
 
