@@ -63,18 +63,18 @@ class Leakage:
                 "query that adds up over values.",
             ]
         sign = "=" if self.complete else "≥"
-        found = [f"Leakage {sign} {self.epsilon:.7g}, exactly."]
+        lines = [f"Leakage {sign} {self.epsilon:.7g}, exactly."]
         if self.pair is not None:
             where = f"time {self.node}" if isinstance(self.node, int) else f"variable {self.node}"
             what = ", ".join(f"{place} = {state}" for place, state in self.knows.items()) or "no other value"
-            found.append(f"The worst adversary attacks {where} ({self.pair[0]} or {self.pair[1]}) and knows {what}.")
+            lines.append(f"The worst adversary attacks {where} ({self.pair[0]} or {self.pair[1]}) and knows {what}.")
         if not self.complete:
-            found.append(f"Stopped early: {self.looked:,} of {self.adversaries:,} adversaries were checked.")
-        return found
+            lines.append(f"Stopped early: {self.looked:,} of {self.adversaries:,} adversaries were checked.")
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
         """The leakage as ``quiltwork leakage --json`` prints it."""
-        found = {
+        contents = {
             "epsilon": self.epsilon,
             "node": self.node,
             "knows": {str(place): state for place, state in self.knows.items()},
@@ -84,7 +84,7 @@ class Leakage:
             "looked": self.looked,
             "adversaries": self.adversaries,
         }
-        return found if self.member is None else found | {"member": self.member}
+        return contents if self.member is None else contents | {"member": self.member}
 
 
 def leakage(
@@ -114,8 +114,8 @@ def leakage(
             replace(leakage(m, releases, length=length, seconds=seconds, progress=progress), member=n)
             for n, m in belief.numbered_members
         ]
-        worst = max(members, key=lambda one: one.epsilon)
-        return replace(worst, complete=all(one.complete for one in members))
+        worst = max(members, key=lambda member: member.epsilon)
+        return replace(worst, complete=all(member.complete for member in members))
     until = time.monotonic() + seconds
     for law in belief.laws:
         span = law.size(length)
@@ -157,12 +157,12 @@ def _search(
         if time.monotonic() > until:
             stopped = True
             continue
-        found, place, knows = look()
+        audited, place, knows = look()
         looked += count
         if progress is not None:
             progress(1 - unknown / size)
-        if found.pair is not None and found.node is not None and found.epsilon > best.epsilon:
-            best = Leakage(found.epsilon, place(found.node), knows, found.pair)
+        if audited.pair is not None and audited.node is not None and audited.epsilon > best.epsilon:
+            best = Leakage(audited.epsilon, place(audited.node), knows, audited.pair)
     return replace(best, complete=not stopped, looked=looked, adversaries=total)
 
 
@@ -221,10 +221,10 @@ def _look(
         if not kept:
             return Audit(0.0, None, None, None, (), 0), lambda node: node, knows
         if after is None:
-            found = audit(part, kept, length=count)
+            audited = audit(part, kept, length=count)
         else:
-            found = audit(part, kept, length=count + 1, know={count + 1: chain.states[after]})
-        return found, lambda node: int(node) + first - 1, knows
+            audited = audit(part, kept, length=count + 1, know={count + 1: chain.states[after]})
+        return audited, lambda node: int(node) + first - 1, knows
 
     return look
 
@@ -242,11 +242,11 @@ def _path(chain: MarkovChain, time_known: int, state: int) -> dict[int | str, st
 
 def _onward(chain: MarkovChain, begun: int, state: int, length: int) -> dict[int, int]:
     """Values after a time that can follow a state."""
-    found = {}
+    path = {}
     for t in range(begun + 1, length + 1):
         state = int(np.argmax(chain.transition[state]))
-        found[t] = state
-    return found
+        path[t] = state
+    return path
 
 
 def _moved(release: Noisy, interval: tuple[int, int], length: int) -> Noisy | None:
@@ -265,12 +265,12 @@ def _undivided(release: Noisy, length: int) -> Noisy:
 
 def _most(belief: Belief, releases: Sequence[Noisy], length: int | None) -> float:
     """What one value by itself can tell at most: its profile, rounded up."""
-    found = 0.0
+    total = 0.0
     for release in releases:
         first, last = release.segment or (1, length or 1)
         divisor = release.query.on(belief).divisor(last - first + 1)
-        found += release.query.on(belief).lipschitz / divisor / release.noise_scale
-    return found * (1 + 1e-9)
+        total += release.query.on(belief).lipschitz / divisor / release.noise_scale
+    return total * (1 + 1e-9)
 
 
 def _sets(law: RecordLaw, releases: Sequence[Noisy]) -> Iterator[Adversary]:

@@ -62,34 +62,34 @@ class Audit:
 
     def lines(self) -> list[str]:
         """The audit in words."""
-        found = [f"Exact loss: ε = {self.epsilon:.7g}"]
+        lines = [f"Exact loss: ε = {self.epsilon:.7g}"]
         if self.pair is None or self.output is None:
-            found.append("No time has two possible values: there is no secret to protect.")
+            lines.append("No time has two possible values: there is no secret to protect.")
         else:
             where = f"time {self.node}" if isinstance(self.node, int) else f"variable {self.node}"
             whose = "" if self.member is None else f", under member {self.member} of the set"
             shown = ", ".join(f"{w:g}" for w in self.output)
-            found.append(
+            lines.append(
                 f"Attained at {where} between {self.pair[0]} (more likely) and {self.pair[1]} (less likely), at output "
                 f"{shown}{whose}."
             )
         if self.skipped:
-            found.append(f"{self.skipped} secrets have probability zero under the belief and were skipped.")
-        return found
+            lines.append(f"{self.skipped} secrets have probability zero under the belief and were skipped.")
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
         """The audit as plain values, as ``quiltwork audit --json`` prints it."""
         output: Any = None if self.output is None else list(self.output)
         if output is not None and len(output) == 1:
             output = output[0]
-        found = {
+        contents = {
             "epsilon": self.epsilon,
             "node": self.node,
             "pair": None if self.pair is None else list(self.pair),
             "output": output,
             "skipped": self.skipped,
         }
-        return found if self.member is None else found | {"member": self.member}
+        return contents if self.member is None else contents | {"member": self.member}
 
 
 def audit(
@@ -109,15 +109,15 @@ def audit(
     (1.917665, 1, ('1', '0'))
     """
     length = belief.size(check_length(length))
-    found, impossible = [], None
+    audits, impossible = [], None
     for n, member in belief.numbered_members:
         try:
-            found.append(_audit_one(member, releases, length, know, progress, member=n))
+            audits.append(_audit_one(member, releases, length, know, progress, member=n))
         except ImpossibleError as problem:
             impossible = problem  # whoever believes in this member cannot know that
-    if not found and impossible is not None:
+    if not audits and impossible is not None:
         raise impossible
-    return max(found, key=lambda one: one.epsilon)
+    return max(audits, key=lambda member_audit: member_audit.epsilon)
 
 
 def secret_laws(
