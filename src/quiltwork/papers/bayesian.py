@@ -33,9 +33,9 @@ def _sequential() -> dict[str, Any]:
     """Two counts of X_1 + X_2 with Laplace noise of scale 1 (C Theorem 3.4)."""
     chain = MarkovChain([[0.99, 0.01], [0.1, 0.9]], initial=[0.1, 0.9])
     noisy = Noisy(Count("1"), 1.0)
-    one, two = (leakage(chain, [noisy] * n, length=2).epsilon for n in (1, 2))
+    alone, both = (leakage(chain, [noisy] * n, length=2).epsilon for n in (1, 2))
     bound = loss_along_time(chain, Profile.constant(2 * APART, length=2), guarantee="bayesian").epsilon
-    return _row("Theorem 1: two releases add up", one, 2 * one, two, bound)
+    return _row("Theorem 1: two releases add up", alone, 2 * alone, both, bound)
 
 
 def _parallel() -> dict[str, Any]:
@@ -50,10 +50,10 @@ def _parallel() -> dict[str, Any]:
     return _row("Theorem 2: separate parts cost no more than one", 1.0, 1.0, truth, bound)
 
 
-def _row(example: str, one: float, printed: float, truth: float, bound: float) -> dict[str, Any]:
+def _row(example: str, alone: float, printed: float, truth: float, bound: float) -> dict[str, Any]:
     return {
         "example": example,
-        "one release": round(one, 6),
+        "one release": round(alone, 6),
         "printed promise": round(printed, 6),
         "true leakage": round(truth, 6),
         "quiltwork": math.ceil(bound * 1e6) / 1e6,

@@ -30,8 +30,8 @@ def contagion(effort: Effort) -> Found:  # noqa: ARG001 - it takes no time
             "noise scale": offer.noise_scale,
             "guarantee": None if offer.calibration is None else offer.calibration.guarantee,
         }
-        for name, made in plans.items()
-        for offer in made.offers
+        for name, planned in plans.items()
+        for offer in planned.offers
     ]
     remarks = [
         "Given one person's status the number of infected people in their household has laws that are 2 apart "

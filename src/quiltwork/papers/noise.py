@@ -55,14 +55,14 @@ def figure_2(effort: Effort) -> Found:
 def _errors(
     panel: str, line: str, belief: Belief, mechanism: str, length: int, epsilons: Sequence[float], effort: Effort
 ) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for n, epsilon in enumerate(epsilons):
-        made = calibrate(Histogram(), belief=belief, epsilon=epsilon, length=length, mechanism=mechanism)
+        calibration = calibrate(Histogram(), belief=belief, epsilon=epsilon, length=length, mechanism=mechanism)
         times = 100 if not effort.quick else 50
-        error = laplace_error(made.noise_scale / length, 5, repetitions=times, seed=SEED + n)
-        row = {"panel": panel, "line": line, "epsilon": epsilon, "noise scale": made.noise_scale}
-        found.append(row | {"L1 error": error})
-    return found
+        error = laplace_error(calibration.noise_scale / length, 5, repetitions=times, seed=SEED + n)
+        row = {"panel": panel, "line": line, "epsilon": epsilon, "noise scale": calibration.noise_scale}
+        rows.append(row | {"L1 error": error})
+    return rows
 
 
 def _at(rows: list[dict[str, Any]], panel: str, line: str, epsilon: float) -> float:
@@ -74,11 +74,11 @@ def _at(rows: list[dict[str, Any]], panel: str, line: str, epsilon: float) -> fl
 def _panels(rows: list[dict[str, Any]]) -> Chart:
     charts = []
     for panel in dict.fromkeys(row["panel"] for row in rows):
-        own = [row for row in rows if row["panel"] == panel]
-        lines = list(dict.fromkeys(row["line"] for row in own))
+        panel_rows = [row for row in rows if row["panel"] == panel]
+        lines = list(dict.fromkeys(row["line"] for row in panel_rows))
         colours = [WARNING, "#d9a441", "#7a9e4e", QUIET, ACCENT]
         charts.append(
-            alt.Chart(alt.InlineData(own), title=f"by {panel}")
+            alt.Chart(alt.InlineData(panel_rows), title=f"by {panel}")
             .mark_line(point=True)
             .encode(
                 x=alt.X("epsilon:Q", title="ε", scale=alt.Scale(type="log")),
@@ -104,12 +104,16 @@ def binary_grid(effort: Effort) -> Found:
         effort.done(n / len(chances))
         for q in chances:
             chain = MarkovChain([[p, 1 - p], [1 - q, q]], initial="stationary")
-            made = plan(Count("1"), belief=chain, epsilon=1.0, length=100, mechanisms=GRID)
-            rows.append({"p": p, "q": q} | {offer.mechanism: offer.noise_scale for offer in made.offers})
+            planned = plan(Count("1"), belief=chain, epsilon=1.0, length=100, mechanisms=GRID)
+            rows.append({"p": p, "q": q} | {offer.mechanism: offer.noise_scale for offer in planned.offers})
     ratios = {name: [row[name] / row["audited"] for row in rows if row[name]] for name in GRID[:-1]}
     remarks = [
         "Times the least possible noise, at the median and at most: "
-        + "; ".join(f"{name} {np.median(own):.3g}, {max(own):.3g}" for name, own in ratios.items() if own)
+        + "; ".join(
+            f"{name} {np.median(multiples):.3g}, {max(multiples):.3g}"
+            for name, multiples in ratios.items()
+            if multiples
+        )
         + ".",
         f"gk16 applies to {len(ratios['gk16'])} of the {len(rows)} chains.",
     ]
@@ -188,10 +192,10 @@ def activity(effort: Effort, series: Series | None = None, belief: Belief | None
             effort.done((n + epsilons.index(epsilon) / 3) / 4)
             try:
                 request = Request(query=Histogram(), belief=held, epsilon=epsilon, mechanism=mechanism)
-                made = for_series(series, request).calibration
+                calibration = for_series(series, request).calibration
             except NotCoveredError:
                 continue
-            scale = made.noise_scale / series.size
+            scale = calibration.noise_scale / series.size
             noise = laplace_noise(scale, len(truth), seed=SEED + len(rows))
             for state, true, noisy in zip(series.states, truth.tolist(), (truth + noise).tolist(), strict=True):
                 row = {"mechanism": mechanism, "epsilon": epsilon, "state": state, "true": true}

@@ -77,45 +77,45 @@ def reproduce(
     effort = Effort(quick, progress)
     if series is not None and name != "activity":
         raise ParameterError("your own data is only for activity", got=name)
-    found = NAMES[name](effort) if series is None else activity(effort, series, belief)
+    result = NAMES[name](effort) if series is None else activity(effort, series, belief)
     folder = Path(folder)
     files = [folder / f"{name}.{kind}" for kind in ("csv", "svg", "png")]
-    rows = found.rows
+    rows = result.rows
     with _writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with files[0].open("w", newline="", encoding="utf-8") as out:
             writer = csv.DictWriter(out, fieldnames=list(rows[0]))
             writer.writeheader()
             writer.writerows(rows)
-        files[1].write_text(to_svg(found.chart), encoding="utf-8")
-        files[2].write_bytes(to_png(found.chart))
+        files[1].write_text(to_svg(result.chart), encoding="utf-8")
+        files[2].write_bytes(to_png(result.chart))
     effort.done(1.0)
-    return Reproduced(name, found.title, rows, found.remarks, files)
+    return Reproduced(name, result.title, rows, result.remarks, files)
 
 
 def reproduce_all(folder: str | Path, *, quick: bool = False, progress: Progress | None = None) -> list[Reproduced]:
     """Every result, and a page that shows them all."""
-    made = []
+    results = []
     for n, name in enumerate(NAMES):
-        made.append(reproduce(name, folder, quick=quick))
+        results.append(reproduce(name, folder, quick=quick))
         if progress is not None:
             progress((n + 1) / len(NAMES))
     with _writing(Path(folder)):
-        Path(folder, "index.html").write_text(_page(made), encoding="utf-8")
-    return made
+        Path(folder, "index.html").write_text(_page(results), encoding="utf-8")
+    return results
 
 
-def _page(made: Sequence[Reproduced]) -> str:
+def _page(results: Sequence[Reproduced]) -> str:
     parts = []
-    for one in made:
-        svg = one.files[1].read_text(encoding="utf-8")
-        said = "".join(f"<p>{html.escape(line)}</p>" for line in one.remarks)
+    for result in results:
+        svg = result.files[1].read_text(encoding="utf-8")
+        said = "".join(f"<p>{html.escape(line)}</p>" for line in result.remarks)
         parts.append(
-            f"<h2 id={one.name}>{html.escape(one.title)}</h2><figure>{svg}</figure>{said}"
-            f"<p><code>quiltwork reproduce {one.name}</code>: <a href={one.name}.csv>table</a>, "
-            f"<a href={one.name}.png>PNG</a></p>"
+            f"<h2 id={result.name}>{html.escape(result.title)}</h2><figure>{svg}</figure>{said}"
+            f"<p><code>quiltwork reproduce {result.name}</code>: <a href={result.name}.csv>table</a>, "
+            f"<a href={result.name}.png>PNG</a></p>"
         )
-    listed = "".join(f"<li><a href=#{one.name}>{html.escape(one.title)}</a></li>" for one in made)
+    listed = "".join(f"<li><a href=#{result.name}>{html.escape(result.title)}</a></li>" for result in results)
     return page(
         "Results of the papers, computed again", ["<h1>Results, computed again</h1>", f"<ul>{listed}</ul>", *parts]
     )

@@ -28,7 +28,7 @@ def theorem_3_4(effort: Effort) -> Found:
     """Two releases of X_1 + X_2 with Laplace noise of scale 1: more is told than twice what one tells (C Thm 3.4)."""
     p, q = 0.9, 0.01
     single = {w: _one(p, q, w) for w in np.linspace(-1, 3, 161)}
-    one, two = _most(p, q)
+    alone, both = _most(p, q)
     side = 20 if effort.quick else 50
     chances = (np.arange(side) + 0.5) / side
     rows: list[dict[str, Any]] = []
@@ -39,8 +39,8 @@ def theorem_3_4(effort: Effort) -> Found:
             rows.append({"p": round(float(a), 4), "q": round(float(b), 4), "one": s, "two": d, "excess": d - 2 * s})
     excess = [row["excess"] for row in rows]
     remarks = [
-        f"p = P(X_2=1|X_1=1) = {p}, q = P(X_2=1|X_1=0) = {q}: one release tells S = {one:.7f} about X_1, two tell "
-        f"D = {two:.7f}, which is more than 2 S = {2 * one:.7f}.",
+        f"p = P(X_2=1|X_1=1) = {p}, q = P(X_2=1|X_1=0) = {q}: one release tells S = {alone:.7f} about X_1, two tell "
+        f"D = {both:.7f}, which is more than 2 S = {2 * alone:.7f}.",
         f"Adding fails in {sum(e > 1e-12 for e in excess) / len(excess):.0%} of the square of (p, q), by up to "
         f"{max(excess):.4f}.",
     ]
@@ -116,11 +116,11 @@ def parallel(effort: Effort) -> Found:
     """Two segments further and further apart: Theorem 3.1 as printed and corrected, 3.3, the curve, and the truth."""
     rows = [_example_7_1()]
     chain = MarkovChain(STICKY, initial="stationary")
-    made = calibrate(Count("1"), belief=chain, epsilon=1.0, length=WIDTH, mechanism="quilt-approx")
+    calibration = calibrate(Count("1"), belief=chain, epsilon=1.0, length=WIDTH, mechanism="quilt-approx")
     gaps = (1, 2, 5, 10, 30) if effort.quick else (*range(1, 11), 12, 15, 20, 25, 30)
     for n, gap in enumerate(gaps):
         effort.done(n / len(gaps))
-        rows.append(_segments(chain, made, WIDTH, gap))
+        rows.append(_segments(chain, calibration, WIDTH, gap))
     below = [row for row in rows if row["printed 3.1"] < row["exact"]]
     remarks = [
         "In the first row (a chain that nearly forgets, ε = 10 and 8) the theorem as printed promises "
@@ -159,7 +159,7 @@ def _example_7_1() -> dict[str, Any]:
     )
 
 
-def _segments(chain: MarkovChain, made: Calibration, width: int, gap: int) -> dict[str, Any]:
+def _segments(chain: MarkovChain, calibration: Calibration, width: int, gap: int) -> dict[str, Any]:
     """Counts on [1, width] and on as many values, ``gap`` steps later."""
     second = (width + gap, 2 * width + gap - 1)
     P = np.linalg.matrix_power(np.asarray(chain.transition), gap)
@@ -167,12 +167,16 @@ def _segments(chain: MarkovChain, made: Calibration, width: int, gap: int) -> di
     pi = np.asarray(chain.stationary)
     back = (pi[:, None] * P) / (pi @ P)  # P(X_T2 = row | X_T3 = column)
     backward = float(np.log(back[:, :, None] / back[:, None, :]).max())
-    profile = Profile.of([(APART / made.noise_scale, (1, width)), (APART / made.noise_scale, second)], length=second[1])
+    profile = Profile.of(
+        [(APART / calibration.noise_scale, (1, width)), (APART / calibration.noise_scale, second)], length=second[1]
+    )
     curve = loss_along_time(chain, profile).epsilon
-    seen = [Noisy(Count("1"), made.noise_scale, segment=part) for part in ((1, width), second)]
+    seen = [Noisy(Count("1"), calibration.noise_scale, segment=part) for part in ((1, width), second)]
     exact = audit(chain, seen, length=second[1]).epsilon
     records = [
-        ReleaseRecord(mechanism="quilt-approx", epsilon=1.0, noise_scale=made.noise_scale, lipschitz=1.0, segment=part)
+        ReleaseRecord(
+            mechanism="quilt-approx", epsilon=1.0, noise_scale=calibration.noise_scale, lipschitz=1.0, segment=part
+        )
         for part in ((1, width), second)
     ]
     rules = Accountant(chain, length=second[1], releases=records).composed().rules
@@ -205,16 +209,16 @@ def _parallel_row(
 def sequential(effort: Effort) -> Found:
     """K counts of the same series: C 2.6, C 3.7, the influence curve, and the exact loss where it can be computed."""
     chain, length = MarkovChain(STICKY, initial="stationary"), 30
-    made = calibrate(Count("1"), belief=chain, epsilon=0.5, length=length, mechanism="quilt-exact")
+    calibration = calibrate(Count("1"), belief=chain, epsilon=0.5, length=length, mechanism="quilt-exact")
     most = 8 if effort.quick else 20
     audited = 2 if effort.quick else 3
-    record = ReleaseRecord(mechanism="quilt-exact", epsilon=0.5, noise_scale=made.noise_scale, lipschitz=1.0)
+    record = ReleaseRecord(mechanism="quilt-exact", epsilon=0.5, noise_scale=calibration.noise_scale, lipschitz=1.0)
     rows: list[dict[str, Any]] = []
     for count in range(1, most + 1):
         effort.done((count - 1) / most)
-        found = Accountant(chain, length=length, releases=[record] * count).composed()
-        bounds = {rule.rule: rule.epsilon for rule in found.rules}
-        seen = [Noisy(Count("1"), made.noise_scale)] * count
+        composed = Accountant(chain, length=length, releases=[record] * count).composed()
+        bounds = {rule.rule: rule.epsilon for rule in composed.rules}
+        seen = [Noisy(Count("1"), calibration.noise_scale)] * count
         rows.append(
             {
                 "releases": count,
