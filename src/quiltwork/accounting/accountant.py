@@ -209,8 +209,8 @@ def _findings(case: Case, enough: float) -> Iterator[Finding]:
                 rule.name, rule.theorem, None, "not computed: another rule already gives a bound at least as small"
             )
             continue
-        made = case.terms.guarantee in rule.guarantees
-        why = rule.applies(case) if made else "it is about adversaries who know no values"
+        promised = case.terms.guarantee in rule.guarantees
+        why = rule.applies(case) if promised else "it is about adversaries who know no values"
         epsilon = None if why is not None else rule.bound(case)
         if epsilon is not None and not math.isfinite(epsilon):
             why, epsilon = "its bound is infinite here", None

@@ -68,12 +68,12 @@ class Case:
         """The releases that tell something, with their numbers; None if there were too many to keep them."""
         if self.total.records is None:
             return None
-        found = []
+        numbered = []
         for n, record in enumerate(self.total.records, 1):
             profile = record.profile(self.terms.belief)
             if profile is None or any(matrix.any() for matrix in profile):
-                found.append((n, record))
-        return tuple(found)
+                numbered.append((n, record))
+        return tuple(numbered)
 
     @cached_property
     def clusters(self) -> list[tuple[int, int, tuple[ReleaseRecord, ...]]]:

@@ -88,13 +88,13 @@ def _by_noise(record: ReleaseRecord, terms: Basis, length: int | None) -> float 
     if total.unknown is not None:
         return None
     case = Case(terms, total)
-    found, network = case.together, terms.network
+    epsilon, network = case.together, terms.network
     with suppress(QuiltworkError):
-        if found > claim and (terms.chain_like or (network is not None and network.graph.forest)):
-            found = min(found, case.by_curve)
-        if found > claim and network is not None and terms.guarantee == "pufferfish":
-            found = min(found, case.by_quilts)
-    return found
+        if epsilon > claim and (terms.chain_like or (network is not None and network.graph.forest)):
+            epsilon = min(epsilon, case.by_curve)
+        if epsilon > claim and network is not None and terms.guarantee == "pufferfish":
+            epsilon = min(epsilon, case.by_quilts)
+    return epsilon
 
 
 def by_mechanism(record: ReleaseRecord, terms: Basis, length: int | None) -> float | str:

@@ -26,12 +26,12 @@ def largest_divergence(belief: Belief, releases: Sequence[ReleaseRecord], length
         raise NotCoveredError(f"the series must have at most {LONGEST} values", got=str(length or "any"))
     noisy: list[Noisy] = []
     for n, release in enumerate(releases, 1):
-        one = release.noisy(belief)
-        if one is None:
+        noisy_release = release.noisy(belief)
+        if noisy_release is None:
             raise NotCoveredError(
                 f"release {n} needs a query and a noise_scale (for frequencies and means, also lipschitz)"
             )
-        noisy.append(one)
+        noisy.append(noisy_release)
     largest = 0.0
     for chain in belief.chains or (None,):
         if chain is None or chain.initial is None:
@@ -41,15 +41,15 @@ def largest_divergence(belief: Belief, releases: Sequence[ReleaseRecord], length
 
 
 def _of_chain(chain: MarkovChain, noisy: Sequence[Noisy], length: int) -> float:
-    asked = [Statistic(one.query, one.segment) for one in noisy]
-    numbers = [_count(one, chain) for one in noisy]
+    asked = [Statistic(release.query, release.segment) for release in noisy]
+    numbers = [_count(release, chain) for release in noisy]
     check_outputs(chain, noisy, length)
     laws = chain_laws(chain, asked, length)
     lattice = Lattice(laws)
     scales = np.concatenate(
         [
-            np.full(count, one.noise_scale / float(unit_of(ask, chain, length)))
-            for one, ask, count in zip(noisy, asked, numbers, strict=True)
+            np.full(count, release.noise_scale / float(unit_of(ask, chain, length)))
+            for release, ask, count in zip(noisy, asked, numbers, strict=True)
         ]
     )
     largest = 0.0
@@ -58,8 +58,8 @@ def _of_chain(chain: MarkovChain, noisy: Sequence[Noisy], length: int) -> float:
         product = np.zeros_like(joint)
         begun = 0
         for count in numbers:
-            own = tuple(range(begun, begun + count))
-            product = product + _single(law, laws, own, scales, joint.ndim - 1)
+            columns = tuple(range(begun, begun + count))
+            product = product + _single(law, laws, columns, scales, joint.ndim - 1)
             begun += count
         with np.errstate(invalid="ignore"):
             apart = np.abs(joint - product)
@@ -67,16 +67,16 @@ def _of_chain(chain: MarkovChain, noisy: Sequence[Noisy], length: int) -> float:
     return largest * (1 + 1e-9) + 1e-9
 
 
-def _single(law: Floats, laws: SecretLaws, own: tuple[int, ...], scales: Floats, axes: int) -> Floats:
+def _single(law: Floats, laws: SecretLaws, columns: tuple[int, ...], scales: Floats, axes: int) -> Floats:
     """The density of one release, in the axes of the joint one."""
-    points, which = np.unique(laws.points[:, own], axis=0, return_inverse=True)
+    points, which = np.unique(laws.points[:, columns], axis=0, return_inverse=True)
     logs = np.full((len(law), len(points)), -np.inf)
     for place, column in zip(which.ravel(), law.T, strict=True):
         logs[:, place] = np.logaddexp(logs[:, place], column)
     lattice = Lattice(SecretLaws(laws.nodes[:1], laws.states[:1], points, logs[None]))
-    density = node_densities(logs, lattice, scales[list(own)])
+    density = node_densities(logs, lattice, scales[list(columns)])
     shape = [len(law)] + [1] * axes
-    for axis, extent in zip(own, lattice.shape, strict=True):
+    for axis, extent in zip(columns, lattice.shape, strict=True):
         shape[1 + axis] = extent
     return np.asarray(density.reshape(shape))
 
@@ -95,5 +95,5 @@ def check_outputs(chain: Belief, noisy: Sequence[Noisy], length: int) -> None:
         raise NotCoveredError(f"there must be at most {MOST_OUTPUTS:,} outputs", got=f"{float(outputs):.2g}")
 
 
-def _count(one: Noisy, chain: MarkovChain) -> int:
-    return len(one.query.labels(chain.states))
+def _count(release: Noisy, chain: MarkovChain) -> int:
+    return len(release.query.labels(chain.states))

@@ -51,13 +51,13 @@ def bayesian_leakage(
     noisy = [Noisy(query, noise_scale)] * releases
     if method != "projective":
         try:
-            found = exact_leakage(belief, noisy, length=length, seconds=seconds, progress=progress)
+            exact = exact_leakage(belief, noisy, length=length, seconds=seconds, progress=progress)
         except NotCoveredError:
             if method == "enumeration":
                 raise
         else:
-            if found.complete or method == "enumeration" or _no_bound(belief):
-                return found
+            if exact.complete or method == "enumeration" or _no_bound(belief):
+                return exact
     if _no_bound(belief):
         raise NotCoveredError(
             "leakage needs a network that is a tree, or small enough to enumerate",
@@ -81,14 +81,14 @@ def _bound(belief: Belief, query: Query, noise_scale: float, length: int | None,
         raise ParameterError(f"{query.text} needs a length", got="any", why="its numbers are divided by it")
     sensitivity = query.sensitivity(belief.states) / query.divisor(length or 1)
     profile = sensitivity / noise_scale * releases * (1 + 1e-14)
-    found = max(one.at(profile, thorough=True).epsilon for one in curve_members(belief, guarantee="bayesian"))
+    epsilon = max(curve.at(profile, thorough=True).epsilon for curve in curve_members(belief, guarantee="bayesian"))
     if length is not None:
         along = loss_along_time(belief, Profile.constant(profile, length=length), guarantee="bayesian")
-        found = min(found, along.epsilon)
-    if not math.isfinite(found):
+        epsilon = min(epsilon, along.epsilon)
+    if not math.isfinite(epsilon):
         raise NotCoveredError(
             "no bound holds for series of any length",
             why="under this belief some values may stay linked however far apart they are",
             fix="Give the length of the series",
         )
-    return found
+    return epsilon

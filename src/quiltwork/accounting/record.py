@@ -93,7 +93,7 @@ class ReleaseRecord:
             object.__setattr__(self, "segment", _segment(self.segment))
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
-                named = " or ".join(str(one) for one in known if one is not None)
+                named = " or ".join(str(choice) for choice in known if choice is not None)
                 raise ParameterError(f"the {name} of a release must be {named}", got=repr(getattr(self, name))[:40])
         for name, kind in (("theorem", str), ("reading", Reading)):
             value = getattr(self, name)
@@ -142,16 +142,16 @@ class ReleaseRecord:
     @cached_property
     def text(self) -> str:
         """The record as JSON, in one form only."""
-        found = {
+        contents = {
             field.name: getattr(self, field.name)
             for field in fields(self)
             if getattr(self, field.name) not in (None, ()) and field.name not in ("query", "reading")
         }
         if isinstance(self.query, Query):
-            found["query"] = self.query.to_dict()
+            contents["query"] = self.query.to_dict()
         if self.reading is not None:
-            found["reading"] = self.reading.to_dict()
-        return json.dumps(found, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+            contents["reading"] = self.reading.to_dict()
+        return json.dumps(contents, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     @property
     def asked(self) -> Query | None:

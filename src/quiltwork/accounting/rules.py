@@ -173,13 +173,13 @@ class SeparateSegments(Rule):
         (_, T2, (a,)), (T3, _, (b,)) = case.clusters
         ends = Ends.of(case.belief)
         eps_a, eps_b = _claim(a, case), _claim(b, case)
-        found = [
+        bounds = [
             eps_a + min(eps_b, ends.onward(T2, T3)),  # e(X_T3 | X_T2)
             eps_b + min(eps_a, ends.backward(T2, T3)),  # e(X_T2 | X_T3)
         ]
         for first, last in _between(T2, T3):
-            found.append(min(eps_a, ends.backward(T2, first)) + min(eps_b, ends.onward(last, T3)))
-        return round_up(max(found))
+            bounds.append(min(eps_a, ends.backward(T2, first)) + min(eps_b, ends.onward(last, T3)))
+        return round_up(max(bounds))
 
 
 class FarSegments(Rule):
@@ -199,9 +199,9 @@ class FarSegments(Rule):
         reason = _not_two(case)
         if reason is not None:
             return reason
-        for (n, _), found in zip(case.telling or (), _quilt_claims(case), strict=True):
-            if isinstance(found, str):
-                return f"release {n} {found}"
+        for (n, _), claim in zip(case.telling or (), _quilt_claims(case), strict=True):
+            if isinstance(claim, str):
+                return f"release {n} {claim}"
         (T1, T2, _), (T3, T4, _) = case.clusters
         gap, longer = T3 - T2, max(T2 - T1, T4 - T3)
         if gap < longer:
@@ -215,7 +215,7 @@ class FarSegments(Rule):
 
     def bound(self, case: Case) -> float:
         """The larger ε."""
-        return max(one for one in _quilt_claims(case) if isinstance(one, float))
+        return max(claim for claim in _quilt_claims(case) if isinstance(claim, float))
 
 
 class Divergence(Rule):
@@ -310,15 +310,15 @@ RULES: tuple[Rule, ...] = (
 def _doubt(case: Case) -> str | None:
     """Why the ε that a release claims for itself cannot be used."""
     for n, record in case.telling or ():
-        found = own_epsilon(record, case.terms, case.length)
-        if isinstance(found, str):
-            return f"release {n} {found}"
+        claim = own_epsilon(record, case.terms, case.length)
+        if isinstance(claim, str):
+            return f"release {n} {claim}"
     return None
 
 
 def _claim(record: ReleaseRecord, case: Case) -> float:
-    found = own_epsilon(record, case.terms, case.length)
-    return math.inf if isinstance(found, str) else found
+    claim = own_epsilon(record, case.terms, case.length)
+    return math.inf if isinstance(claim, str) else claim
 
 
 def _claims(case: Case) -> list[float]:

@@ -159,7 +159,7 @@ class Total:
                 firsts.insert(at, begun)
                 sums.insert(at, sums[at - 1])
         low, high = bisect_left(firsts, first), bisect_left(firsts, last + 1)
-        sums[low:high] = [add_up(own, matrix) for own in sums[low:high]]
+        sums[low:high] = [add_up(block, matrix) for block in sums[low:high]]
         for at in (high, low):  # blocks that have become alike are joined
             if 0 < at < len(sums) and np.array_equal(sums[at], sums[at - 1]):
                 del firsts[at], sums[at]
@@ -203,10 +203,10 @@ class Total:
         if self.firsts == other.firsts:
             return all(bool((a <= b).all()) for a, b in zip(self.sums, other.sums, strict=True))
         firsts = sorted({*self.firsts, *other.firsts})
-        own, theirs = (
+        ours, theirs = (
             [k.sums[n] for n in (np.searchsorted(k.firsts, firsts, side="right") - 1).tolist()] for k in (self, other)
         )
-        return all(bool((a <= b).all()) for a, b in zip(own, theirs, strict=True))
+        return all(bool((a <= b).all()) for a, b in zip(ours, theirs, strict=True))
 
     def to_bytes(self) -> bytes:
         """For a ledger; equal totals have equal bytes."""
