@@ -61,7 +61,7 @@ def entry_guarantee(belief: Belief, epsilon_dp: float, *, length: int | str | No
         return _of_records(belief, epsilon_dp)
     k = len(belief.states)
     profile = epsilon_dp * ~np.eye(k, dtype=bool)
-    epsilon = max(one.at(profile, thorough=True).epsilon for one in curve_members(belief))
+    epsilon = max(member.at(profile, thorough=True).epsilon for member in curve_members(belief))
     if length is not None:
         epsilon = min(epsilon, loss_along_time(belief, Profile.constant(profile, length=length)).epsilon)
     if not math.isfinite(epsilon):

@@ -180,16 +180,16 @@ def _too_slow(name: str) -> Offer:
 def _offer(request: Request, divisor: int, releases: int) -> Offer:
     begun, name, query, belief = time.perf_counter(), request.mechanism or "", request.query, request.belief
     try:
-        found, rule, times = _for_each(name, request, releases)
+        calibration, rule, times = _for_each(name, request, releases)
     except NotCoveredError as refusal:
         return Offer(name, time.perf_counter() - begun, refused=str(refusal))
     seconds = time.perf_counter() - begun
     step = float(query.on(belief).unit / divisor)
-    scale = round_up(found.noise_scale * times / divisor)
-    one, everyone = (
+    scale = round_up(calibration.noise_scale * times / divisor)
+    single, everyone = (
         noise_error(scale, 0.95, unit=step, integer=query.integer, numbers=n) for n in (1, len(query.on(belief).labels))
     )
-    return Offer(name, seconds, found, scale, one, everyone, rule)
+    return Offer(name, seconds, calibration, scale, single, everyone, rule)
 
 
 def _for_each(name: str, request: Request, releases: int) -> tuple[Calibration, str | None, int]:
@@ -203,7 +203,7 @@ def _for_each(name: str, request: Request, releases: int) -> tuple[Calibration, 
     together = dict(SHARED)
     if request.belief.variables is not None:
         together["quilt-exact"] = "same-quilts"  # one quilt at each variable for all releases
-    found = calibrated(
+    calibration = calibrated(
         replace(
             request,
             epsilon=request.epsilon if name in together else request.epsilon / releases,
@@ -213,5 +213,5 @@ def _for_each(name: str, request: Request, releases: int) -> tuple[Calibration, 
         )
     )
     if releases == 1:
-        return found, None, 1
-    return (found, together[name], releases) if name in together else (found, SPLIT[name], 1)
+        return calibration, None, 1
+    return (calibration, together[name], releases) if name in together else (calibration, SPLIT[name], 1)

@@ -31,21 +31,21 @@ def for_series(series: Series, request: Request) -> ForSeries:
     with_gaps = series.shape.uneven or (request.gaps == "dependent" and series.gaps > 0)
     name = request.mechanism or ("wasserstein" if request.delta > 0 else held.default_mechanism)
     if with_gaps and request.guarantee == "bayesian":
-        found = of_length(None)  # for every length: what is not recorded has the profile 0
+        calibration = of_length(None)  # for every length: what is not recorded has the profile 0
     elif with_gaps and name == "curve":
-        found = _across_gaps(asked, longest)
+        calibration = _across_gaps(asked, longest)
     else:
-        found = of_length(longest)
-    found = with_a_promise(found)
-    if with_gaps and (found.one_length or found.mechanism == "gk16"):
+        calibration = of_length(longest)
+    calibration = with_a_promise(calibration)
+    if with_gaps and (calibration.one_length or calibration.mechanism == "gk16"):
         raise NotCoveredError(
-            f"mechanism {found.mechanism} does not cover series with gaps",
+            f"mechanism {calibration.mechanism} does not cover series with gaps",
             why="it only covers values without gaps between them",
             fix="Use quilt-exact, or declare the stretches independent",
         )
-    if found.one_length:
-        found = max([found, *map(of_length, others)], key=lambda one: one.noise_scale)
-    return ForSeries(held, found, longest)
+    if calibration.one_length:
+        calibration = max([calibration, *map(of_length, others)], key=lambda candidate: candidate.noise_scale)
+    return ForSeries(held, calibration, longest)
 
 
 def _across_gaps(request: Request, joined: int) -> Calibration:

@@ -61,8 +61,8 @@ class CurveReason(Reason):
 
     def detail(self) -> dict[str, Any]:
         """The reason as plain values."""
-        found = {"pair": list(self.pair), "own": self.own, "future": self.future, "past": self.past, "node": self.node}
-        return found if self.member is None else found | {"member": self.member}
+        detail = {"pair": list(self.pair), "own": self.own, "future": self.future, "past": self.past, "node": self.node}
+        return detail if self.member is None else detail | {"member": self.member}
 
 
 @dataclass(frozen=True)

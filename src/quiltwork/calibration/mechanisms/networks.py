@@ -61,27 +61,27 @@ class NetworkQuilt(Reason):
     def sentence(self) -> str:
         """The reason in words."""
         whose = "" if self.member is None else f" under network {self.member} of the set"
-        found = f"hardest to hide is {self.node}{whose}. "
+        text = f"hardest to hide is {self.node}{whose}. "
         if self.quilt:
             others = f"{len(self.remote)} other{'s' * (len(self.remote) != 1)}"
             beyond = f"It is cut off from {others} by" if self.remote else "Its quilt is"
-            found += (
+            text += (
                 f"{beyond} {', '.join(self.quilt)}, which leaves {len(self.near)} nearby "
                 f"variable{'s' * (len(self.near) != 1)} to cover with noise; the quilt itself tells up to "
                 f"{self.max_influence:.4g} about it (its max-influence)."
             )
         elif self.remote:
             free = f"{len(self.remote)} variable{'s' * (len(self.remote) != 1)}"
-            found += f"It is independent of {free}; the other {len(self.near)} are covered."
+            text += f"It is independent of {free}; the other {len(self.near)} are covered."
         else:
-            found += f"No quilt is worth its influence: all {len(self.near)} variables are covered."
+            text += f"No quilt is worth its influence: all {len(self.near)} variables are covered."
         if not self.complete:
-            found += f" There were too many quilts of up to {self.quilt_size} variables to look at all of them."
-        return found
+            text += f" There were too many quilts of up to {self.quilt_size} variables to look at all of them."
+        return text
 
     def detail(self) -> dict[str, Any]:
         """The reason as plain values."""
-        found = {
+        detail = {
             "node": self.node,
             "quilt": list(self.quilt),
             "near": list(self.near),
@@ -92,7 +92,7 @@ class NetworkQuilt(Reason):
             "quilt_size": self.quilt_size,
             "complete": self.complete,
         }
-        return found if self.member is None else found | {"member": self.member}
+        return detail if self.member is None else detail | {"member": self.member}
 
 
 @dataclass(frozen=True)
@@ -124,8 +124,8 @@ class TreeReason(Reason):
 
     def detail(self) -> dict[str, Any]:
         """The reason as plain values."""
-        found = {"node": self.node, "pair": list(self.pair), "own": self.own, "branches": dict(self.branches)}
-        return found if self.member is None else found | {"member": self.member}
+        detail = {"node": self.node, "pair": list(self.pair), "own": self.own, "branches": dict(self.branches)}
+        return detail if self.member is None else detail | {"member": self.member}
 
 
 def network_quilts(query: Query, *, belief: Belief, epsilon: float, size: int) -> Calibration:
@@ -197,10 +197,10 @@ def tree_curve(query: Query, *, belief: Belief, epsilon: float, guarantee: Guara
 
 def _smallest(curve: TreeCurve, sensitivity: Sequence[Floats], epsilon: float, enough: float) -> tuple[float, TreeLoss]:
     def look(scale: float) -> TreeLoss:
-        return curve.at([own / scale * (1 + 2.0**-50) for own in sensitivity])
+        return curve.at([matrix / scale * (1 + 2.0**-50) for matrix in sensitivity])
 
     if enough == 0:
-        return 0.0, curve.at([0.0 * own for own in sensitivity])
+        return 0.0, curve.at([0.0 * matrix for matrix in sensitivity])
     scale = smallest_within(lambda s: look(s).epsilon, epsilon, enough, precision=PRECISION)
     return scale, look(scale or enough)
 

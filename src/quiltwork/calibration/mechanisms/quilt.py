@@ -73,14 +73,14 @@ class Quilt(Reason):
 
     def detail(self) -> dict[str, Any]:
         """The reason as plain values."""
-        found = {
+        detail = {
             "node": self.node,
             "left": self.left,
             "right": self.right,
             "max_influence": self.max_influence,
             "nearby": self.nearby,
         }
-        return found if self.member is None else found | {"member": self.member}
+        return detail if self.member is None else detail | {"member": self.member}
 
 
 def quilt_exact(
@@ -180,9 +180,9 @@ def _worst(
     """The quilt with the largest score over all nodes of all phases."""
     worst = Quilt(0.0, None, None, None, 0.0, None)
     for phase in cut:
-        found = _worst_of_phase(phase, lambda node, phase=phase: look(phase, node), length)  # type: ignore[misc]
-        if found.score > worst.score:
-            worst = found
+        quilt = _worst_of_phase(phase, lambda node, phase=phase: look(phase, node), length)  # type: ignore[misc]
+        if quilt.score > worst.score:
+            worst = quilt
         if worst.left is None and worst.right is None:
             break  # the empty quilt: no node can need more
     return worst
@@ -191,32 +191,32 @@ def _worst(
 def _worst_of_phase(phase: Phase, look: Callable[[int | None], Quilt], length: int | None) -> Quilt:
     if phase.uniform:
         middle = None if length is None else (length + 1) // 2
-        found = look(middle)
-        if length is None or (found.left is not None and found.right is not None):
-            return found  # A Claim B.2
-    low, found = phase.first, look(phase.first)
-    if found.left is not None or found.right is None or phase.last == phase.first:
-        return found
+        quilt = look(middle)
+        if length is None or (quilt.left is not None and quilt.right is not None):
+            return quilt  # A Claim B.2
+    low, quilt = phase.first, look(phase.first)
+    if quilt.left is not None or quilt.right is None or phase.last == phase.first:
+        return quilt
     step, high = 1, low
-    while found.left is None and high != phase.last:
-        low, below = high, found
+    while quilt.left is None and high != phase.last:
+        low, below = high, quilt
         high = low + step if phase.last is None else min(low + step, phase.last)
         step *= 2
-        found = look(high)
-        if found.left is None and found.right is None:
-            return found  # the empty quilt: no node can need more
+        quilt = look(high)
+        if quilt.left is None and quilt.right is None:
+            return quilt  # the empty quilt: no node can need more
         if high > FURTHEST:
-            return replace(found, score=math.inf)
-    if found.left is None:
-        return found
+            return replace(quilt, score=math.inf)
+    if quilt.left is None:
+        return quilt
     while high - low > 1:
         middle_node = (low + high) // 2
         candidate = look(middle_node)
         if candidate.left is None:
             low, below = middle_node, candidate
         else:
-            high, found = middle_node, candidate
-    return max(below, found, key=lambda quilt: quilt.score)
+            high, quilt = middle_node, candidate
+    return max(below, quilt, key=lambda either: either.score)
 
 
 class _Search:
@@ -252,7 +252,7 @@ class _Search:
             nb = int(np.searchsorted(tables.distances, min(far_right, span), side="right"))
             behind, ahead = left(na), tables.right(nb)
             behind_peaks, ahead_peaks = row_peaks(behind, prior), self._peaks_up_to(nb)
-            found, ia, ib, influence = best_quilt(
+            best_score, ia, ib, influence = best_quilt(
                 self._epsilon,
                 min(score, NO_SCORE),
                 tables.distances,
@@ -264,7 +264,7 @@ class _Search:
                 (min(ends[0], NO_END), min(ends[1], NO_END)),
             )
             if ia >= 0:
-                score, e = found, influence
+                score, e = best_score, influence
                 a = int(tables.distances[ia]) if ia < na else 0
                 b = int(tables.distances[ib]) if ib < nb else 0
             far_left = min(reach, self._useful(score, ahead_peaks, ends[1], span))

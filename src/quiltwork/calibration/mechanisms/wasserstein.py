@@ -50,10 +50,10 @@ class Distance(Reason):
 
     def detail(self) -> dict[str, Any]:
         """The reason as plain values."""
-        found: dict[str, Any] = {"distance": self.distance, "node": self.node, "pair": list(self.pair)}
+        detail: dict[str, Any] = {"distance": self.distance, "node": self.node, "pair": list(self.pair)}
         if self.delta:
-            found["delta"] = self.delta
-        return found if self.member is None else found | {"member": self.member}
+            detail["delta"] = self.delta
+        return detail if self.member is None else detail | {"member": self.member}
 
 
 def wasserstein(query: Query, *, belief: Belief, epsilon: float, length: int | None, delta: float = 0.0) -> Calibration:
@@ -76,8 +76,8 @@ def wasserstein(query: Query, *, belief: Belief, epsilon: float, length: int | N
         raise NotCoveredError(
             "wasserstein needs epsilon above 4e-10", got=f"{epsilon:g}", why="rounding errors are that large"
         )
-    found = [_furthest(query, one, epsilon, length, delta, n) for n, one in belief.numbered_members]
-    furthest = max(found, key=lambda d: d.distance)
+    distances = [_furthest(query, member, epsilon, length, delta, n) for n, member in belief.numbered_members]
+    furthest = max(distances, key=lambda d: d.distance)
     distance, lipschitz = furthest.distance, query.on(belief).lipschitz
     if distance == 0 and lipschitz > 0:
         distance = float(query.on(belief).unit)  # see docs/decisions/0003
@@ -112,15 +112,16 @@ def _furthest(
     laws = _laws(query, belief, length)
     # with two states the second count mirrors the first: the distance in L1 is that of one count, twice
     unit = float(query.on(belief).unit)
-    found = max(
-        (_largest_distance(part, unit * numbers, delta, member, SLACK) for part in laws), key=lambda one: one.distance
+    furthest = max(
+        (_largest_distance(part, unit * numbers, delta, member, SLACK) for part in laws),
+        key=lambda candidate: candidate.distance,
     )
-    if delta == 0 and found.distance > 0:
-        scales = np.full(numbers, _scale(found.distance, epsilon) / unit)
+    if delta == 0 and furthest.distance > 0:
+        scales = np.full(numbers, _scale(furthest.distance, epsilon) / unit)
         if max(exact_loss(part, scales) for part in laws) > epsilon:
             exact = (_largest_distance(part, unit * numbers, delta, member, 0.0) for part in laws)
-            found = max(exact, key=lambda one: one.distance)
-    return found
+            furthest = max(exact, key=lambda candidate: candidate.distance)
+    return furthest
 
 
 def _no_line(query: Query) -> NotCoveredError:
