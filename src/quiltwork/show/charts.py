@@ -85,11 +85,11 @@ def network_chart(network: BayesianNetwork, calibration: Calibration | None = No
     height = max(y for _, y in places.values()) + 40
 
     def axes(x2: bool = False) -> dict[str, Any]:
-        found: dict[str, Any] = {
+        encodings: dict[str, Any] = {
             "x": alt.X("x:Q", axis=None, scale=alt.Scale(domain=[-60, width], nice=False)),
             "y": alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[height, -30], nice=False)),
         }
-        return found | ({"x2": "x2:Q", "y2": "y2:Q"} if x2 else {})
+        return encodings | ({"x2": "x2:Q", "y2": "y2:Q"} if x2 else {})
 
     shown = [part for part in PARTS if part in roles.values()]
     colour = alt.Color(
@@ -108,9 +108,9 @@ def network_chart(network: BayesianNetwork, calibration: Calibration | None = No
         .encode(**axes(), color=colour, tooltip=["name:N", "part:N"]),
     ]
     for above, halo in itertools.product((False, True), (True, False)):  # names stay readable on lines
-        own = [node for node in nodes if node["above"] is above]
+        labelled = [node for node in nodes if node["above"] is above]
         look: dict[str, Any] = {"stroke": "white", "strokeWidth": 3} if halo else {}
-        text = alt.Chart(alt.InlineData(own)).mark_text(dy=-18 if above else 20, fontSize=9, color=INK, **look)
+        text = alt.Chart(alt.InlineData(labelled)).mark_text(dy=-18 if above else 20, fontSize=9, color=INK, **look)
         layers.append(text.encode(**axes(), text="label:N"))
     kept = [layer for layer, rows in zip(layers, (lines, heads, *[nodes] * 5), strict=True) if rows]
     return styled(alt.layer(*kept).properties(width=min(width + 60, 1100), height=height + 30))
@@ -146,8 +146,8 @@ def _places(network: BayesianNetwork) -> dict[str, tuple[float, float]]:
     return {names[n]: ((across[n] - low) * GAP, depth[n] * float(ROW)) for n in range(len(names))}
 
 
-def _middle(neighbours: Sequence[int], across: Mapping[int, float], own: float) -> float:
-    return sum(across[n] for n in neighbours) / len(neighbours) if neighbours else own
+def _middle(neighbours: Sequence[int], across: Mapping[int, float], otherwise: float) -> float:
+    return sum(across[n] for n in neighbours) / len(neighbours) if neighbours else otherwise
 
 
 def _settle(layer: Sequence[int], wanted: Mapping[int, float], across: dict[int, float]) -> None:

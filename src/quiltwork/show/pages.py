@@ -94,10 +94,10 @@ def loss_chart(found: Audit, names: Sequence[str] | None = None) -> Chart:
     return sized(alt.layer(base.mark_line(color=ACCENT, point=len(rows) < 40), mark), 6)
 
 
-def _loss_bars(found: Audit, names: Sequence[str]) -> Chart:
+def _loss_bars(audit: Audit, names: Sequence[str]) -> Chart:
     rows = [
-        {"variable": name, "loss": loss, "worst": name == found.node}
-        for name, loss in zip(names, found.by_node, strict=True)
+        {"variable": name, "loss": loss, "worst": name == audit.node}
+        for name, loss in zip(names, audit.by_node, strict=True)
     ]
     bars = (
         alt.Chart(alt.InlineData(rows))

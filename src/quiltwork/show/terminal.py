@@ -57,16 +57,16 @@ def print_plan(made: Plan) -> None:
         out.print(_against_adding(made))
 
 
-def _against_adding(made: Plan) -> str:
+def _against_adding(plan: Plan) -> str:
     """What the influence curve saves over adding up quilt releases."""
-    scales = {offer.mechanism: offer.noise_scale for offer in made.offers if offer.noise_scale}
+    scales = {offer.mechanism: offer.noise_scale for offer in plan.offers if offer.noise_scale}
     best, quilts = scales.get("curve"), scales.get("quilt-exact")
     if best is None or quilts is None:
         return "With curve, profiles are added before the influence curve is computed; other mechanisms add their ε."
     return (
-        f"{made.releases:,} releases by curve share ε = {made.epsilon:g}: their profiles are added before the curve is "
+        f"{plan.releases:,} releases by curve share ε = {plan.epsilon:g}: their profiles are added before the curve is "
         f"computed, so each needs noise of scale {best:.6g}. Adding quilt releases of ε = "
-        f"{made.epsilon / made.releases:.4g} each (Theorem 3.7) would need {quilts:.6g}, {quilts / best:.3g} times as "
+        f"{plan.epsilon / plan.releases:.4g} each (Theorem 3.7) would need {quilts:.6g}, {quilts / best:.3g} times as "
         "much."
     )
 
@@ -100,16 +100,17 @@ def print_statement(now: "Statement") -> None:
     out.print(f"{'█' * full}{'░' * (width - full)} spent {now.spent:.6g} of {budget:g}, {now.remaining:.6g} remain")
     rows = [
         {
-            "row": one["row"],
-            "time": one["time"][:16].replace("T", " "),
-            "query": one["query"] + ("" if one["segment"] is None else f" {one['segment'][0]}:{one['segment'][1]}"),
-            "mechanism": one["mechanism"],
-            "ε": one["epsilon"],
-            "together": one["spent"],
-            "who": one["who"],
-            "outcome": one["outcome"] if one["outcome"] == "released" else "unknown (counts)",
+            "row": release["row"],
+            "time": release["time"][:16].replace("T", " "),
+            "query": release["query"]
+            + ("" if release["segment"] is None else f" {release['segment'][0]}:{release['segment'][1]}"),
+            "mechanism": release["mechanism"],
+            "ε": release["epsilon"],
+            "together": release["spent"],
+            "who": release["who"],
+            "outcome": release["outcome"] if release["outcome"] == "released" else "unknown (counts)",
         }
-        for one in now.releases()
+        for release in now.releases()
     ]
     out.print(table(rows) if rows else "Nothing has been released yet.")
     if rows:
