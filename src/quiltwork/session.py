@@ -201,11 +201,11 @@ class Session:
         """What was spent, on what, and by which rule it adds up."""
         now = self.statement()
         lines = [f"Spent {now.spent:.6g} of {now.terms.budget:g}, {now.remaining:.6g} remain (by {now.rule})."]
-        for one in now.releases():
-            note = "" if one["outcome"] == "released" else ", no outcome recorded: it counts"
+        for release in now.releases():
+            note = "" if release["outcome"] == "released" else ", no outcome recorded: it counts"
             lines.append(
-                f"{one['row']}. {one['query']} by {one['mechanism']}, ε = {one['epsilon']:g} ({one['who']}{note}); "
-                f"together {one['spent']:.6g}."
+                f"{release['row']}. {release['query']} by {release['mechanism']}, ε = {release['epsilon']:g} "
+                f"({release['who']}{note}); together {release['spent']:.6g}."
             )
         return "\n".join(lines)
 
@@ -256,9 +256,9 @@ def _opened(
         return Ledger.in_memory(belief=belief, budget=budget, guarantee=guarantee)
     address = os.fspath(ledger) if ledger is not None else ""
     if budget is None:
-        found = Ledger(address)
-        found.check(belief=belief, guarantee=guarantee)
-        return found
+        opened = Ledger(address)
+        opened.check(belief=belief, guarantee=guarantee)
+        return opened
     return Ledger.create(address, belief=belief, budget=budget, guarantee=guarantee, exist_ok=True)
 
 
