@@ -118,16 +118,16 @@ class Case:
         if not self.total.telling:
             return 0.0
         if self.terms.network is not None:
-            return tree_epsilon(self.terms.belief, self.total.sums, guarantee=self.terms.guarantee)
+            return tree_epsilon(self.terms.belief, self.total.sums, guarantee=self.terms.guarantee)  # Statement 15
         if self.losses is not None:
-            return self.losses.epsilon
+            return self.losses.epsilon  # Statement 38
         (matrix,) = self.total.sums
         return max(curve.at(matrix, thorough=True).epsilon for curve in self.terms.curves(started=self.total.started))
 
     @cached_property
     def by_quilts(self) -> float:
         """ε of all releases together with one quilt at each variable of a network."""
-        return quilts_epsilon(self.terms.belief, self.total.sums)
+        return quilts_epsilon(self.terms.belief, self.total.sums)  # Statement 17
 
     @cached_property
     def together(self) -> float:

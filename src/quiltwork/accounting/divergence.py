@@ -62,7 +62,7 @@ def _of_chain(chain: MarkovChain, noisy: Sequence[Noisy], length: int) -> float:
             product = product + _single(law, laws, columns, scales, joint.ndim - 1)
             begun += count
         with np.errstate(invalid="ignore"):
-            apart = np.abs(joint - product)
+            apart = np.abs(joint - product)  # Statement 29
         largest = max(largest, float(np.where(np.isnan(apart), 0.0, apart).max(initial=0.0)))
     return largest * (1 + 1e-9) + 1e-9
 

@@ -68,7 +68,7 @@ class InfluenceCurveRule(Rule):
 
     def bound(self, case: Case) -> float:
         """The curve of the sum of profiles."""
-        return case.by_curve  # Statement 9
+        return case.by_curve  # Statements 8 and 9
 
 
 class HiddenTogether(Rule):
@@ -103,7 +103,7 @@ class SequentialQuilts(Rule):
 
     def bound(self, case: Case) -> float:
         """Σ ε."""
-        return case.total.quilts  # C Theorem 3.7
+        return case.total.quilts  # Statement 25 (C Theorem 3.7)
 
 
 class SameQuilts(Rule):
@@ -129,6 +129,7 @@ class SameQuilts(Rule):
 
     def bound(self, case: Case) -> float:
         """K ε; on a network the largest of e + Σ λ(near) with the best quilt of each variable."""
+        # Statements 24 and 17 (C Theorem 2.6)
         return case.total.quilts if case.terms.network is None else case.by_quilts  # Statement 17
 
 
@@ -174,10 +175,11 @@ class SeparateSegments(Rule):
         ends = Ends.of(case.belief)
         eps_a, eps_b = _claim(a, case), _claim(b, case)
         bounds = [
-            eps_a + min(eps_b, ends.onward(T2, T3)),  # e(X_T3 | X_T2)
-            eps_b + min(eps_a, ends.backward(T2, T3)),  # e(X_T2 | X_T3)
+            eps_a + min(eps_b, ends.onward(T2, T3)),  # Statement 26 (C Theorem 3.1): e(X_T3 | X_T2)
+            eps_b + min(eps_a, ends.backward(T2, T3)),  # Statement 26: e(X_T2 | X_T3)
         ]
         for first, last in _between(T2, T3):
+            # Statements 26 and 23
             bounds.append(min(eps_a, ends.backward(T2, first)) + min(eps_b, ends.onward(last, T3)))
         return round_up(max(bounds))
 
@@ -204,7 +206,7 @@ class FarSegments(Rule):
                 return f"release {n} {claim}"
         (T1, T2, _), (T3, T4, _) = case.clusters
         gap, longer = T3 - T2, max(T2 - T1, T4 - T3)
-        if gap < longer:
+        if gap < longer:  # Statement 27's condition
             return f"the gap of {gap:,} must be at least {longer:,}, the length of the longer segment"
         for first, last, (record,) in case.clusters:
             for known in belief.mixing_classes():  # that the lemma covers each of them was seen with the noise
@@ -215,7 +217,7 @@ class FarSegments(Rule):
 
     def bound(self, case: Case) -> float:
         """The larger ε."""
-        return max(claim for claim in _quilt_claims(case) if isinstance(claim, float))
+        return max(claim for claim in _quilt_claims(case) if isinstance(claim, float))  # Statement 27 (C Theorem 3.3)
 
 
 class Divergence(Rule):
@@ -238,7 +240,7 @@ class Divergence(Rule):
 
     def bound(self, case: Case) -> float:
         """Σ ε + 2E."""
-        return round_up(_sum_of(_claims(case)) + 2 * self._divergence(case))
+        return round_up(_sum_of(_claims(case)) + 2 * self._divergence(case))  # Statement 29 (C Theorem 3.6)
 
     def floor(self, case: Case) -> float:
         """Σ ε."""
@@ -265,11 +267,11 @@ class BayesianSum(Rule):
         reason = _not_bayesian(case) or _doubt(case)
         if reason is not None or case.length == 1:
             return reason
-        return _shared_unknown(case)
+        return _shared_unknown(case)  # Statement 30's condition
 
     def bound(self, case: Case) -> float:
         """Σ ε."""
-        return _sum_of(_claims(case))
+        return _sum_of(_claims(case))  # Statement 30 (B Theorem 1)
 
 
 class BayesianParallel(Rule):
@@ -286,7 +288,7 @@ class BayesianParallel(Rule):
 
     def applies(self, case: Case) -> str | None:
         """Bayesian promises about separate values that are independent of each other."""
-        return _not_bayesian(case) or _shared_unknown(case) or _doubt(case)
+        return _not_bayesian(case) or _shared_unknown(case) or _doubt(case)  # Statement 31's condition
 
     def bound(self, case: Case) -> float:
         """The largest ε."""

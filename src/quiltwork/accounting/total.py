@@ -127,7 +127,7 @@ class Total:
         about = self.touched(record)
         if self.about not in (None, about):
             return {"apart": "the releases are about different segments"}
-        return {"quilts": add_floats(self.quilts, quilts), "about": about}
+        return {"quilts": add_floats(self.quilts, quilts), "about": about}  # Statement 25
 
     def _along_time(self, record: ReleaseRecord, matrix: Floats, placed: bool, *, mixed: bool) -> dict[str, Any]:
         first, last = self.touched(record)

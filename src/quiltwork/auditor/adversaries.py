@@ -151,7 +151,7 @@ def _search(
     stopped = False
     for unknown, count, look in adversaries:
         total += count
-        if stopped or best.epsilon >= unknown * most:
+        if stopped or best.epsilon >= unknown * most:  # Statement 33
             looked += 0 if stopped else count  # they cannot learn more
             continue
         if time.monotonic() > until:
@@ -186,7 +186,7 @@ def _intervals(chain: MarkovChain, releases: Sequence[Noisy], length: int) -> It
                 start = reach[0] if before is None else chain.support[before]
                 if after is not None and not _possible(chain, start, count, after):
                     continue
-                yield count, 1, _look(chain, releases, (first, last), before, after, length)
+                yield count, 1, _look(chain, releases, (first, last), before, after, length)  # Statement 33
 
 
 def _possible(chain: MarkovChain, start: Flags, count: int, after: int) -> bool:
@@ -277,7 +277,7 @@ def _sets(law: RecordLaw, releases: Sequence[Noisy]) -> Iterator[Adversary]:
     """All sets of known variables with all their possible values, fewest known first."""
     names, codes = list(law.variables), law.all_outcomes.codes
     for count in range(len(names)):
-        for chosen in itertools.combinations(range(len(names)), count):
+        for chosen in itertools.combinations(range(len(names)), count):  # Statement 20: all sets K
             for values in np.unique(codes[:, list(chosen)], axis=0).tolist():
                 knows = {names[n]: law.variables[names[n]][v] for n, v in zip(chosen, values, strict=True)}
                 yield len(names) - count, 1, _look_at_record(law, releases, knows)

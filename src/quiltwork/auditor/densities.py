@@ -32,7 +32,7 @@ def worst_pair(density: Floats) -> Floats:
         for y in range(len(density)):
             if x != y and density[x, 0] > -np.inf and density[y, 0] > -np.inf:
                 for w in range(density.shape[1]):
-                    ratio = density[x, w] - density[y, w]
+                    ratio = density[x, w] - density[y, w]  # Statement 7
                     if ratio > worst[0] or worst[1] < 0:
                         worst[0], worst[1], worst[2], worst[3] = ratio, x, y, w
     return worst

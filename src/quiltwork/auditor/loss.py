@@ -32,7 +32,7 @@ class Lattice:
 
     def __init__(self, laws: SecretLaws):
         self.lows = laws.points.min(axis=0)
-        self.shape = tuple(int(n) for n in np.ptp(laws.points, axis=0) + 1)
+        self.shape = tuple(int(n) for n in np.ptp(laws.points, axis=0) + 1)  # Statement 7
         self.size = int(np.prod([float(n) for n in self.shape]))
         nodes, states, _ = laws.logs.shape
         work = nodes * states * self.size * len(self.shape)

@@ -46,4 +46,5 @@ def _smallest(query: Query, belief: Belief, epsilon: float, length: int | None, 
     reach = float((np.array(lattice.shape) - 1).sum() / units[0])
     if reach == 0 or all(int(row.sum()) < 2 for row in laws.possible):
         return 0.0
+    # Statement 7: the loss falls with the scale
     return smallest_within(loss, epsilon, reach / epsilon, precision=TOLERANCE)

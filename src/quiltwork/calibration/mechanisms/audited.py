@@ -21,6 +21,7 @@ def audited(query: Query, *, belief: Belief, epsilon: float, length: int | None)
     """
     if length is None:
         raise NotCoveredError("audited needs a length", got="any", why="the exact loss goes through all values")
+    # Statement 7
     scale = smallest_scale(query, belief=belief, epsilon=epsilon, length=length) * query.on(belief).divisor(length)
     if scale == 0 and query.on(belief).lipschitz > 0:
         scale = float(query.on(belief).unit) / epsilon  # see docs/decisions/0003

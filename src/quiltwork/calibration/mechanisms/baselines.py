@@ -38,7 +38,7 @@ def group(query: Query, *, belief: Belief, epsilon: float, length: int | None) -
         epsilon=epsilon,
         length=length,
         lipschitz=query.on(belief).lipschitz,
-        noise_scale=round_up(together / epsilon),
+        noise_scale=round_up(together / epsilon),  # Statement 18
         guarantee="pufferfish",
         theorem="group differential privacy",
         reason=Plain(hidden, (("nearby", size),)),
@@ -92,7 +92,7 @@ def gk16(query: Query, *, belief: Belief, epsilon: float, length: int | None) ->
         epsilon=epsilon,
         length=length,
         lipschitz=lipschitz,
-        noise_scale=round_up(2 * lipschitz * row_sum / epsilon, roundings=1000),
+        noise_scale=round_up(2 * lipschitz * row_sum / epsilon, roundings=1000),  # Statement 22
         guarantee="pufferfish",
         theorem="Ghosh and Kleinberg 2016, inferential privacy under weak dependence",
         reason=Plain(
@@ -143,6 +143,6 @@ def _largest_row_sum(gamma: float, length: int | None) -> float:
             fix="Use quilt-exact",
         )
     if not short or length is None:
-        return 1 / (1 - 2 * gamma)
+        return 1 / (1 - 2 * gamma)  # Statement 22
     beside = np.diag(np.full(length - 1, gamma), 1)
     return float(np.linalg.solve(np.eye(length) - beside - beside.T, np.ones(length)).max())

@@ -96,9 +96,9 @@ def curve(
     found = [_smallest(c, sensitivity, epsilon, length, n) for n, c in zip(numbers, curves, strict=True)]
     scale, theorem, reason, _ = max(found, key=lambda one: one[0])
     noise_scale = round_up(scale)
-    profile = sensitivity / noise_scale if scale > 0 else np.zeros_like(sensitivity)
+    profile = sensitivity / noise_scale if scale > 0 else np.zeros_like(sensitivity)  # Statement 8
     certificate: Certificate | None
-    if length is not None and length * float(profile.max()) <= epsilon * (1 - 1e-15):
+    if length is not None and length * float(profile.max()) <= epsilon * (1 - 1e-15):  # Statement 18
         certificate = Certificate(belief.fingerprint, epsilon, profile, (), length, guarantee == "bayesian")
     else:
         proved = [one[3] if one[0] == scale else None for one in found]
@@ -192,7 +192,7 @@ def _quilt(belief: Belief, epsilon: float, length: int | None, member: int | Non
         return approx_quilt(known, epsilon, length)
     if length is None:
         return None
-    return Quilt(length / epsilon, None, None, None, 0.0, length)  # the empty quilt
+    return Quilt(length / epsilon, None, None, None, 0.0, length)  # Statement 18: the empty quilt
 
 
 def _may_gain(found: tuple[float, _Look] | None, limit: float, lipschitz: float, epsilon: float, length: int) -> bool:
@@ -203,7 +203,7 @@ def _may_gain(found: tuple[float, _Look] | None, limit: float, lipschitz: float,
 
 def _look(influence: InfluenceCurve, profile: Floats, length: int | None, epsilon: float) -> _Look:
     """The curve at one profile: for every length, and for this length where that is not enough."""
-    point = influence.at(profile)
+    point = influence.at(profile)  # Statement 9
 
     def endless() -> Proofs:
         nodes = [point.past]

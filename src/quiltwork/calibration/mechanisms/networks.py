@@ -144,7 +144,7 @@ def network_quilts(query: Query, *, belief: Belief, epsilon: float, size: int) -
     asked = query.on(belief)
 
     def score(weight: float, influence: float) -> float:
-        return weight / (epsilon - influence) if influence < epsilon else math.inf
+        return weight / (epsilon - influence) if influence < epsilon else math.inf  # Statement 16
 
     found = [
         (QuiltSearch(member, size=size).worst(asked.lipschitz_by_variable, score), member, n)
@@ -176,7 +176,7 @@ def tree_curve(query: Query, *, belief: Belief, epsilon: float, guarantee: Guara
     """
     asked = query.on(belief)
     # all variables that may depend on each other at once: group privacy is enough
-    enough = belief.heaviest_part(asked.lipschitz_by_variable)[0] / epsilon
+    enough = belief.heaviest_part(asked.lipschitz_by_variable)[0] / epsilon  # Statement 18
     found = [
         _smallest(TreeCurve(m, guarantee=guarantee), asked.sensitivity, epsilon, enough) for _, m in _networks(belief)
     ]
@@ -197,7 +197,7 @@ def tree_curve(query: Query, *, belief: Belief, epsilon: float, guarantee: Guara
 
 def _smallest(curve: TreeCurve, sensitivity: Sequence[Floats], epsilon: float, enough: float) -> tuple[float, TreeLoss]:
     def look(scale: float) -> TreeLoss:
-        return curve.at([matrix / scale * (1 + 2.0**-50) for matrix in sensitivity])
+        return curve.at([matrix / scale * (1 + 2.0**-50) for matrix in sensitivity])  # Statements 8 and 15
 
     if enough == 0:
         return 0.0, curve.at([0.0 * matrix for matrix in sensitivity])

@@ -136,7 +136,7 @@ def exact_quilt(chain: MarkovChain, epsilon: float, length: int | None, member: 
     if chain.start == "given" and worst.score > 0:
         # beyond the nodes followed one by one the bound for a given start may be looser than for every start
         every = _exact_quilt(chain.with_start("any"), epsilon, length, member)
-        worst = min(worst, every, key=lambda quilt: quilt.score)
+        worst = min(worst, every, key=lambda quilt: quilt.score)  # Statement 36
     if worst.score == math.inf:
         raise NotCoveredError(
             f"no noise is enough at epsilon = {epsilon:g} for series of any length",
@@ -193,7 +193,7 @@ def _worst_of_phase(phase: Phase, look: Callable[[int | None], Quilt], length: i
         middle = None if length is None else (length + 1) // 2
         quilt = look(middle)
         if length is None or (quilt.left is not None and quilt.right is not None):
-            return quilt  # A Claim B.2
+            return quilt  # Statement 39 (A Claim B.2)
     low, quilt = phase.first, look(phase.first)
     if quilt.left is not None or quilt.right is None or phase.last == phase.first:
         return quilt
@@ -216,7 +216,7 @@ def _worst_of_phase(phase: Phase, look: Callable[[int | None], Quilt], length: i
             low, below = middle_node, candidate
         else:
             high, quilt = middle_node, candidate
-    return max(below, quilt, key=lambda either: either.score)
+    return max(below, quilt, key=lambda either: either.score)  # Statement 39
 
 
 class _Search:
@@ -315,7 +315,7 @@ def _calibration(
         epsilon=epsilon,
         length=length,
         lipschitz=lipschitz,
-        noise_scale=round_up(lipschitz * worst.score),
+        noise_scale=round_up(lipschitz * worst.score),  # Statement 4
         guarantee="pufferfish",
         theorem=theorem,
         reason=worst,

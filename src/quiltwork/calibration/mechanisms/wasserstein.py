@@ -98,7 +98,7 @@ def wasserstein(query: Query, *, belief: Belief, epsilon: float, length: int | N
 
 
 def _scale(distance: float, epsilon: float) -> float:
-    return round_up(distance / (epsilon - 2 * SLACK))
+    return round_up(distance / (epsilon - 2 * SLACK))  # Statement 6 (A Theorem 3.2)
 
 
 def _furthest(
@@ -182,8 +182,8 @@ def line_distance(
     2
     """
     if delta > 0:
-        return _coupling_distance(values, np.exp(mu), np.exp(nu), delta)
-    return max(_one_way(values, mu, nu, slack), _one_way(values, nu, mu, slack))
+        return _coupling_distance(values, np.exp(mu), np.exp(nu), delta)  # Statement 41
+    return max(_one_way(values, mu, nu, slack), _one_way(values, nu, mu, slack))  # Statement 6
 
 
 def _one_way(values: NDArray[np.int64], mu: Floats, nu: Floats, slack: float) -> int:

@@ -76,7 +76,7 @@ class InfluenceCurve:
         R, L = on_both(
             lambda side: side.bound(possible, thorough=thorough), (self.future, self.past), states=len(possible)
         )
-        total = possible + R.values + L.values
+        total = possible + R.values + L.values  # Statement 9
         np.fill_diagonal(total, 0.0)
         a, b = np.unravel_index(int(np.argmax(total)), total.shape)
         parts = (float(part[a, b]) for part in (possible, R.values, L.values))
@@ -145,4 +145,4 @@ def _past(chain: MarkovChain, P: Floats, alive: NDArray[np.intp]) -> Side:
         return GivenPast(chain)
     pi = chain.stationary[alive]
     # the reversed chain's entries carry the error of the stationary law
-    return KernelSide(pi[None, :] * P.T / pi[:, None], error=16 * (len(P) ** 3 + 1) * UNIT_ROUNDOFF)
+    return KernelSide(pi[None, :] * P.T / pi[:, None], error=16 * (len(P) ** 3 + 1) * UNIT_ROUNDOFF)  # Statement 9

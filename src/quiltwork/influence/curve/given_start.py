@@ -88,14 +88,14 @@ class GivenPast(AnyPast):
             if later[there].min() < TINY:
                 return
             joint = p[here, None] * chain.transition[np.ix_(here, there)]
-            rows = np.ascontiguousarray((joint / later[there]).T)
+            rows = np.ascontiguousarray((joint / later[there]).T)  # Statement 36
             error = 4.04 * node * (k + 4) * UNIT_ROUNDOFF
             self._backward.append(_Backward(there, here, rows, error))
             p = later
         self._backward = self._backward[:MOST_NODES]
 
     def _settle(self, P: Floats, law: Floats, here: Integers, spread: float) -> None:
-        error = 8 * spread + 64 * (len(law) ** 3 + len(self._backward) * (len(law) + 4)) * UNIT_ROUNDOFF
+        error = 8 * spread + 64 * (len(law) ** 3 + len(self._backward) * (len(law) + 4)) * UNIT_ROUNDOFF  # Statement 36
         self._limit = KernelSide(law[None, :] * P.T / law[:, None], error=error)
         self._class = here
 
@@ -128,13 +128,13 @@ class GivenPast(AnyPast):
             return [every]
         nodes = [Bound(np.zeros_like(profile), np.ones(profile.shape, dtype=np.int64))]
         for node in range(2, len(self._backward) + 2):
-            step = self.one(profile + nodes[-1].values, node)
+            step = self.one(profile + nodes[-1].values, node)  # Statement 9
             nodes.append(_smaller(step, every))
         # a bound that rests on single steps: several would reach back to where the law had not settled
         block = np.ix_(self._class, self._class)
         limit = self._limit.steady(profile[block], thorough=thorough)
         if thorough:  # step(L + c) ≤ L + c, which a certificate would not prove
-            values = without_detours(profile[block], limit.values)
+            values = without_detours(profile[block], limit.values)  # Statement 37
             values += float((nodes[-1].values[block] - values).max(initial=0.0))
             np.fill_diagonal(values, 0.0)
             limit = Bound(values, limit.skips)

@@ -74,7 +74,7 @@ class Profile:
         flat = np.array([matrix.ravel() for matrix, _ in listed])
         # sums of non-negative numbers, rounded up; exactly 0 where nothing is active
         with np.errstate(over="ignore"):
-            total = (active.astype(np.float64) @ flat) * round_up(1.0, roundings=4 + len(listed))
+            total = (active.astype(np.float64) @ flat) * round_up(1.0, roundings=4 + len(listed))  # Statement 8
         _check_entries(total)
         shape = listed[0][0].shape
         following = [*(start - 1 for start in starts[1:]), length]
@@ -98,7 +98,7 @@ class Profile:
 
 def _sum(matrices: Sequence[Floats]) -> Floats:
     with np.errstate(over="ignore"):
-        total = np.sum(matrices, axis=0)
+        total = np.sum(matrices, axis=0)  # Statement 8
     _check_entries(total)
     return np.asarray(total * round_up(1.0, roundings=4 + len(matrices)) if len(matrices) > 1 else total)
 

@@ -39,7 +39,7 @@ class CrossRatioSide(Side):
     def prepare(self, skip: int) -> Callable[[float], Floats]:
         """The projective step."""
         ratios = self.ratios(skip)
-        return lambda difference: projective_step(ratios, difference)
+        return lambda difference: projective_step(ratios, difference)  # Statement 13
 
     def frontiers(self, skip: int) -> list[Frontier]:
         """The projective step with the largest cross-ratio."""
@@ -58,7 +58,7 @@ class AnyPast(CrossRatioSide):
     def ratios(self, skip: int) -> Floats:
         """Of the columns; nothing is claimed for states with an entry too small to trust."""
         power, support = self._power(skip)
-        ratios = cross_ratios(np.ascontiguousarray(power.T))
+        ratios = cross_ratios(np.ascontiguousarray(power.T))  # Statement 13
         lost = (support & (power < TINY)).any(axis=0)
         ratios[lost, :] = ratios[:, lost] = np.inf
         np.fill_diagonal(ratios, 0.0)
@@ -89,7 +89,7 @@ class _Intervals:
     def product(self, skip: int) -> tuple[Floats, Floats]:
         if skip not in self._products:
             first = skip // 2 if skip % 2 == 0 else skip - 1
-            lower, upper = interval_product(self.product(first), self.product(skip - first))
+            lower, upper = interval_product(self.product(first), self.product(skip - first))  # Statement 35
             possible = (self._supports[first].astype(np.float64) @ self._supports[skip - first]) > 0
             # what is possible stays so, even if its bound is too small for a float
             self._products[skip] = lower, np.where(possible, np.maximum(upper, TINY), 0.0)
@@ -125,7 +125,7 @@ class IntervalFuture(Side):
         def step(difference: float) -> Floats:
             bounds = [scalar_step(kernel, difference) for kernel in kernels]
             bounds += [projective_step(ratios, difference), telling + MARGIN]
-            return np.asarray(np.min(bounds, axis=0))
+            return np.asarray(np.min(bounds, axis=0))  # Statement 35
 
         return step
 
@@ -155,7 +155,7 @@ class IntervalRatios(CrossRatioSide):
         lower, upper = self._intervals.product(skip)
         if not self._rows:
             lower, upper = np.ascontiguousarray(lower.T), np.ascontiguousarray(upper.T)
-        return interval_cross_ratios(lower, upper)
+        return interval_cross_ratios(lower, upper)  # Statement 35
 
     def hopeless(self, skip: int) -> bool:
         """Bounds on long products tell nothing more."""
@@ -170,6 +170,7 @@ class _Mixing:
 
     def log_ratio(self, skip: int) -> float:
         """The largest log P^m[a,y] / P^m[b,y] of any chain of the class (C Lemma 2.3)."""
+        # Statement 5
         influence = spectral_influence(np.array([skip]), pi_min=self.pi_min, gap=self.gap, reversible=self.reversible)
         return float(influence[0]) if influence[0] < LARGEST_DIFFERENCE else float(np.inf)
 
@@ -183,12 +184,12 @@ class MixingFuture(Side):
 
     def cross_ratio(self) -> float:
         """At most the square of the largest ratio."""
-        return 2 * self._mixing.log_ratio(1)
+        return 2 * self._mixing.log_ratio(1)  # Statement 34
 
     def prepare(self, skip: int) -> Callable[[float], Floats]:
         """The step from the largest ratio."""
         log_ratio = self._mixing.log_ratio(skip)
-        return lambda difference: np.full((self.states, self.states), ratio_step(log_ratio, difference))
+        return lambda difference: np.full((self.states, self.states), ratio_step(log_ratio, difference))  # Statement 34
 
     def frontiers(self, skip: int) -> list[Frontier]:
         """The two-point law with that ratio."""
@@ -206,7 +207,7 @@ class MixingPast(CrossRatioSide):
 
     def ratios(self, skip: int) -> Floats:
         """Each column lies within a factor of its stationary probability, so a cross-ratio has twice the logarithm."""
-        ratios = np.full((self.states, self.states), 2 * self._mixing.log_ratio(skip))
+        ratios = np.full((self.states, self.states), 2 * self._mixing.log_ratio(skip))  # Statement 34
         np.fill_diagonal(ratios, 0.0)
         return ratios
 

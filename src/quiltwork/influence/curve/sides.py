@@ -130,7 +130,7 @@ class Side(ABC):
         """
         if self._cross is None:
             self._cross = np.array([[0.0, self.cross_ratio()], [0.0, 0.0]])
-        return float(projective_step(self._cross, extra)[0, 1]) + self.error
+        return float(projective_step(self._cross, extra)[0, 1]) + self.error  # Statements 13 and 37
 
     def step(self, skip: int, difference: float) -> Floats:
         """How much of a difference survives that many transitions."""
@@ -166,7 +166,7 @@ class Side(ABC):
             valid *= 1.5
             if valid > LARGEST_DIFFERENCE:
                 return Bound(np.where(np.eye(self.states, dtype=bool), 0.0, np.inf), ones)
-        difference = smallest_valid(lambda d: float((profile + self.step(1, d)).max()), most, valid)
+        difference = smallest_valid(lambda d: float((profile + self.step(1, d)).max()), most, valid)  # Statement 14
         return self.refined(profile, Bound(self.step(1, difference), ones), thorough=thorough)
 
     def far(self, most: float) -> Bound:
@@ -176,7 +176,7 @@ class Side(ABC):
         for m in skips():
             if (m - 1) * most >= bound.values.max() or self.hopeless(m):
                 break
-            bound = bound.improved((m - 1) * most + self.step(m, np.inf), m)
+            bound = bound.improved((m - 1) * most + self.step(m, np.inf), m)  # Statement 12
             if most == 0 and bound.values.max() < 1e-9:
                 break
         return bound
@@ -195,10 +195,10 @@ class Side(ABC):
             bound = far
             for m in useful:
                 if (m - 1) * most < bound.values.max():
-                    bound = bound.improved((m - 1) * most + self.step(m, difference), m)
+                    bound = bound.improved((m - 1) * most + self.step(m, difference), m)  # Statement 12
             return bound
 
-        return steps(smallest_valid(lambda d: float((profile + steps(d).values).max()), most, valid))
+        return steps(smallest_valid(lambda d: float((profile + steps(d).values).max()), most, valid))  # Statement 14
 
     def refined(self, profile: Floats, bound: Bound, *, thorough: bool = False) -> Bound:  # noqa: ARG002 - for kernels
         """A smaller bound from a D for each pair, where the kernel allows it."""
@@ -265,7 +265,7 @@ class KernelSide(Side):
             self._tables.extend(span)
             distances = self._tables.distances
             bounds = self._tables.right(len(distances)) + distances[:, None] * self.error
-            bounds = bounds + (distances[:, None] - 1) * most
+            bounds = bounds + (distances[:, None] - 1) * most  # Statement 12
             nearest = np.argmin(bounds, axis=0)
             best, skip = bounds[nearest, np.arange(bounds.shape[1])], distances[nearest]
             largest = best.max()
@@ -288,7 +288,7 @@ class KernelSide(Side):
             self._shipments(difference).smallest(known, near=0.9 * known, precision=1e-4) * (1 + 1e-12) + self.error
         )
         np.fill_diagonal(shipped, 0.0)
-        return scalar.improved(shipped, SHIPPED)
+        return scalar.improved(shipped, SHIPPED)  # Statement 11
 
     def refined(self, profile: Floats, bound: Bound, *, thorough: bool = False) -> Bound:
         """The pairwise step: find its solution roughly, and keep the smallest enlargement of it that a step proves.
@@ -303,6 +303,7 @@ class KernelSide(Side):
             guess = np.minimum(known, rough + enlarged * (rough + rough.max()))
             np.fill_diagonal(guess, 0.0)
             # what is not below the bound is proved by the bound's own skips
+            # Statements 11 and 14
             proved = self._shipments(profile + guess).prove(guess - self.error) | (guess >= known)
             if proved.all():
                 break
@@ -313,7 +314,7 @@ class KernelSide(Side):
             now = improved.values
             lower = self._shipments(profile + now).smallest(now, near=0.999 * now, precision=1e-4) + self.error
             np.fill_diagonal(lower, 0.0)
-            improved = improved.improved(lower, SHIPPED)
+            improved = improved.improved(lower, SHIPPED)  # Statement 14
         return improved
 
     def _shipments(self, difference: Floats) -> Shipments:

@@ -45,7 +45,7 @@ def _best_sets(above: Floats, below: Floats) -> tuple[Floats, Floats]:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = above[:, None, :] / below[None, :, :]
     ratio[np.isnan(ratio)] = -1.0  # 0/0: y occurs in neither row
-    order = np.argsort(-ratio, axis=2)
+    order = np.argsort(-ratio, axis=2)  # Statement 10
     first, second = (
         np.cumsum(np.take_along_axis(np.broadcast_to(table, ratio.shape), order, axis=2), axis=2)
         for table in (above[:, None, :], below[None, :, :])
@@ -67,7 +67,7 @@ def scalar_step(kernel: Kernel, difference: float) -> Floats:
         else:
             gain = np.expm1(difference)
             below = np.maximum(1 + kernel.below * gain, 0.0)  # an interval's bound may be below 0: says nothing
-            step = np.log(((1 + kernel.above * gain) / below).max(axis=2))
+            step = np.log(((1 + kernel.above * gain) / below).max(axis=2))  # Statement 10
     return _rounded(np.minimum(step, difference))  # no step makes a difference larger
 
 
@@ -79,7 +79,7 @@ def interval_kernels(lower: Floats, upper: Floats) -> list[Kernel]:
     """
     kernels = []
     for up, down in itertools.product((1.0, 0.5, 0.0), repeat=2):
-        above, below = up * upper + (1 - up) * lower, down * lower + (1 - down) * upper
+        above, below = up * upper + (1 - up) * lower, down * lower + (1 - down) * upper  # Statement 35
         most = (1 - up) * (1 - lower.sum(axis=1))
         least = (1 - down) * (1 - upper.sum(axis=1))
         first, second = _best_sets(above, below)
@@ -94,6 +94,7 @@ def interval_kernels(lower: Floats, upper: Floats) -> list[Kernel]:
 def interval_product(first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
     """Bounds on the product of two matrices that are known up to bounds."""
     lower, upper = first
+    # Statement 35
     return _extreme(lower, upper, second[0], largest=False), _extreme(lower, upper, second[1], largest=True)
 
 
@@ -116,7 +117,7 @@ def ratio_step(log_ratio: float, difference: float) -> float:
     0.433781
     """
     r, d = min(log_ratio, LARGEST_DIFFERENCE), min(difference, LARGEST_DIFFERENCE)
-    step = float(np.logaddexp(0.0, r + d) - np.logaddexp(r, d))
+    step = float(np.logaddexp(0.0, r + d) - np.logaddexp(r, d))  # Statement 34
     if log_ratio > LARGEST_DIFFERENCE:
         step = difference
     elif difference > LARGEST_DIFFERENCE:
@@ -134,7 +135,7 @@ def projective_step(cross_ratio: Floats, difference: float) -> Floats:
     """
     r = np.minimum(cross_ratio, LARGEST_DIFFERENCE) / 2
     d = min(difference, LARGEST_DIFFERENCE) / 2
-    step = 2 * (np.logaddexp(0.0, r + d) - np.logaddexp(r, d))
+    step = 2 * (np.logaddexp(0.0, r + d) - np.logaddexp(r, d))  # Statement 13
     if difference > LARGEST_DIFFERENCE:
         step = cross_ratio
     return _rounded(np.where(cross_ratio > LARGEST_DIFFERENCE, difference, step))
@@ -183,7 +184,7 @@ def shortest(difference: Floats) -> Floats:
     """The tightest D that says the same: v[y]/v[y''] is at most v[y]/v[y'] times v[y']/v[y'']."""
     lengths = difference.copy()
     for middle in range(len(lengths)):
-        lengths = np.minimum(lengths, lengths[:, [middle]] + lengths[[middle], :])
+        lengths = np.minimum(lengths, lengths[:, [middle]] + lengths[[middle], :])  # Statement 37
     return np.asarray(lengths * (1 + MARGIN))
 
 
@@ -195,7 +196,7 @@ def without_detours(profile: Floats, bound: Floats) -> Floats:
     step(D + c) ≤ step(D) + c.
     """
     shortened = shortest(profile)
-    return np.asarray(np.maximum(shortest(shortened + bound) - shortened, 0.0))
+    return np.asarray(np.maximum(shortest(shortened + bound) - shortened, 0.0))  # Statement 37
 
 
 @dataclass(frozen=True)
@@ -220,7 +221,7 @@ class Shipments:
 
     def prove(self, claim: Floats) -> NDArray[np.bool_]:
         """For which pairs a shipment proves that the step is at most the claim."""
-        return _prove(self.rows, claim, self.targets, self.gains)
+        return _prove(self.rows, claim, self.targets, self.gains)  # Statement 11
 
     def smallest(self, known: Floats, *, near: Floats, precision: float) -> Floats:
         """The smallest claims that can be proved, to a relative precision, none above what is ``known`` already.
@@ -256,7 +257,7 @@ def _ship(
     for y in range(len(a)):
         wanted = ratio * b[y]
         slack = MARGIN * (a[y] + wanted)
-        excess[y] = max(0.0, a[y] - wanted + slack)
+        excess[y] = max(0.0, a[y] - wanted + slack)  # Statement 11
         room[y] = max(0.0, wanted - a[y] - slack)
         if excess[y] > 0.0:
             waiting[count], tried[count] = y, 0

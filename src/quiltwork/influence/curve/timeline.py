@@ -218,13 +218,14 @@ def _arrays(side: Side, lambdas: Floats, lengths: Integers) -> Arrays:
 def _endless(side: Side, walked: list[Walked], matrices: _Matrices) -> _Track:  # noqa: ARG001 - one form for all
     """One λ wherever anything was asked: what holds at every node of every length."""
     matrix = next(m for m in matrices.distinct if m.any())
-    base = matrices.keep(side.bound(canonical(matrix), thorough=True).values)
+    base = matrices.keep(side.bound(canonical(matrix), thorough=True).values)  # Statement 38
     return _Track(np.ones(1, dtype=np.int64), np.array([base]), np.zeros(1))
 
 
 def _by_stretch(side: Side, walked: list[Walked], matrices: _Matrices) -> _Track:
     """R* of each stretch's λ plus what the stretch before brings in beyond it."""
     lambdas, lengths = _walk_of(walked, matrices)
+    # Statement 37
     numbers = [matrices.keep(without_detours(m, side.steady(m).values)) if m.any() else 0 for m in matrices.distinct]
     used = [0, *(n for n in numbers if n)]  # R* in the order of their numbers
     rank = {n: place for place, n in enumerate(used)}
@@ -269,13 +270,13 @@ def node_by_node(side: Side, lambdas: Sequence[Floats], *, first: int = 1) -> li
         D = before + bounds[-1].values
         differences.append(float(D.max()))
         costs.append(costs[-1] + float(before.max()))
-        R = side.one(D, first + node - 1)
+        R = side.one(D, first + node - 1)  # Statement 9
         for m in skips():
             between = (costs[node - 1] - costs[node - m]) * (1 + 1e-12) if m < node else np.inf
             if between >= R.values.max():
                 break
             if m > 1:
-                R = R.improved(_off_diagonal(between + side.step(m, differences[node - 1 - m])), m)
+                R = R.improved(_off_diagonal(between + side.step(m, differences[node - 1 - m])), m)  # Statement 12
         bounds.append(R)
     return bounds
 
@@ -307,11 +308,11 @@ def _together(
         distinct, which = np.unique(combined, return_inverse=True)
         peaks = np.array([_peak(matrices, *_digits(n, count))[0] for n in distinct.tolist()])
         extra = np.stack([f.extra[at_f], g.extra[at_g]])
-        total = peaks[which] + extra.sum(axis=0)
+        total = peaks[which] + extra.sum(axis=0)  # Statement 9
         choice, beyond = np.where(total < best, combined, choice), np.where(total < best, extra, beyond)
         best = np.minimum(best, total)
     # and never more than all that was asked: each value of the series counts once
-    whole = sum(matrices.most[n] * number for _, number, n in onward)
+    whole = sum(matrices.most[n] * number for _, number, n in onward)  # Statement 18
     worst = int(np.argmax(best))
     _, pair, (own_part, R, L) = _peak(matrices, *_digits(int(choice[worst]), count))
     parts = (own_part, R + float(beyond[0, worst]), L + float(beyond[1, worst]))

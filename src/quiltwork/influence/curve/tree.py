@@ -83,7 +83,7 @@ class TreeCurve:
             if len(matrix) < 2:
                 continue
             parts = [(j, bounds[i, j]) for j in self._graph.neighbours[i]]
-            total = (matrix + sum(part for _, part in parts)) * (1 + ROUNDING)
+            total = (matrix + sum(part for _, part in parts)) * (1 + ROUNDING)  # Statement 15
             np.fill_diagonal(total, -1.0)
             a, b = (int(n) for n in np.unravel_index(np.argmax(total), total.shape))
             if total[a, b] > worst.epsilon:
@@ -105,10 +105,10 @@ class TreeCurve:
             (before, target), skipped, K = waiting.pop(0)
             onward = [n for n in self._graph.neighbours[target] if n != before]
             inner = np.asarray(matrices[target] + sum(bounds[target, n] for n in onward))
-            step = skipped + self._one(K, inner, thorough=target == j) + self._error
+            step = skipped + self._one(K, inner, thorough=target == j) + self._error  # Statement 15
             np.fill_diagonal(step, 0.0)
             best = np.minimum(best, step)
-            if self._promise == "bayesian" and len(onward) > 1:
+            if self._promise == "bayesian" and len(onward) > 1:  # Statement 20
                 break  # what is known of a side branch would change the kernel to what lies beyond it
             passed = [(n, skipped + branches.all_but(target, (before, n))) for n in onward]
             waiting += [
@@ -119,7 +119,7 @@ class TreeCurve:
     def _one(self, K: Floats, difference: Floats, *, thorough: bool) -> Floats:
         largest = float(difference.max(initial=0.0))
         if self._promise == "bayesian":
-            return projective_step(cross_ratios(K), largest)
+            return projective_step(cross_ratios(K), largest)  # Statement 20
         known = scalar_step(Kernel.of(K), largest)
         return pairwise_step(K, difference, known=known) if thorough and len(difference) > 1 else known
 

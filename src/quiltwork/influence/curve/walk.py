@@ -38,7 +38,7 @@ def frontier_step(number: int, difference: float, arrays: Arrays) -> float:
             if difference > LARGEST:
                 best = max(best, p / q if p > 0.0 else 1.0)
             else:
-                best = max(best, (1.0 + p * gain) / bottom)
+                best = max(best, (1.0 + p * gain) / bottom)  # Statement 10
         step = np.log(best)
     else:
         r = log_cross[number]
@@ -47,7 +47,7 @@ def frontier_step(number: int, difference: float, arrays: Arrays) -> float:
         if difference > LARGEST:
             step = r
         else:
-            step = 2.0 * (_softplus((r + d) / 2.0) - max(r, d) / 2.0 - _softplus(-abs(r - d) / 2.0))
+            step = 2.0 * (_softplus((r + d) / 2.0) - max(r, d) / 2.0 - _softplus(-abs(r - d) / 2.0))  # Statement 13
     return min(difference, step * (1.0 + MARGIN) + MARGIN + errors[number])
 
 
@@ -65,7 +65,7 @@ def _steady(most: float, difference: float, arrays: Arrays) -> float:
         cost = (skips[n] - 1) * most
         if cost >= best or skips[n] > LOOK_BACK:
             break
-        best = min(best, cost + frontier_step(n, difference, arrays))
+        best = min(best, cost + frontier_step(n, difference, arrays))  # Statement 12
     return best
 
 
@@ -78,7 +78,7 @@ def steady_bound(most: float, arrays: Arrays) -> float:
     raised = most
     while valid - raised > 1e-9 * valid:
         middle = np.sqrt(valid * raised)
-        if most + _steady(most, middle, arrays) <= middle:
+        if most + _steady(most, middle, arrays) <= middle:  # Statement 14
             valid = middle
         else:
             raised = middle
@@ -105,7 +105,7 @@ def walk(lambdas: Floats, lengths: Integers, arrays: Arrays, firsts: Integers, b
             while n < len(skips) and skips[n] <= length:
                 m = skips[n]
                 while n < len(skips) and skips[n] == m:
-                    best = min(best, frontier_step(n, before, arrays))
+                    best = min(best, frontier_step(n, before, arrays))  # Statement 12: skips cost nothing
                     n += 1
                 firsts[blocks], bounds[blocks] = node + m, best
                 blocks += 1
@@ -114,7 +114,7 @@ def walk(lambdas: Floats, lengths: Integers, arrays: Arrays, firsts: Integers, b
             best, n = before, 0
             for step in range(max(1, length - size + 1), length + 1):  # what later skips look back to
                 while n < len(skips) and skips[n] <= step:
-                    best = min(best, frontier_step(n, before, arrays))
+                    best = min(best, frontier_step(n, before, arrays))  # Statement 12: skips cost nothing
                     n += 1
                 ring[(node + step) % size], costs[(node + step) % size] = best, cost
             node += length
@@ -131,7 +131,7 @@ def walk(lambdas: Floats, lengths: Integers, arrays: Arrays, firsts: Integers, b
                 between += 1e-15 * costs[(node - 1) % size]
                 if between >= best:
                     break
-                best = min(best, between + frontier_step(n, ring[(node - m) % size], arrays))
+                best = min(best, between + frontier_step(n, ring[(node - m) % size], arrays))  # Statement 12
             if step > 1 and abs(best - opened) <= SAME * opened:
                 bounds[blocks - 1] = max(bounds[blocks - 1], best)
             else:
@@ -154,7 +154,7 @@ def walk(lambdas: Floats, lengths: Integers, arrays: Arrays, firsts: Integers, b
                 for n in range(window):
                     largest = max(largest, ring[(node - n) % size] - most)
                 rest = length - step
-                tail = min(max(steady, largest * (1.0 + 1e-12)), best + rest * most * (1.0 + 1e-12))
+                tail = min(max(steady, largest * (1.0 + 1e-12)), best + rest * most * (1.0 + 1e-12))  # Statement 38
                 firsts[blocks], bounds[blocks] = node + 1, tail
                 blocks += 1
                 cost += rest * most
@@ -212,7 +212,7 @@ def walk_steady(
                     count += 1
                 if extra < 1e-9:
                     break
-                extra = frontier_step(0, extra, single)
+                extra = frontier_step(0, extra, single)  # Statement 37
             extra = extras[count - 1]
         node += length
     return count

@@ -78,13 +78,13 @@ class QuiltSearch:
             # the max-influence of a quilt is at least that of each of its variables
             hopeful = np.array([score(float(weights[node]), e) < best.score for e in alone])
             hopeful[node] = False
-            sets, all_of_them = self._grown(node, sets, near & hopeful)
+            sets, all_of_them = self._grown(node, sets, near & hopeful)  # Statement 40
             complete &= all_of_them
             if not len(sets):
                 break
             near = self._separation.near(node, sets)
             masses = near @ weights
-            least = alone[sets].max(axis=1)
+            least = alone[sets].max(axis=1)  # Statement 23
             bounds = np.array([score(w, e) for w, e in zip(masses.tolist(), least.tolist(), strict=True)])
             useless = np.zeros(len(sets), dtype=bool)
             for at in np.argsort(bounds, kind="stable"):
@@ -106,6 +106,7 @@ class QuiltSearch:
         """No quilt at all: what does not depend on the variable anyway is left out."""
         near = self._separation.near(node, np.full((1, 1), -1))[0]
         weight = float(near @ weights)
+        # Statement 16
         return Cover(score(weight, 0.0), node, (), tuple(int(n) for n in np.flatnonzero(near)), weight, 0.0)
 
     def _influence_of_each(self, node: int) -> Floats:
@@ -148,5 +149,6 @@ def quilts_epsilon(belief: Belief, profile: Sequence[Floats]) -> float:
     for all releases together (C Theorem 2.6).
     """
     heights = [float(matrix.max()) for matrix in profile]
+    # Statement 17
     worst = max(QuiltSearch(m).worst(heights, lambda weight, e: weight + e).score for m in belief.networks)
     return round_up(worst, roundings=8 + len(heights))

@@ -40,7 +40,7 @@ class Ends:
         return max(self._backward(curve, early, late) for curve in self.curves)
 
     def _onward(self, curve: InfluenceCurve, early: int, late: int) -> float:
-        step = curve.future.step(late - early, np.inf)
+        step = curve.future.step(late - early, np.inf)  # Statement 12: F of Statement 3
         law = _law(curve.belief, early)
         if law is not None:
             step = step[np.ix_(law > 0, law > 0)]
@@ -56,7 +56,7 @@ class Ends:
             every = AnyPast(chain.transition).step(late - early, np.inf)
             return float(every.max(initial=0.0)) * (1 + MARGIN)
         possible = joint.sum(axis=0) > 0
-        posterior = (joint[:, possible] / joint[:, possible].sum(axis=0)).T
+        posterior = (joint[:, possible] / joint[:, possible].sum(axis=0)).T  # Statement 3
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.log(posterior[:, None, :]) - np.log(posterior[None, :, :])
         return float(np.where(np.isnan(logs), -np.inf, logs).max(initial=0.0)) * (1 + MARGIN)

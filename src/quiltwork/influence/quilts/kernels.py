@@ -112,7 +112,7 @@ def best_quilt(  # noqa: C901 - compiled: one loop
     witness, first = 0, 0
     for ia in range(na):
         a = float(distances[ia])
-        if a >= best * epsilon:  # card(N) >= a, and e >= 0
+        if a >= best * epsilon:  # Statement 39: card(N) >= a, and e >= 0
             break
         while first < nb and right_peaks[first] >= epsilon - distances[first] / best:
             first += 1  # too telling by itself, and best only falls
@@ -132,5 +132,5 @@ def best_quilt(  # noqa: C901 - compiled: one loop
                     continue
                 e, witness = _largest_sum(row, right[ib], limit, witness)
             if e < limit:
-                best, found_a, found_b, found_e = card / (epsilon - e), ia, ib, e
+                best, found_a, found_b, found_e = card / (epsilon - e), ia, ib, e  # Statement 4
     return best, found_a, found_b, found_e

@@ -52,7 +52,7 @@ class Phase:
             bound = np.zeros(self.possible.size)  # never used: node 1 has no left node
         else:
             tables.extend(min(node - 1, tables.dense))
-            bound = tables.left_at(node - 1).reshape(self.possible.shape).T.ravel()
+            bound = tables.left_at(node - 1).reshape(self.possible.shape).T.ravel()  # Statement 3: any start
         return np.where(self.pairs, np.minimum(bound, INFINITE), IMPOSSIBLE)
 
     def left_at(self, tables: ChainTables, node: int, count: int) -> Floats:
@@ -122,7 +122,7 @@ def _given(chain: MarkovChain, length: int | None) -> Iterator[Phase]:
         checkpoint = node + max(1, int(node * (CHECKPOINT_GROWTH - 1)))
         final = hopeless or spread < SETTLED or checkpoint > (FURTHEST if length is None else length)
         last = length if final else checkpoint - 1
-        prior = limit.log_ratio + spread + _step_error(node, len(p)) + _stationary_error(p)
+        prior = limit.log_ratio + spread + _step_error(node, len(p)) + _stationary_error(p)  # Statement 36
         yield Phase(node, last, together, prior, sources, furthest_left=cycle_start + 1)
         if final:
             return

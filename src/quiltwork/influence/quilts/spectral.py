@@ -23,7 +23,7 @@ def spectral_influence(distance: NDArray[np.int64], *, pi_min: float, gap: float
     """
     rate = gap if reversible else gap / 2
     # exp's error grows with its argument's size; the bound is in roundings
-    delta = np.exp(-rate * distance) / pi_min * (1 + 2.0**-50 * (8 + rate * distance))
+    delta = np.exp(-rate * distance) / pi_min * (1 + 2.0**-50 * (8 + rate * distance))  # Statement 5 (C Lemma 2.3)
     influence = np.full(len(delta), INFINITE)
     usable = delta < 1
     # log((1+Δ)/(1-Δ)) = 2 artanh Δ, accurate for small Δ
@@ -59,4 +59,4 @@ class SpectralTables:
 
     def left(self, count: int, sources: Flags | None = None) -> Floats:  # noqa: ARG002 - holds for all sources
         """The influence on the left node, whatever the initial distribution."""
-        return np.minimum(2 * self._one_side[:count], INFINITE)
+        return np.minimum(2 * self._one_side[:count], INFINITE)  # Statement 5
