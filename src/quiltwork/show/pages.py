@@ -372,7 +372,7 @@ def _figure(svg: str, caption: str) -> str:
 def _refusals(offers: Sequence[Offer]) -> str:
     refused = [o for o in offers if o.refused]
     items = "".join(f"<li><b>{html.escape(o.mechanism)}</b>: {html.escape(o.refused or '')}</li>" for o in refused)
-    return f"<p>These mechanisms do not apply here:</p><ul>{items}</ul>" if refused else ""
+    return f"<p>Not computed:</p><ul>{items}</ul>" if refused else ""
 
 
 _PAGE = """<!doctype html>

@@ -62,7 +62,7 @@ def entry(query: Query, *, belief: Belief, epsilon: float, length: int | None) -
         noise_scale=round_up(lipschitz / epsilon),
         guarantee="none",
         theorem="none: differential privacy of one entry does not hide a value that others reveal",
-        reason=Plain("one value is covered as if no other value told anything about it."),
+        reason=Plain("the noise covers one value as if it were independent of all others."),
     )
 
 

@@ -61,22 +61,22 @@ class NetworkQuilt(Reason):
     def sentence(self) -> str:
         """The reason in words."""
         whose = "" if self.member is None else f" under network {self.member} of the set"
-        text = f"hardest to hide is {self.node}{whose}. "
+        text = f"{self.node} is the hardest to hide{whose}. "
         if self.quilt:
             others = f"{len(self.remote)} other{'s' * (len(self.remote) != 1)}"
-            beyond = f"It is cut off from {others} by" if self.remote else "Its quilt is"
+            beyond = f"It is separated from {others} by" if self.remote else "Its quilt is"
             text += (
-                f"{beyond} {', '.join(self.quilt)}, which leaves {len(self.near)} nearby "
-                f"variable{'s' * (len(self.near) != 1)} to cover with noise; the quilt itself tells up to "
-                f"{self.max_influence:.4g} about it (its max-influence)."
+                f"{beyond} {', '.join(self.quilt)}. The noise covers {len(self.near)} nearby "
+                f"variable{'s' * (len(self.near) != 1)}; the quilt itself can reveal up to {self.max_influence:.4g} "
+                "about it (max-influence)."
             )
         elif self.remote:
             free = f"{len(self.remote)} variable{'s' * (len(self.remote) != 1)}"
-            text += f"It is independent of {free}; the other {len(self.near)} are covered."
+            text += f"It is independent of {free}; the noise covers the other {len(self.near)}."
         else:
-            text += f"No quilt is worth its influence: all {len(self.near)} variables are covered."
+            text += f"No quilt is worth its influence: the noise covers all {len(self.near)} variables."
         if not self.complete:
-            text += f" There were too many quilts of up to {self.quilt_size} variables to look at all of them."
+            text += f" There were too many quilts of up to {self.quilt_size} variables to try them all."
         return text
 
     def detail(self) -> dict[str, Any]:
@@ -116,7 +116,7 @@ class TreeReason(Reason):
     def sentence(self) -> str:
         """The reason in words."""
         whose = "" if self.member is None else f" under network {self.member} of the set"
-        shown = ", ".join(f"{part:.4g} by way of {name}" for name, part in self.branches)
+        shown = ", ".join(f"{part:.4g} through {name}" for name, part in self.branches)
         return (
             f"{self.pair[0]} and {self.pair[1]} of {self.node} are the hardest to keep apart{whose}: the value itself "
             f"shows up to {self.own:.4g}" + (f", and others {shown}." if shown else ".")

@@ -61,14 +61,13 @@ class Quilt(Reason):
         ]
         whose = "" if self.member is None else f" under chain {self.member} of the set"
         if not nodes:
-            return (
-                f"hardest to hide is {place}{whose}. No value is far enough from it: all {self.nearby:,} are covered."
-            )
+            far = f"No value is far enough from it: the noise covers all {self.nearby:,}."
+            return f"{place} is the hardest to hide{whose}. {far}"
         quilt = " and ".join(nodes)
         return (
-            f"hardest to hide is {place}{whose}. It is cut off from the rest by {quilt}, which leaves {self.nearby:,} "
-            f"nearby value{'s' * (self.nearby != 1)} to cover with noise; through the quilt the rest still learns "
-            f"{self.max_influence:.4g} about it (its max-influence)."
+            f"{place} is the hardest to hide{whose}. Its quilt is {quilt}. The noise covers {self.nearby:,} nearby "
+            f"value{'s' * (self.nearby != 1)}; the rest can reveal up to {self.max_influence:.4g} about it through the "
+            "quilt (max-influence)."
         )
 
     def detail(self) -> dict[str, Any]:
