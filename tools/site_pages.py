@@ -57,7 +57,7 @@ def _names() -> list[str]:
     lines = []
     for question, names in names_by_question().items():
         lines.append(f"## {question}")
-        lines += [f"::: {_path(name)}" for name in names]
+        lines.extend(f"::: {_path(name)}" for name in names)
     return lines
 
 

@@ -3,11 +3,11 @@
 What may an adversary believe?   MarkovChain, ChainSet, IntervalChain, MixingClass, Belief
                                  BayesianNetwork, NetworkSet, JointTable, load_belief, save_belief
 What is asked?                   Count, Histogram, Frequencies, Sum, Mean, Transitions, Custom, Query, parse_query
-                                 of records also Over, Tally
+                                 for records also Over, Tally
 What is the data?                Series, read_series, Records, read_records
 How much noise, and why?         calibrate, plan, Calibration, Plan, Certificate
 What about ordinary DP?          entry_guarantee, entry_epsilon, EntryGuarantee
-What do releases tell together?  Accountant, Composed, ReleaseRecord
+What is the total privacy loss?  Accountant, Composed, ReleaseRecord
 Is it true?                      audit, Audit, Noisy
 What if somebody knows values?   bayesian_leakage, Leakage
 What may be published?           release, Release
