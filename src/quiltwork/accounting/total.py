@@ -209,12 +209,24 @@ class Total:
         return all(bool((a <= b).all()) for a, b in zip(ours, theirs, strict=True))
 
     def to_bytes(self) -> bytes:
-        """For a ledger; equal totals have equal bytes."""
+        """For a ledger."""
         return self._bytes
 
     @cached_property
     def _bytes(self) -> bytes:
-        head = {
+        return _ENCODER.encode(self._head | self._reasons).encode() + b"\n" + self._numbers
+
+    @property
+    def _numbers(self) -> bytes:
+        return b"".join(matrix.astype("<f8").tobytes() for matrix in self.sums)
+
+    @property
+    def _reasons(self) -> dict[str, str | None]:
+        return {"mixed": self.mixed, "unknown": self.unknown, "apart": self.apart}
+
+    @property
+    def _head(self) -> dict[str, Any]:
+        return {
             "count": self.count,
             "length": self.length,
             "firsts": list(self.firsts),
@@ -224,15 +236,10 @@ class Total:
             "started": self.started,
             "records": None if self.records is None else [record.text for record in self.records],
             "reading": None if self.reading is None else self.reading.to_dict(),
-            "mixed": self.mixed,
-            "unknown": self.unknown,
             "mass": None if self.mass is None else self.mass.hex(),
             "quilts": self.quilts.hex(),
             "about": self.about,
-            "apart": self.apart,
         }
-        numbers = b"".join(matrix.astype("<f8").tobytes() for matrix in self.sums)
-        return _ENCODER.encode(head).encode() + b"\n" + numbers
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "Total":
@@ -262,5 +269,6 @@ class Total:
 
     @cached_property
     def digest(self) -> str:
-        """A hash of the total."""
-        return hashlib.sha256(self.to_bytes()).hexdigest()
+        """A hash of the total: over what it says, not over the words in which it gives reasons."""
+        reasons = {name: reason is not None for name, reason in self._reasons.items()}
+        return hashlib.sha256(_ENCODER.encode(self._head | reasons).encode() + b"\n" + self._numbers).hexdigest()

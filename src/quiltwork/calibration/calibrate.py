@@ -5,7 +5,6 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from quiltwork.beliefs import Belief
-from quiltwork.calibration.mechanisms.wasserstein import wasserstein
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
 from quiltwork.errors import NotCoveredError, ParameterError
@@ -28,9 +27,9 @@ FOR_CHAINS = ("curve", "quilt-approx", "gk16")  # they know more about chains th
 
 
 class Mechanism(Protocol):
-    """Calibrates noise for a query under a belief."""
+    """Calibrates noise for a request."""
 
-    def __call__(self, query: Query, *, belief: Belief, epsilon: float, length: int | None) -> Calibration:
+    def __call__(self, request: Request) -> Calibration:
         """How much noise, and why."""
 
 
@@ -90,28 +89,12 @@ def calibrated(request: Request) -> Calibration:
     held = _as_chain(request.belief, request.query, name)
     if name == "curve":
         held = held.settled()  # a given start that is the stationary one: all values are then alike
-    calibration = _by_mechanism(request, find_mechanism(name), name, held)
+    mechanism, asked = find_mechanism(name), replace(request, mechanism=name, belief=held)
+    _check_covered(asked, name)
+    calibration = mechanism(asked)
     if request.belief.variables is not None:
         return replace(calibration, records=True, certificate=None)  # a path's certificate is about a chain
     return calibration
-
-
-def _by_mechanism(request: Request, mechanism: Mechanism, name: str, belief: Belief) -> Calibration:
-    query, epsilon, length = request.query, request.epsilon, request.length
-    if request.quilt_size is not None:
-        return _with_quilt_size(request, name, belief)
-    if request.guarantee == "bayesian":
-        return _bayesian(request, mechanism, name, belief)
-    if request.delta == 0:
-        return mechanism(query, belief=belief, epsilon=epsilon, length=length)
-    if name != "wasserstein":
-        raise ParameterError(
-            "delta is for the wasserstein mechanism only",
-            got=f"mechanism {name}",
-            why="no theorem covers delta for the other mechanisms",
-            fix="Choose mechanism wasserstein, or leave delta out",
-        )
-    return wasserstein(query, belief=belief, epsilon=epsilon, length=length, delta=request.delta)
 
 
 def _as_chain(belief: Belief, query: Query, name: str) -> Belief:
@@ -119,43 +102,36 @@ def _as_chain(belief: Belief, query: Query, name: str) -> Belief:
     return belief if name not in FOR_CHAINS or query.names_variables else belief.as_chain() or belief
 
 
-def _with_quilt_size(request: Request, name: str, belief: Belief) -> Calibration:
-    if name != "quilt-exact" or not belief.networks or request.quilt_size is None:
+def _check_covered(request: Request, name: str) -> None:
+    """Refuse what the mechanism's theorem says nothing about."""
+    if request.quilt_size is not None and (name != "quilt-exact" or not request.belief.networks):
         raise ParameterError(
             "quilt_size is for quilt-exact on a network",
             got=f"mechanism {name}",
             why="on a chain two variables are enough, and others have no quilts",
         )
-    from quiltwork.calibration.mechanisms.quilt import quilt_exact
+    if request.guarantee == "bayesian":
+        _check_bayesian(request, name)
+    elif request.delta > 0 and name != "wasserstein":
+        raise ParameterError(
+            "delta is for the wasserstein mechanism only",
+            got=f"mechanism {name}",
+            why="no theorem gives the others anything for it",
+            fix="Choose mechanism wasserstein, or leave delta out",
+        )
 
-    return quilt_exact(
-        request.query,
-        belief=belief,
-        epsilon=request.epsilon,
-        length=request.length,
-        quilt_size=request.quilt_size,
-    )
 
-
-def _bayesian(request: Request, mechanism: Mechanism, name: str, belief: Belief) -> Calibration:
-    """By the influence curve with cross-ratios, which no other mechanism can replace (Statement 20)."""
-    query, epsilon, length = request.query, request.epsilon, request.length
-    if any(not network.graph.forest for network in belief.networks[:1]) and name != "group":
+def _check_bayesian(request: Request, name: str) -> None:
+    """Only the influence curve with cross-ratios covers it, and group, which hides all values together."""
+    if any(not network.graph.forest for network in request.belief.networks[:1]) and name != "group":
         raise NotCoveredError(
-            f"mechanism {name} gives no Bayesian guarantee on a network that is not a tree",
+            f"mechanism {name} makes no Bayesian promise on a network that is not a tree",
             why="parents become dependent on each other once their child is known",
             fix="Use group",
         )
-    if name == "group" and not request.delta:  # it hides all values together, whatever is known of them
-        return replace(mechanism(query, belief=belief, epsilon=epsilon, length=length), guarantee="bayesian")
-    if name != "curve" or request.delta:
+    if name not in ("curve", "group") or request.delta:  # Statement 20
         raise NotCoveredError(
-            f"mechanism {name} gives no Bayesian guarantee"
-            if name != "curve"
-            else "delta cannot be used with the Bayesian guarantee",
+            f"mechanism {name} makes no Bayesian promise" if name != "curve" else "delta is not for a Bayesian promise",
             why="its theorem is about adversaries who know no values",
             fix="Use curve (chains, and networks that are trees) or group, without delta",
         )
-    from quiltwork.calibration.mechanisms.curve import curve
-
-    return curve(query, belief=belief, epsilon=epsilon, length=length, guarantee="bayesian")

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from quiltwork.beliefs import Belief
+from quiltwork.calibration.request import Request
 from quiltwork.certificate import Certificate
 from quiltwork.errors import CertificateError, ParameterError
 from quiltwork.queries import Query
@@ -76,6 +77,19 @@ class Calibration:
     """Whether it holds for series of exactly this length, not for shorter ones too."""
     certificate: Certificate | None = field(default=None, repr=False, compare=False)
     """What is needed to check a calibration by the influence curve, with ``verify(belief)``."""
+
+    @classmethod
+    def of(cls, request: Request, *, noise_scale: float, theorem: str, reason: Reason, **more: Any) -> "Calibration":
+        """Noise for a request; ``more`` is what differs from what was requested."""
+        facts: dict[str, Any] = {
+            "mechanism": request.mechanism or "",
+            "query": request.query,
+            "epsilon": request.epsilon,
+            "length": request.length,
+            "lipschitz": request.lipschitz,
+            "guarantee": request.guarantee,
+        }
+        return cls(**facts | {"noise_scale": noise_scale, "theorem": theorem, "reason": reason} | more)
 
     def __post_init__(self) -> None:
         if not isinstance(self.query, Query):

@@ -4,79 +4,72 @@ import math
 
 import numpy as np
 
-from quiltwork.beliefs import Belief, MarkovChain
+from quiltwork.beliefs import MarkovChain
 from quiltwork.calibration.record import Calibration, Plain
+from quiltwork.calibration.request import Request
 from quiltwork.errors import NotCoveredError
 from quiltwork.numeric import round_up
-from quiltwork.queries import Query
 
 SMALLEST = 1e-12  # below this, differences of probabilities lose all their digits
 SOLVE_UP_TO = 200  # longer series take the limit, which is never smaller
 
 
-def group(query: Query, *, belief: Belief, epsilon: float, length: int | None) -> Calibration:
+def group(request: Request) -> Calibration:
     """Group privacy: hides all values that may depend on each other at once. Scale L T / ε.
 
     That is a whole series, for every belief whatever; of a network, the largest part that edges hold together.
 
-    >>> from quiltwork import Count
-    >>> group(Count("1"), belief=MarkovChain([[0.5, 0.5], [0.5, 0.5]]), epsilon=1.0, length=100).noise_scale > 100
+    >>> coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]])
+    >>> group(Request.of("count:1", belief=coin, epsilon=1.0, length=100, mechanism="group")).noise_scale > 100
     True
     """
+    belief, length = request.belief, request.length
     if length is None:
         raise NotCoveredError(
             "group privacy needs a length", why="its noise grows with it without bound", fix="Give length="
         )
-    together, size = query.on(belief).lipschitz * length, length
+    asked = request.query.on(belief)
+    together, size = asked.lipschitz * length, length
     hidden = f"all {length:,} values of a series are hidden together."
     if belief.variables is not None:
-        together, size = belief.heaviest_part(query.on(belief).lipschitz_by_variable)
+        together, size = belief.heaviest_part(asked.lipschitz_by_variable)
         hidden = f"{size:,} variables that may depend on each other are hidden together."
-    return Calibration(
-        mechanism="group",
-        query=query,
-        epsilon=epsilon,
-        length=length,
-        lipschitz=query.on(belief).lipschitz,
-        noise_scale=round_up(together / epsilon),  # Statement 18
-        guarantee="pufferfish",
+    return Calibration.of(
+        request,
+        noise_scale=round_up(together / request.epsilon),  # Statement 18
         theorem="group differential privacy",
         reason=Plain(hidden, (("nearby", size),)),
     )
 
 
-def entry(query: Query, *, belief: Belief, epsilon: float, length: int | None) -> Calibration:
+def entry(request: Request) -> Calibration:
     """Entry-level differential privacy: what a library for independent records would add. NO guarantee here.
 
-    >>> from quiltwork import Count
-    >>> entry(Count("1"), belief=MarkovChain([[0.9, 0.1], [0.4, 0.6]]), epsilon=1.0, length=100).guarantee
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+    >>> entry(Request.of("count:1", belief=chain, epsilon=1.0, length=100, mechanism="entry")).guarantee
     'none'
     """
-    lipschitz = query.on(belief).lipschitz
-    return Calibration(
-        mechanism="entry",
-        query=query,
-        epsilon=epsilon,
-        length=length,
-        lipschitz=lipschitz,
-        noise_scale=round_up(lipschitz / epsilon),
+    return Calibration.of(
+        request,
+        noise_scale=round_up(request.lipschitz / request.epsilon),
         guarantee="none",
         theorem="none: differential privacy of one entry does not hide a value that others reveal",
         reason=Plain("the noise covers one value as if it were independent of all others."),
     )
 
 
-def gk16(query: Query, *, belief: Belief, epsilon: float, length: int | None) -> Calibration:
+def gk16(request: Request) -> Calibration:
     """Ghosh and Kleinberg (2016) on chains with two states.
 
-    With γ half the largest log-ratio by which a neighbour's value changes the odds of a value given the rest, and Γ
+    With γ half the largest log-ratio by which a neighbour's value changes the law of a value given the rest, and Γ
     tridiagonal with γ: if its spectral norm is below 1, the scale is the largest row sum of 2 (I - Γ)^-1 times L / ε.
 
-    >>> from quiltwork import Count
     >>> near_independent = MarkovChain([[0.5, 0.5], [0.45, 0.55]], initial="stationary")
-    >>> round(gk16(Count("1"), belief=near_independent, epsilon=1.0, length=100).noise_scale, 3)
+    >>> request = Request.of("count:1", belief=near_independent, epsilon=1.0, length=100, mechanism="gk16")
+    >>> round(gk16(request).noise_scale, 3)
     2.247
     """
+    belief = request.belief
     if len(belief.states) != 2 or not belief.chains:
         raise NotCoveredError(
             "gk16 needs chains with two states",
@@ -84,19 +77,14 @@ def gk16(query: Query, *, belief: Belief, epsilon: float, length: int | None) ->
             why="its influence matrix is known for those only",
         )
     gammas = [_neighbour_influence(chain) for chain in belief.chains]
-    row_sum = max(_largest_row_sum(gamma, length) for gamma in gammas)
-    lipschitz = query.on(belief).lipschitz
-    return Calibration(
-        mechanism="gk16",
-        query=query,
-        epsilon=epsilon,
-        length=length,
-        lipschitz=lipschitz,
-        noise_scale=round_up(2 * lipschitz * row_sum / epsilon, roundings=1000),  # Statement 22
-        guarantee="pufferfish",
+    row_sum = max(_largest_row_sum(gamma, request.length) for gamma in gammas)
+    return Calibration.of(
+        request,
+        noise_scale=round_up(2 * request.lipschitz * row_sum / request.epsilon, roundings=1000),  # Statement 22
         theorem="Ghosh and Kleinberg 2016, inferential privacy under weak dependence",
         reason=Plain(
-            f"a neighbour's value moves the odds by at most γ = {max(gammas):.4g}; summed along the series that makes "
+            f"a neighbour's value changes the probability of a value by a factor of at most e^2γ, γ = "
+            f"{max(gammas):.4g}; summed along the series that makes "
             f"a factor of {2 * row_sum:.4g}.",
             (("gamma", max(gammas)), ("row_sum", row_sum)),
         ),

@@ -17,6 +17,7 @@ from quiltwork.beliefs import Belief
 from quiltwork.calibration.mechanisms.networks import tree_curve
 from quiltwork.calibration.mechanisms.quilt import Quilt, approx_quilt, exact_quilt
 from quiltwork.calibration.record import Calibration, Reason
+from quiltwork.calibration.request import Request
 from quiltwork.certificate import Certificate, SideProof
 from quiltwork.errors import BeliefError, NotCoveredError
 from quiltwork.influence.curve.constant import InfluenceCurve, curve_members, within_cell
@@ -25,7 +26,6 @@ from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.curve.sides import Bound
 from quiltwork.influence.curve.timeline import follow, is_short, node_by_node
 from quiltwork.numeric import round_up
-from quiltwork.queries import Query
 from quiltwork.types import Floats, Guarantee
 
 PRECISION = {True: 1e-6, False: 2e-3}  # of the scale, for two states and for more
@@ -76,45 +76,45 @@ class _Look:
     prove: Callable[[], Proofs | None]
 
 
-def curve(
-    query: Query, *, belief: Belief, epsilon: float, length: int | None, guarantee: Guarantee = "pufferfish"
-) -> Calibration:
+@dataclass(frozen=True)
+class _Needed:
+    """The noise that one chain needs, by which theorem and why; with the look at it that proves it."""
+
+    scale: float
+    theorem: str
+    reason: Reason
+    look: _Look | None
+
+
+def curve(request: Request) -> Calibration:
     """Noise of the smallest scale for which the influence curve is at most ε.
 
     With the guarantee "bayesian" it is against adversaries who know any other values exactly.
 
-    >>> from quiltwork import Count
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
-    >>> round(curve(Count("1"), belief=chain, epsilon=1.0, length=None).noise_scale, 4)
+    >>> round(curve(Request.of("count:1", belief=chain, epsilon=1.0, mechanism="curve")).noise_scale, 4)
     3.3364
     """
+    belief, epsilon, length, guarantee = request.belief, request.epsilon, request.length, request.guarantee
     if belief.networks:
-        return tree_curve(query, belief=belief, epsilon=epsilon, guarantee=guarantee)
-    sensitivity = query.sensitivity(belief.states)
+        return tree_curve(request)
+    sensitivity = request.query.sensitivity(belief.states)
     curves = curve_members(belief, guarantee=guarantee)
     numbers = (number for number, _ in belief.numbered_members)
-    found = [_smallest(c, sensitivity, epsilon, length, n) for n, c in zip(numbers, curves, strict=True)]
-    scale, theorem, reason, _ = max(found, key=lambda one: one[0])
-    noise_scale = round_up(scale)
-    profile = sensitivity / noise_scale if scale > 0 else np.zeros_like(sensitivity)  # Statement 8
+    needed = [_smallest(c, sensitivity, epsilon, length, n) for n, c in zip(numbers, curves, strict=True)]
+    most = max(needed, key=lambda candidate: candidate.scale)
+    noise_scale = round_up(most.scale)
+    profile = sensitivity / noise_scale if most.scale > 0 else np.zeros_like(sensitivity)  # Statement 8
     certificate: Certificate | None
     if length is not None and length * float(profile.max()) <= epsilon * (1 - 1e-15):  # Statement 18
         certificate = Certificate(belief.fingerprint, epsilon, profile, (), length, guarantee == "bayesian")
     else:
-        proved = [one[3] if one[0] == scale else None for one in found]
+        proved = [candidate.look if candidate.scale == most.scale else None for candidate in needed]
         looks = [known or _look(c, profile, length, epsilon) for c, known in zip(curves, proved, strict=True)]
         certificate = _certificate(belief, epsilon, profile, looks, length, guarantee)
-    return Calibration(
-        mechanism="curve",
-        query=query,
-        epsilon=epsilon,
-        length=length,
-        lipschitz=float(sensitivity.max()),
-        noise_scale=noise_scale,
-        guarantee=guarantee,
-        theorem=theorem if guarantee == "pufferfish" else f"{theorem}, by cross-ratios",
-        reason=reason,
-        certificate=certificate,
+    theorem = most.theorem if guarantee == "pufferfish" else f"{most.theorem}, by cross-ratios"
+    return Calibration.of(
+        request, noise_scale=noise_scale, theorem=theorem, reason=most.reason, certificate=certificate
     )
 
 
@@ -133,7 +133,7 @@ def _certificate(
 
 def _smallest(
     influence: InfluenceCurve, sensitivity: Floats, epsilon: float, length: int | None, member: int | None
-) -> tuple[float, str, Reason, _Look | None]:
+) -> _Needed:
     """The smaller of the curve's scale and the quilts', with its theorem and reason."""
     lipschitz = float(sensitivity.max())
     bayesian = influence.guarantee == "bayesian"
@@ -153,14 +153,14 @@ def _smallest(
             states = influence.belief.states
             pair = (states[look.pair[0]], states[look.pair[1]])
             own, future, past = look.parts
-            return scale, THEOREM, CurveReason(pair, own, future, past, look.node, member), look
+            return _Needed(scale, THEOREM, CurveReason(pair, own, future, past, look.node, member), look)
     if quilt is None:
         raise NotCoveredError(
             f"no noise is enough at epsilon = {epsilon:g} for series of any length",
             why="under this belief some values may stay linked however far apart they are",
             fix="Give the length of the longest series, or a narrower belief",
         )
-    return limit, "influence curve with a single skip (quilts)", quilt, None
+    return _Needed(limit, "influence curve with a single skip (quilts)", quilt, None)
 
 
 def _quick(belief: Belief, length: int | None) -> Belief:

@@ -16,12 +16,12 @@ from typing import Any
 
 from quiltwork.beliefs import BayesianNetwork, Belief
 from quiltwork.calibration.record import Calibration, Reason
+from quiltwork.calibration.request import Request
 from quiltwork.errors import ParameterError
 from quiltwork.influence.curve.tree import TreeCurve, TreeLoss
-from quiltwork.influence.quilts.cover import Cover, QuiltSearch
+from quiltwork.influence.quilts.cover import QUILT_SIZE, Cover, QuiltSearch
 from quiltwork.numeric import round_up, smallest_within
-from quiltwork.queries import Query
-from quiltwork.types import Floats, Guarantee
+from quiltwork.types import Floats
 
 PRECISION = 1e-7
 
@@ -128,68 +128,58 @@ class TreeReason(Reason):
         return detail if self.member is None else detail | {"member": self.member}
 
 
-def network_quilts(query: Query, *, belief: Belief, epsilon: float, size: int) -> Calibration:
+def network_quilts(request: Request) -> Calibration:
     """The Markov Quilt Mechanism for records tied by a network.
 
-    >>> from quiltwork import Count
     >>> pair = BayesianNetwork({"x": "01", "y": "01"}, parents={"y": "x"},
     ...                        tables={"x": [0.5, 0.5], "y": [[0.6, 0.4], [0.4, 0.6]]})
-    >>> round(network_quilts(Count("1"), belief=pair, epsilon=1.0, size=3).noise_scale, 6)
+    >>> request = Request.of("count:1", belief=pair, epsilon=1.0, mechanism="quilt-exact")
+    >>> round(network_quilts(request).noise_scale, 6)
     1.681987
     """
+    belief, epsilon = request.belief, request.epsilon
+    size = QUILT_SIZE if request.quilt_size is None else request.quilt_size
     if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= 8:
         raise ParameterError(
             "quilt_size must be a whole number from 1 to 8", got=str(size), why="quilts are searched up to that size"
         )
-    asked = query.on(belief)
+    asked = request.query.on(belief)
 
     def score(weight: float, influence: float) -> float:
         return weight / (epsilon - influence) if influence < epsilon else math.inf  # Statement 16
 
-    found = [
-        (QuiltSearch(member, size=size).worst(asked.lipschitz_by_variable, score), member, n)
-        for n, member in _networks(belief)
-    ]
-    cover, member, n = max(found, key=lambda one: one[0].score)
+    networks = _networks(belief)
+    covers = [QuiltSearch(network, size=size).worst(asked.lipschitz_by_variable, score) for _, network in networks]
+    cover = max(covers, key=lambda candidate: candidate.score)
+    n, network = networks[covers.index(cover)]
     scale = cover.score or asked.lipschitz / epsilon  # see docs/decisions/0003
-    return Calibration(
-        mechanism="quilt-exact",
-        query=query,
-        epsilon=epsilon,
-        length=belief.size(),
-        lipschitz=asked.lipschitz,
+    return Calibration.of(
+        request,
         noise_scale=round_up(scale, roundings=8 + len(belief.state_sets)),
-        guarantee="pufferfish",
         theorem="Markov Quilt Mechanism, Theorem 4.4 of Wang, Song and Chaudhuri 2016, on a network",
-        reason=NetworkQuilt.of(cover, member, size, n),
+        reason=NetworkQuilt.of(cover, network, size, n),
     )
 
 
-def tree_curve(query: Query, *, belief: Belief, epsilon: float, guarantee: Guarantee) -> Calibration:
+def tree_curve(request: Request) -> Calibration:
     """Noise of the smallest scale for which the influence curve along the edges of a tree is at most ε.
 
-    >>> from quiltwork import Count
     >>> pair = BayesianNetwork({"x": "01", "y": "01"}, parents={"y": "x"},
     ...                        tables={"x": [0.5, 0.5], "y": [[0.6, 0.4], [0.4, 0.6]]})
-    >>> round(tree_curve(Count("1"), belief=pair, epsilon=1.0, guarantee="pufferfish").noise_scale, 4)
+    >>> round(tree_curve(Request.of("count:1", belief=pair, epsilon=1.0, mechanism="curve")).noise_scale, 4)
     1.1894
     """
-    asked = query.on(belief)
+    belief, epsilon, guarantee = request.belief, request.epsilon, request.guarantee
+    asked = request.query.on(belief)
     # all variables that may depend on each other at once: group privacy is enough
     enough = belief.heaviest_part(asked.lipschitz_by_variable)[0] / epsilon  # Statement 18
-    found = [
-        _smallest(TreeCurve(m, guarantee=guarantee), asked.sensitivity, epsilon, enough) for _, m in _networks(belief)
-    ]
-    scale, loss = max(found, key=lambda one: one[0])
-    n, member = _networks(belief)[found.index((scale, loss))]
-    return Calibration(
-        mechanism="curve",
-        query=query,
-        epsilon=epsilon,
-        length=belief.size(),
-        lipschitz=asked.lipschitz,
+    networks = _networks(belief)
+    needed = [_smallest(TreeCurve(m, guarantee=guarantee), asked.sensitivity, epsilon, enough) for _, m in networks]
+    scale, loss = max(needed, key=lambda candidate: candidate[0])
+    n, member = networks[needed.index((scale, loss))]
+    return Calibration.of(
+        request,
         noise_scale=round_up(scale or asked.lipschitz / epsilon),
-        guarantee=guarantee,
         theorem="influence curve along the edges of a tree" + (", by cross-ratios" if guarantee == "bayesian" else ""),
         reason=TreeReason.of(loss, member, n),
     )

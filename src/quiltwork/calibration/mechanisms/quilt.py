@@ -19,15 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from quiltwork.beliefs import Belief, MarkovChain, MixingClass
+from quiltwork.beliefs import MarkovChain, MixingClass
 from quiltwork.calibration.record import Calibration, Reason
+from quiltwork.calibration.request import Request
 from quiltwork.errors import NotCoveredError
 from quiltwork.influence.quilts.kernels import best_quilt, row_peaks
 from quiltwork.influence.quilts.priors import Phase, phases
 from quiltwork.influence.quilts.spectral import SpectralTables
 from quiltwork.influence.quilts.tables import FURTHEST, ChainTables, Tables
 from quiltwork.numeric import round_up
-from quiltwork.queries import Query
 from quiltwork.types import Flags, Floats
 
 THEOREM = "Markov Quilt Mechanism, Theorem 4.4 of Wang, Song and Chaudhuri 2016"
@@ -82,25 +82,21 @@ class Quilt(Reason):
         return detail if self.member is None else detail | {"member": self.member}
 
 
-def quilt_exact(
-    query: Query, *, belief: Belief, epsilon: float, length: int | None, quilt_size: int | None = None
-) -> Calibration:
+def quilt_exact(request: Request) -> Calibration:
     """The mechanism with exact max-influence, for chains and networks.
 
     On a network quilts of up to ``quilt_size`` variables are searched (3 if left out); on a chain two are enough.
 
-    >>> from quiltwork import Count
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
-    >>> quilt_exact(Count("1"), belief=chain, epsilon=1.0, length=None).reason.detail()["nearby"]
+    >>> request = Request.of("count:1", belief=chain, epsilon=1.0, mechanism="quilt-exact")
+    >>> quilt_exact(request).reason.detail()["nearby"]
     9
     """
+    belief, epsilon, length = request.belief, request.epsilon, request.length
     if belief.networks:
         from quiltwork.calibration.mechanisms.networks import network_quilts
-        from quiltwork.influence.quilts.cover import QUILT_SIZE
 
-        return network_quilts(
-            query, belief=belief, epsilon=epsilon, size=QUILT_SIZE if quilt_size is None else quilt_size
-        )
+        return network_quilts(request)
     if not belief.chains:
         raise NotCoveredError(
             "quilt-exact needs chains or networks",
@@ -111,22 +107,23 @@ def quilt_exact(
     numbers = (number for number, _ in belief.numbered_members)
     quilts = [exact_quilt(chain, epsilon, length, n) for n, chain in zip(numbers, belief.chains, strict=True)]
     worst = max(quilts, key=lambda quilt: quilt.score)
-    return _calibration("quilt-exact", f"{THEOREM} with exact max-influence", worst, query, belief, epsilon, length)
+    return _calibration(request, worst, f"{THEOREM} with exact max-influence")
 
 
-def quilt_approx(query: Query, *, belief: Belief, epsilon: float, length: int | None) -> Calibration:
+def quilt_approx(request: Request) -> Calibration:
     """The mechanism with max-influence bounded through the spectral gap, for chains, sets and mixing classes.
 
-    >>> from quiltwork import Histogram
     >>> known = MixingClass(5, pi_min=0.05, gap=0.1, reversible=True)
-    >>> quilt_approx(Histogram(), belief=known, epsilon=1.0, length=None).reason.detail()["left"]
+    >>> request = Request.of("histogram", belief=known, epsilon=1.0, mechanism="quilt-approx")
+    >>> quilt_approx(request).reason.detail()["left"]
     71
     """
+    belief, epsilon, length = request.belief, request.epsilon, request.length
     known, numbers = belief.mixing_classes(), (number for number, _ in belief.numbered_members)
     quilts = [approx_quilt(mixing, epsilon, length, n) for n, mixing in zip(numbers, known, strict=True)]
     worst = max(quilts, key=lambda quilt: quilt.score)
     theorem = f"{THEOREM} with Lemma 2.3 of Song and Chaudhuri 2017 (multiplicity counted)"
-    return _calibration("quilt-approx", theorem, worst, query, belief, epsilon, length)
+    return _calibration(request, worst, theorem)
 
 
 def exact_quilt(chain: MarkovChain, epsilon: float, length: int | None, member: int | None = None) -> Quilt:
@@ -298,24 +295,6 @@ class _Search:
         return self._peaks[:count]
 
 
-def _calibration(
-    mechanism: str,
-    theorem: str,
-    worst: Quilt,
-    query: Query,
-    belief: Belief,
-    epsilon: float,
-    length: int | None,
-) -> Calibration:
-    lipschitz = query.lipschitz(belief.states)
-    return Calibration(
-        mechanism=mechanism,
-        query=query,
-        epsilon=epsilon,
-        length=length,
-        lipschitz=lipschitz,
-        noise_scale=round_up(lipschitz * worst.score),  # Statement 4
-        guarantee="pufferfish",
-        theorem=theorem,
-        reason=worst,
-    )
+def _calibration(request: Request, worst: Quilt, theorem: str) -> Calibration:
+    noise_scale = round_up(request.lipschitz * worst.score)  # Statement 4
+    return Calibration.of(request, noise_scale=noise_scale, theorem=theorem, reason=worst)

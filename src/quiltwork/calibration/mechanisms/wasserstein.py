@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from quiltwork.auditor import exact_loss
 from quiltwork.beliefs import Belief
 from quiltwork.calibration.record import Calibration, Reason
+from quiltwork.calibration.request import Request
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.laws.exact import SecretLaws, Statistic, chain_laws, laws_by_part, record_laws
 from quiltwork.numeric import round_up
@@ -56,16 +57,17 @@ class Distance(Reason):
         return detail if self.member is None else detail | {"member": self.member}
 
 
-def wasserstein(query: Query, *, belief: Belief, epsilon: float, length: int | None, delta: float = 0.0) -> Calibration:
+def wasserstein(request: Request) -> Calibration:
     """Noise of scale W / ε.
 
     With a ``delta`` above 0 mass of that size may be moved further than W; the promise is then (ε, δ), not ε.
 
-    >>> from quiltwork import Count
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
-    >>> round(wasserstein(Count("1"), belief=chain, epsilon=1.0, length=60).noise_scale, 6)
+    >>> request = Request.of("count:1", belief=chain, epsilon=1.0, length=60, mechanism="wasserstein")
+    >>> round(wasserstein(request).noise_scale, 6)
     4.0
     """
+    epsilon, delta = request.epsilon, request.delta
     if not (delta == 0 or SMALLEST_DELTA <= delta < 1):
         raise ParameterError(
             f"delta must be 0, or at least {SMALLEST_DELTA:g} and below 1",
@@ -76,17 +78,14 @@ def wasserstein(query: Query, *, belief: Belief, epsilon: float, length: int | N
         raise NotCoveredError(
             "wasserstein needs epsilon above 4e-10", got=f"{epsilon:g}", why="rounding errors are that large"
         )
-    distances = [_furthest(query, member, epsilon, length, delta, n) for n, member in belief.numbered_members]
+    distances = [_furthest(request, member, n) for n, member in request.belief.numbered_members]
     furthest = max(distances, key=lambda d: d.distance)
-    distance, lipschitz = furthest.distance, query.on(belief).lipschitz
-    if distance == 0 and lipschitz > 0:
-        distance = float(query.on(belief).unit)  # see docs/decisions/0003
-    return Calibration(
-        mechanism="wasserstein",
-        query=query,
-        epsilon=epsilon,
-        length=length,
-        lipschitz=lipschitz,
+    asked = request.query.on(request.belief)
+    distance = furthest.distance
+    if distance == 0 and asked.lipschitz > 0:
+        distance = float(asked.unit)  # see docs/decisions/0003
+    return Calibration.of(
+        request,
         noise_scale=_scale(distance, epsilon),
         guarantee="approximate pufferfish" if delta else "pufferfish",
         theorem="Wasserstein Mechanism, Theorem 3.2 of Wang, Song and Chaudhuri 2016"
@@ -101,15 +100,14 @@ def _scale(distance: float, epsilon: float) -> float:
     return round_up(distance / (epsilon - 2 * SLACK))  # Statement 6 (A Theorem 3.2)
 
 
-def _furthest(
-    query: Query, belief: Belief, epsilon: float, length: int | None, delta: float, member: int | None
-) -> Distance:
+def _furthest(request: Request, belief: Belief, member: int | None) -> Distance:
     """The largest distance over all secret pairs of one belief, in terms of the query's numbers before division."""
+    query, epsilon, delta = request.query, request.epsilon, request.delta
     numbers = query.on(belief).numbers
     mirrored = numbers == 2 and len(belief.states) == 2 and belief.variables is None
     if numbers > 1 and not mirrored:
         raise _no_line(query)
-    laws = _laws(query, belief, length)
+    laws = _laws(query, belief, request.length)
     # with two states the second count mirrors the first: the distance in L1 is that of one count, twice
     unit = float(query.on(belief).unit)
     furthest = max(
