@@ -70,8 +70,9 @@ def test_delta_is_labelled(belief: Path, diary: Path) -> None:
     assert run(*common, "--delta", 0.2).returncode == 2
 
 
-def test_demo(tmp_path: Path) -> None:
-    done = run("demo", cwd=tmp_path)
+def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run("demo")
     assert done.returncode == 0, done.stderr
     assert "private histogram" in done.stdout
     assert "sleep" in done.stdout
