@@ -21,9 +21,9 @@ setup: $(STAMP) ## create .venv from the lock file
 demo: $(STAMP) ## a private histogram from the sample diary, and a report to open
 	$(BIN)/quiltwork demo
 
-test: $(STAMP) ## all tests
+test: $(STAMP) ## all tests, with the share of lines that they run
 	$(BIN)/python tools/system_parts.py
-	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations 10
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations 10 --cov --cov-report=
 
 lint: $(STAMP) ## style
 	$(BIN)/ruff check .

@@ -1,6 +1,7 @@
 """Settings for all tests."""
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,6 +13,17 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("quiltwork")
+
+HERE = Path(__file__).parent
+# thousands of random cases run the same lines: measuring them would take long and show nothing new
+NOT_MEASURED = (HERE / "property", HERE / "audit")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.pluginmanager.hasplugin("_cov"):
+        for item in items:
+            if item.path.parent in NOT_MEASURED:
+                item.add_marker(pytest.mark.no_cover)
 
 
 @pytest.fixture(autouse=True)
