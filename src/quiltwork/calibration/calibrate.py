@@ -125,13 +125,15 @@ def _check_bayesian(request: Request, name: str) -> None:
     """Only the influence curve with cross-ratios covers it, and group, which hides all values together."""
     if any(not network.graph.forest for network in request.belief.networks[:1]) and name != "group":
         raise NotCoveredError(
-            f"mechanism {name} makes no Bayesian promise on a network that is not a tree",
+            f"mechanism {name} gives no Bayesian guarantee on a network that is not a tree",
             why="parents become dependent on each other once their child is known",
             fix="Use group",
         )
     if name not in ("curve", "group") or request.delta:  # Statement 20
         raise NotCoveredError(
-            f"mechanism {name} makes no Bayesian promise" if name != "curve" else "delta is not for a Bayesian promise",
+            f"mechanism {name} gives no Bayesian guarantee"
+            if name != "curve"
+            else "delta is not for a Bayesian guarantee",
             why="its theorem is about adversaries who know no values",
             fix="Use curve (chains, and networks that are trees) or group, without delta",
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from quiltwork.beliefs import Belief
-from quiltwork.calibration.calibrate import calibrated
+from quiltwork.calibration.mechanisms.curve import curve
 from quiltwork.calibration.request import Request, as_belief
 from quiltwork.errors import NotCoveredError
 from quiltwork.influence.curve.constant import curve_members
@@ -93,5 +93,6 @@ def entry_epsilon(belief: Belief, epsilon: float, *, length: int | str | None = 
     belief, epsilon, length = as_belief(belief), check_epsilon(epsilon), check_length(length)
     # noise of scale s on a query that one value changes by at most 1 has λ = 1/s
     query = Custom(lambda _: 0.0, constant=1.0)
-    scale = calibrated(Request.of(query, belief=belief, epsilon=epsilon, length=length, mechanism="curve")).noise_scale
+    request = Request.of(query, belief=belief, epsilon=epsilon, length=length, mechanism="curve")
+    scale = curve(request).noise_scale
     return EntryGuarantee(math.nextafter(1 / scale, 0.0) * (1 - 1e-15), epsilon, length)

@@ -196,7 +196,16 @@ def test_a_mechanism_that_is_not_ours(tmp_path: Path) -> None:
     refused = run("compose", tmp_path / "belief.json", file, "--length", 2, code=4)
     assert "no theorem" in refused.stderr
     lie = ReleaseRecord(mechanism="other", epsilon=0.1, query="count:1", noise_scale=1.0)
-    assert "says epsilon = 0.1, but tells" in why(chain, lie, length=2)
+    with pytest.raises(NotCoveredError, match="says epsilon = 0.1, but tells"):
+        told(chain, lie, length=2)
+    for more in ({"noise_scale": 100.0, "lipschitz": 1.0}, {"query": Sum({"0": 1, "1": 1})}):
+        vouched = ReleaseRecord(mechanism="other", epsilon=5.0, **more)
+        assert told(COIN, vouched, length=10) == 5.0  # the larger of two claims counts
+
+
+def test_a_delta_of_an_entry_release_is_not_lost() -> None:
+    with pytest.raises(NotCoveredError, match="only up to delta = 0.5"):
+        told(COIN, ReleaseRecord(mechanism="entry", epsilon=1.0, delta=0.5), length=10)
 
 
 def test_a_false_epsilon_is_not_believed_on_a_joint_table() -> None:

@@ -30,7 +30,7 @@ def test_subjects_are_sorted_by_time(tmp_path: Path, suffix: str) -> None:
 
 def test_missing_values_split_the_series(tmp_path: Path) -> None:
     path = write(pl.DataFrame({"x": ["sit", None, None, "walk", "sit", None]}), tmp_path / "d.csv")
-    with pytest.raises(InputError, match=r"got 3 missing.*--missing split"):
+    with pytest.raises(InputError, match=r"got 3 missing.*missing='split'"):
         read_series(path, column="x", states=STATES)
     held = read_series(path, column="x", states=STATES, missing="split")
     assert [s.tolist() for s in held.stretches] == [[0], [1, 0]]
@@ -98,7 +98,7 @@ def test_repeated_times() -> None:
 
 def test_order_of_rows() -> None:
     back = pl.DataFrame({"x": ["sit", "walk", "walk", "sit"], "t": hours(3, 1, 2, 0)})
-    assert_refused("'t', got 2 earlier than the row before.*--unsorted sort", back, time="t")
+    assert_refused("'t', got 2 earlier than the row before.*unsorted='sort'", back, time="t")
     assert read_series(back, column="x", states=STATES, time="t", unsorted="sort").stretches[0].tolist() == [0, 1, 1, 0]
     assert_refused("2 earlier", back, time="t", every="1d")
     database = duckdb.connect().from_arrow(back.to_arrow())

@@ -91,6 +91,7 @@ def curve(request: Request) -> Calibration:
 
     With the guarantee "bayesian" it is against adversaries who know any other values exactly.
 
+    >>> from quiltwork import MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
     >>> round(curve(Request.of("count:1", belief=chain, epsilon=1.0, mechanism="curve")).noise_scale, 4)
     3.3364

@@ -62,6 +62,7 @@ def wasserstein(request: Request) -> Calibration:
 
     With a ``delta`` above 0 mass of that size may be moved further than W; the promise is then (ε, δ), not ε.
 
+    >>> from quiltwork import MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
     >>> request = Request.of("count:1", belief=chain, epsilon=1.0, length=60, mechanism="wasserstein")
     >>> round(wasserstein(request).noise_scale, 6)

@@ -18,6 +18,7 @@ MARGIN = 1e-9  # more than the error of a matrix power at any distance that matt
 class Ends:
     """e(X_t | X_s) for pairs of times, the largest over a belief's chains; rounded up.
 
+    >>> from quiltwork import MarkovChain
     >>> chain = MarkovChain([[0.999, 0.001], [0.99, 0.01]], initial=[0.5, 0.5])
     >>> ends = Ends.of(chain)
     >>> round(ends.onward(1, 2), 3), round(ends.backward(1, 2), 3)
