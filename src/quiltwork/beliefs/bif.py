@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -51,7 +52,7 @@ def parse_bif(text: str) -> BifContents:
     (('rain',), [[0.9, 0.1], [0.05, 0.95]])
     """
     contents, tokens = BifContents(), _Tokens(text)
-    blocks: list[tuple[str, tuple[str, ...], list[list[str]], int]] = []
+    blocks: list[_Block] = []
     while (word := tokens.next_word()) is not None:
         if word == "network":
             tokens.until("{")
@@ -63,8 +64,8 @@ def parse_bif(text: str) -> BifContents:
         else:
             raise tokens.error("network, variable or probability", word)
     # tables may stand before the variables that they are about
-    for name, parents, statements, line in blocks:
-        _table(contents, name, parents, statements, line)
+    for block in blocks:
+        _table(contents, block)
     return contents
 
 
@@ -92,7 +93,8 @@ class _Tokens:
         if self._at >= len(self._all):
             return None
         self._at += 1
-        return self._all[self._at - 1][0]
+        token, _ = self._all[self._at - 1]
+        return token
 
     def take(self) -> str:
         """The next token; there must be one."""
@@ -156,7 +158,16 @@ def _variable(contents: BifContents, tokens: _Tokens) -> None:
         raise _error(line, f"variable {name!r} must have states", "none", "only discrete variables are known here")
 
 
-def _probability(tokens: _Tokens) -> tuple[str, tuple[str, ...], list[list[str]], int]:
+class _Block(NamedTuple):
+    """What the file says about one variable's probabilities, not read yet, and in which line."""
+
+    name: str
+    parents: tuple[str, ...]
+    statements: list[list[str]]
+    line: int
+
+
+def _probability(tokens: _Tokens) -> _Block:
     tokens.until("(")
     inside = tokens.until(")")
     line = tokens.line
@@ -164,10 +175,12 @@ def _probability(tokens: _Tokens) -> tuple[str, tuple[str, ...], list[list[str]]
     if not names or ("|" in inside and inside.index("|") != 1):
         raise _error(line, "a probability must be about one variable", " ".join(inside) or "none")
     tokens.until("{")
-    return names[0], tuple(names[1:]), tokens.statements(), line
+    name, *parents = names
+    return _Block(name, tuple(parents), tokens.statements(), line)
 
 
-def _table(contents: BifContents, name: str, parents: tuple[str, ...], statements: list[list[str]], line: int) -> None:
+def _table(contents: BifContents, block: _Block) -> None:
+    name, parents, statements, line = block
     for other in (name, *parents):
         if other not in contents.variables:
             raise _error(line, "a probability must be about variables that are declared", repr(other))
