@@ -76,11 +76,11 @@ class Profile:
         with np.errstate(over="ignore"):
             total = (active.astype(np.float64) @ flat) * round_up(1.0, roundings=4 + len(listed))  # Statement 8
         _check_entries(total)
-        shape = listed[0][0].shape
+        first_matrix, _ = listed[0]
         following = [*(start - 1 for start in starts[1:]), length]
         return cls(
             tuple(
-                Stretch(first, last, row.reshape(shape))
+                Stretch(first, last, row.reshape(first_matrix.shape))
                 for first, last, row in zip(starts, following, total, strict=True)
             )
         )

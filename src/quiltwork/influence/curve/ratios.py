@@ -116,7 +116,8 @@ class IntervalFuture(Side):
 
     def cross_ratio(self) -> float:
         """From the bounds."""
-        return float(self._kernels(1)[1].max())
+        _, ratios, _ = self._kernels(1)
+        return float(ratios.max())
 
     def prepare(self, skip: int) -> Callable[[float], Floats]:
         """The smallest of the interval scalar steps, the projective step and the largest ratio."""

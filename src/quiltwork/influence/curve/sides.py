@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -209,6 +209,13 @@ class Side(ABC):
         return Bound(self.step(1, float(difference.max())), np.ones(difference.shape, dtype=np.int64))
 
 
+class _Solved(NamedTuple):
+    """The bound that was found for a profile with this largest λ."""
+
+    most: float
+    values: Floats
+
+
 class KernelSide(Side):
     """One transition matrix: the future of a chain, or the past of a stationary one.
 
@@ -221,7 +228,7 @@ class KernelSide(Side):
         self.rows = np.ascontiguousarray(P)
         self._tables = ChainTables(self.rows)
         self._kernels: dict[int, Kernel] = {}
-        self._solved: list[tuple[float, Floats]] = []  # earlier solutions, by the largest λ
+        self._solved: list[_Solved] = []  # earlier solutions
 
     def cross_ratio(self) -> float:
         """Of the matrix itself."""
@@ -345,14 +352,14 @@ class KernelSide(Side):
             else:
                 rough = new
         if not thorough:
-            self._solved.append((size, new))
+            self._solved.append(_Solved(size, new))
         return new
 
     def _start(self, size: float) -> Floats:
         """From two earlier solutions by a power law, from one in proportion, else 0."""
         if not self._solved:
             return np.zeros_like(self.rows)
-        nearest = sorted(self._solved, key=lambda one: abs(np.log(one[0] / size)))[:2]
+        nearest = sorted(self._solved, key=lambda solved: abs(np.log(solved.most / size)))[:2]
         (near, solution), (far, other) = nearest[0], nearest[-1]
         if near == far:
             return np.asarray(solution * (size / near))
@@ -392,8 +399,9 @@ def outermost(above: Floats, below: Floats) -> tuple[Floats, Floats]:
 
 def _below(first: tuple[float, float], middle: tuple[float, float], last: tuple[float, float]) -> bool:
     """Whether the middle point lies below the line through the others, or above it by rounding only."""
-    run, rise = last[0] - first[0], last[1] - first[1]
-    return (middle[1] * (1 - 1e-14) - first[1]) * run <= rise * (middle[0] - first[0])
+    (left, low), (between, height), (right, high) = first, middle, last
+    run, rise = right - left, high - low
+    return (height * (1 - 1e-14) - low) * run <= rise * (between - left)
 
 
 def _until(numbers: Iterator[int], wanted: Callable[[int], bool]) -> Iterator[int]:
@@ -406,7 +414,8 @@ def _until(numbers: Iterator[int], wanted: Callable[[int], bool]) -> Iterator[in
 def on_both(work: Callable[[Given], Result], sides: tuple[Given, Given], *, states: int) -> tuple[Result, Result]:
     """The same work on the future and on the past, at the same time where it takes long."""
     if states < THREADS_FROM:
-        return work(sides[0]), work(sides[1])
+        onward, back = sides
+        return work(onward), work(back)
     with ThreadPoolExecutor(2) as pool:
         future, past = pool.map(work, sides)
     return future, past

@@ -93,9 +93,9 @@ def interval_kernels(lower: Floats, upper: Floats) -> list[Kernel]:
 
 def interval_product(first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
     """Bounds on the product of two matrices that are known up to bounds."""
-    lower, upper = first
+    (lower, upper), (below, above) = first, second
     # Statement 35
-    return _extreme(lower, upper, second[0], largest=False), _extreme(lower, upper, second[1], largest=True)
+    return _extreme(lower, upper, below, largest=False), _extreme(lower, upper, above, largest=True)
 
 
 def _extreme(lower: Floats, upper: Floats, values: Floats, *, largest: bool) -> Floats:

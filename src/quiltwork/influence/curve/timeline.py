@@ -15,6 +15,7 @@ import itertools
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -98,7 +99,25 @@ class _Track:
     extra: Floats
 
 
-Walked = tuple[int, int, int]  # first node along the walk, number of nodes, number of the matrix
+class Walked(NamedTuple):
+    """A stretch along the walk: its first node, how many nodes it has, and the number of its matrix."""
+
+    first: int
+    nodes: int
+    matrix: int
+
+    @property
+    def end(self) -> int:
+        """The node after its last."""
+        return self.first + self.nodes
+
+
+class _Peak(NamedTuple):
+    """The largest loss where given matrices meet: between which states, and what each matrix adds to it."""
+
+    loss: float
+    pair: tuple[int, int]
+    parts: tuple[float, ...]
 
 
 class _Matrices:
@@ -133,19 +152,22 @@ def follow(curve: InfluenceCurve, profile: Profile) -> Losses:
     matrices = _Matrices(curve, profile.stretches)
     lasts = [s.last or s.first for s in profile.stretches]
     onward = [
-        (s.first, last - s.first + 1, n) for s, last, n in zip(profile.stretches, lasts, matrices.of, strict=True)
+        Walked(s.first, last - s.first + 1, n) for s, last, n in zip(profile.stretches, lasts, matrices.of, strict=True)
     ]
-    back = [(length - first - count + 2, count, n) for first, count, n in reversed(onward)]
+    back = [Walked(length - w.end + 2, w.nodes, w.matrix) for w in reversed(onward)]
     sides = ((curve.future, back), (curve.past, onward))
-    asked = [(first, first + count) for first, count, n in onward if matrices.most[n] > 0]
+    asked = [w for w in onward if matrices.most[w.matrix] > 0]
     if not asked:
         return Losses(np.ones(1, dtype=np.int64), np.zeros(1), length, (0, 0), (0.0, 0.0, 0.0))
     makers = _tracks(
-        asked[-1][1] - asked[0][0], curve.future.states, sum(most > 0 for most in matrices.most), curve.started
+        asked[-1].end - asked[0].first, curve.future.states, sum(most > 0 for most in matrices.most), curve.started
     )
-    future, past = on_both(
-        lambda side: [make(side[0], side[1], matrices) for make in makers], sides, states=curve.future.states
-    )
+
+    def tracks(walked_side: tuple[Side, list[Walked]]) -> list[_Track]:
+        side, walked = walked_side
+        return [make(side, walked, matrices) for make in makers]
+
+    future, past = on_both(tracks, sides, states=curve.future.states)
     return _together(onward, matrices, [_mirrored(track, length) for track in future], past, length)
 
 
@@ -169,7 +191,8 @@ def _tracks(
 
 def is_short(length: int, states: int) -> bool:
     """Whether a series is followed node by node, pair by pair."""
-    return length <= NODE_BY_NODE[0] and length * states**4 <= NODE_BY_NODE[1]
+    longest, most_work = NODE_BY_NODE
+    return length <= longest and length * states**4 <= most_work
 
 
 def _one_number(side: Side, walked: list[Walked], matrices: _Matrices) -> _Track:
@@ -234,24 +257,25 @@ def _by_stretch(side: Side, walked: list[Walked], matrices: _Matrices) -> _Track
         gaps = steady[:, None, :] - steady[None, :, :]
     beyond = np.where(np.isnan(gaps), -np.inf, gaps).max(axis=2, initial=-np.inf)
     room = (LOOK_BACK + 64) * len(lengths)
-    blocks = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64), np.empty(room)
+    firsts, bases, extras = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64), np.empty(room)
     chosen = np.array([rank[numbers[n]] for _, _, n in walked], dtype=np.int64)
     error = POWER_ERROR + side.error
-    count = walk_steady(chosen, lengths, beyond, _arrays(side, lambdas, lengths), side.cross_ratio(), error, blocks)
-    return _Track(blocks[0][:count], np.array(used)[blocks[1][:count]], blocks[2][:count])
+    arrays, blocks = _arrays(side, lambdas, lengths), (firsts, bases, extras)
+    count = walk_steady(chosen, lengths, beyond, arrays, side.cross_ratio(), error, blocks)
+    return _Track(firsts[:count], np.array(used)[bases[:count]], extras[:count])
 
 
 def _node_by_node(side: Side, walked: list[Walked], matrices: _Matrices) -> _Track:
     """Every node from the first to the last that anything was asked about, pair by pair; one number beyond."""
-    asked = [one for one in walked if matrices.most[one[2]] > 0]
-    begun, ended = asked[0][0], asked[-1][0] + asked[-1][1]
+    asked = [w for w in walked if matrices.most[w.matrix] > 0]
+    begun, ended = asked[0].first, asked[-1].end
     lambdas = [matrices.distinct[n] for first, count, n in walked if begun <= first < ended for _ in range(count)]
     bounds = node_by_node(side, lambdas, first=begun)
     bases = [matrices.keep(bound.values) for bound in bounds]
     first, base, extra = list(range(begun, ended)), bases, [0.0] * len(bases)
     if begun > 1:
         first, base, extra = [1, *first], [0, *base], [0.0, *extra]
-    if ended < walked[-1][0] + walked[-1][1]:  # R falls from there on
+    if ended < walked[-1].end:  # R falls from there on
         first, base = [*first, ended], [*base, 0]
         extra = [*extra, float((lambdas[-1] + bounds[-1].values).max())]
     return _Track(np.array(first), np.array(base), np.array(extra))
@@ -306,7 +330,7 @@ def _together(
         at_f, at_g = (np.searchsorted(track.first, first, side="right") - 1 for track in (f, g))
         combined = (numbers * count + f.base[at_f]) * count + g.base[at_g]
         distinct, which = np.unique(combined, return_inverse=True)
-        peaks = np.array([_peak(matrices, *_digits(n, count))[0] for n in distinct.tolist()])
+        peaks = np.array([_peak(matrices, *_digits(n, count)).loss for n in distinct.tolist()])
         extra = np.stack([f.extra[at_f], g.extra[at_g]])
         total = peaks[which] + extra.sum(axis=0)  # Statement 9
         choice, beyond = np.where(total < best, combined, choice), np.where(total < best, extra, beyond)
@@ -324,9 +348,9 @@ def _digits(number: int, base: int) -> tuple[int, int, int]:
     return *divmod(rest, base), last
 
 
-def _peak(matrices: _Matrices, number: int, future: int, past: int) -> tuple[float, tuple[int, int], tuple[float, ...]]:
+def _peak(matrices: _Matrices, number: int, future: int, past: int) -> _Peak:
     """The largest λ + R + L, for which pair, and its three parts."""
     parts = matrices.distinct[number], matrices.bases[future], matrices.bases[past]
     total = np.where(np.eye(len(parts[0]), dtype=bool), -np.inf, sum(parts))
     a, b = np.unravel_index(int(np.argmax(total)), total.shape)
-    return max(float(total[a, b]), 0.0), (int(a), int(b)), tuple(float(part[a, b]) for part in parts)
+    return _Peak(max(float(total[a, b]), 0.0), (int(a), int(b)), tuple(float(part[a, b]) for part in parts))

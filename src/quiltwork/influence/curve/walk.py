@@ -181,9 +181,9 @@ def walk_steady(
     ``numbers[s]`` is R* of each stretch, 0 where nothing was asked (there R* is 0). ``beyond[m, n]`` is the largest
     entry of R*_m - R*_n.
     """
-    skips = arrays[0]
+    skips, above, below, _, _, _ = arrays
     firsts, bases, extras = blocks
-    single = (skips[:1], arrays[1][:1], arrays[2][:1], np.zeros(1, np.int64), np.full(1, log_cross), np.full(1, error))
+    single = (skips[:1], above[:1], below[:1], np.zeros(1, np.int64), np.full(1, log_cross), np.full(1, error))
     node, count = 1, 0
     base, extra = 0, 0.0
     for s in range(len(numbers)):

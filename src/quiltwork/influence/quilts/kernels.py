@@ -101,13 +101,14 @@ def best_quilt(  # noqa: C901 - compiled: one loop
     with distance. Returns (score, ia, ib, e); ia = -1 if nothing beats ``best``.
     """
     na, nb = len(left), len(right)
-    found_a, found_b, found_e = -1, -1, 0.0
+    left_end, right_end = ends
+    best_a, best_b, best_e = -1, -1, 0.0
     for ib in range(nb):  # quilts without a left node
-        card = ends[0] + distances[ib] - 1.0
+        card = left_end + distances[ib] - 1.0
         if card >= best * epsilon:
             break
         if right_peaks[ib] < epsilon - card / best:
-            best, found_a, found_b, found_e = card / (epsilon - right_peaks[ib]), na, ib, right_peaks[ib]
+            best, best_a, best_b, best_e = card / (epsilon - right_peaks[ib]), na, ib, right_peaks[ib]
     row = np.empty(left.shape[1])
     witness, first = 0, 0
     for ia in range(na):
@@ -116,13 +117,13 @@ def best_quilt(  # noqa: C901 - compiled: one loop
             break
         while first < nb and right_peaks[first] >= epsilon - distances[first] / best:
             first += 1  # too telling by itself, and best only falls
-        card = a + (float(distances[first]) if first < nb else ends[1]) - 1.0
+        card = a + (float(distances[first]) if first < nb else right_end) - 1.0
         if left_peaks[ia] >= epsilon - card / best:
             continue
         for p in range(len(row)):
             row[p] = left[ia, p] + prior[p]
         for ib in range(first, nb + 1):
-            card = a + (float(distances[ib]) if ib < nb else ends[1]) - 1.0
+            card = a + (float(distances[ib]) if ib < nb else right_end) - 1.0
             if card >= best * epsilon:
                 break
             limit = epsilon - card / best  # only an influence below this improves
@@ -132,5 +133,5 @@ def best_quilt(  # noqa: C901 - compiled: one loop
                     continue
                 e, witness = _largest_sum(row, right[ib], limit, witness)
             if e < limit:
-                best, found_a, found_b, found_e = card / (epsilon - e), ia, ib, e  # Statement 4
-    return best, found_a, found_b, found_e
+                best, best_a, best_b, best_e = card / (epsilon - e), ia, ib, e  # Statement 4
+    return best, best_a, best_b, best_e

@@ -102,10 +102,11 @@ def _given(chain: MarkovChain, length: int | None) -> Iterator[Phase]:
     assert p is not None  # noqa: S101 - the start is given
     supports, cycle_start = _support_cycle(p > 0, chain.support)
     limit = _limit(chain, supports[cycle_start:])
-    node, fewest = 1, len(supports) + EXACT_NODES[0]
+    at_least, at_most = EXACT_NODES
+    node, fewest = 1, len(supports) + at_least
     while length is None or node <= length:
         alive = supports[_position(node, len(supports), cycle_start)]
-        if node > fewest and (node > EXACT_NODES[1] or limit.spread(p, alive) < SETTLED):
+        if node > fewest and (node > at_most or limit.spread(p, alive) < SETTLED):
             break
         early = tuple(supports[:cycle_start])
         if len(supports) > cycle_start + 1:
@@ -161,7 +162,8 @@ def _support_cycle(alive: Flags, support: Flags) -> tuple[list[Flags], int]:
     """The possible states at nodes 1, 2, ... up to where they repeat, and the index from which they cycle."""
     seen: dict[bytes, int] = {}
     supports: list[Flags] = []
-    while alive.tobytes() not in seen and len(supports) < EXACT_NODES[1]:
+    _, at_most = EXACT_NODES
+    while alive.tobytes() not in seen and len(supports) < at_most:
         seen[alive.tobytes()] = len(supports)
         supports.append(alive)
         alive = following(alive, support)
