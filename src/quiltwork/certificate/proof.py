@@ -171,7 +171,7 @@ class _Check:
     """One side's proof, entry by entry."""
 
     def __init__(self, profile: Floats, proof: SideProof, kernels: Kernels, name: str):
-        self._own, self._proof, self._kernels, self._name = profile, proof, kernels, name
+        self._profile, self._proof, self._kernels, self._name = profile, proof, kernels, name
         k = len(profile)
         if proof.values.shape[1:] != (k, k) or proof.skips.shape != proof.values.shape:
             raise CertificateError(f"the {name} of the certificate must have a matrix over the {k} possible states")
@@ -182,7 +182,7 @@ class _Check:
     def _most(self) -> "arb":
         from flint import arb
 
-        return arb(float(self._own.max()))
+        return arb(float(self._profile.max()))
 
     def run(self) -> None:
         """Every entry of every node; the last node stands for all that follow if the proof is steady."""
@@ -194,7 +194,7 @@ class _Check:
             if node == 0 and not steady:
                 continue  # nothing lies beyond the last node
             self._kernels = self._kernels.at(max(node - 1, 0) if steady else node, steady)
-            for a, b in itertools.permutations(range(len(self._own)), 2):
+            for a, b in itertools.permutations(range(len(self._profile)), 2):
                 if not self._entry(node, a, b, steady):
                     raise CertificateError(
                         f"entry ({a + 1}, {b + 1}) of the certificate's {self._name} is not proved",
@@ -233,10 +233,10 @@ class _Check:
         from flint import arb
 
         steady = self._proof.steady and node == len(self._proof.values) - 1
-        here = [x for x in range(len(self._own)) if self._kernels.occurs(node, steady, x)]
+        here = [x for x in range(len(self._profile)) if self._kernels.occurs(node, steady, x)]
         values = self._proof.values[node]
         return {
-            y: {z: arb(float(self._own[y, z])) + arb(float(values[y, z])) if y != z else arb(0) for z in here}
+            y: {z: arb(float(self._profile[y, z])) + arb(float(values[y, z])) if y != z else arb(0) for z in here}
             for y in here
         }
 
@@ -267,10 +267,8 @@ class _Check:
         room = {z: -x for z, x in enumerate(balance) if x < 0}
         if not all(y in gains for y in excess):
             return False
-        order = sorted(
-            ((float(gains[y][z].mid()), y, z) for y in excess for z in room if z in gains[y]), key=lambda one: one[0]
-        )
-        for _, y, z in order:
+        costs = {(y, z): float(gains[y][z].mid()) for y in excess for z in room if z in gains[y]}
+        for y, z in sorted(costs, key=costs.__getitem__):
             if y not in excess or z not in room:
                 continue
             needed = excess[y] * gains[y][z]
