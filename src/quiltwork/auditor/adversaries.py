@@ -15,7 +15,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -139,7 +139,21 @@ def leakage(
     return _search(intervals, _most(belief, counted, length), length, until, progress)
 
 
-Adversary = tuple[int, int, Callable[[], tuple[Audit, Callable[[int | str], int | str], Mapping[int | str, str]]]]
+@dataclass(frozen=True)
+class _Attack:
+    """What an adversary can tell, which place of the series or record a node stands for, and what is known."""
+
+    audit: Audit
+    place: Callable[[int | str], int | str]
+    knows: Mapping[int | str, str]
+
+
+class Adversary(NamedTuple):
+    """Who does not know so many values: how many adversaries this stands for, and how to look at what they learn."""
+
+    unknown: int
+    number: int
+    look: Callable[[], _Attack]
 
 
 def _search(
@@ -157,12 +171,13 @@ def _search(
         if time.monotonic() > until:
             stopped = True
             continue
-        audited, place, knows = look()
+        attack = look()
+        audited = attack.audit
         looked += count
         if progress is not None:
             progress(1 - unknown / size)
         if audited.pair is not None and audited.node is not None and audited.epsilon > best.epsilon:
-            best = Leakage(audited.epsilon, place(audited.node), knows, audited.pair)
+            best = Leakage(audited.epsilon, attack.place(audited.node), attack.knows, audited.pair)
     return replace(best, complete=not stopped, looked=looked, adversaries=total)
 
 
@@ -186,7 +201,7 @@ def _intervals(chain: MarkovChain, releases: Sequence[Noisy], length: int) -> It
                 start = reach[0] if before is None else chain.support[before]
                 if after is not None and not _possible(chain, start, count, after):
                     continue
-                yield count, 1, _look(chain, releases, (first, last), before, after, length)  # Statement 33
+                yield Adversary(count, 1, _look(chain, releases, (first, last), before, after, length))  # Statement 33
 
 
 def _possible(chain: MarkovChain, start: Flags, count: int, after: int) -> bool:
@@ -204,11 +219,11 @@ def _look(
     before: int | None,
     after: int | None,
     length: int,
-) -> Callable[[], tuple[Audit, Callable[[int | str], int | str], Mapping[int | str, str]]]:
+) -> Callable[[], _Attack]:
     first, last = interval
     count = last - first + 1
 
-    def look() -> tuple[Audit, Callable[[int | str], int | str], Mapping[int | str, str]]:
+    def look() -> _Attack:
         inside = [_moved(release, interval, length) for release in releases]
         part = chain if before is None else chain.with_start(chain.transition[before])
         knows: dict[int | str, str] = {}
@@ -219,12 +234,12 @@ def _look(
             knows |= {t: chain.states[s] for t, s in _onward(chain, last + 1, after, length).items()}
         kept = [release for release in inside if release is not None]
         if not kept:
-            return Audit(0.0, None, None, None, (), 0), lambda node: node, knows
+            return _Attack(Audit(0.0, None, None, None, (), 0), lambda node: node, knows)
         if after is None:
             audited = audit(part, kept, length=count)
         else:
             audited = audit(part, kept, length=count + 1, know={count + 1: chain.states[after]})
-        return audited, lambda node: int(node) + first - 1, knows
+        return _Attack(audited, lambda node: int(node) + first - 1, knows)
 
     return look
 
@@ -252,8 +267,9 @@ def _onward(chain: MarkovChain, begun: int, state: int, length: int) -> dict[int
 def _moved(release: Noisy, interval: tuple[int, int], length: int) -> Noisy | None:
     """The part of a release inside an interval, counted from its beginning; None if there is none."""
     first, last = release.segment or (1, length)
-    inside = (max(first, interval[0]) - interval[0] + 1, min(last, interval[1]) - interval[0] + 1)
-    return None if inside[0] > inside[1] else Noisy(release.query, release.noise_scale, inside)
+    begun, ended = interval
+    first, last = max(first, begun) - begun + 1, min(last, ended) - begun + 1
+    return None if first > last else Noisy(release.query, release.noise_scale, (first, last))
 
 
 def _undivided(release: Noisy, length: int) -> Noisy:
@@ -280,14 +296,12 @@ def _sets(law: RecordLaw, releases: Sequence[Noisy]) -> Iterator[Adversary]:
         for chosen in itertools.combinations(range(len(names)), count):  # Statement 20: all sets K
             for values in np.unique(codes[:, list(chosen)], axis=0).tolist():
                 knows = {names[n]: law.variables[names[n]][v] for n, v in zip(chosen, values, strict=True)}
-                yield len(names) - count, 1, _look_at_record(law, releases, knows)
+                yield Adversary(len(names) - count, 1, _look_at_record(law, releases, knows))
 
 
-def _look_at_record(
-    law: RecordLaw, releases: Sequence[Noisy], knows: dict[str, str]
-) -> Callable[[], tuple[Audit, Callable[[int | str], int | str], Mapping[int | str, str]]]:
-    def look() -> tuple[Audit, Callable[[int | str], int | str], Mapping[int | str, str]]:
+def _look_at_record(law: RecordLaw, releases: Sequence[Noisy], knows: dict[str, str]) -> Callable[[], _Attack]:
+    def look() -> _Attack:
         named: dict[int | str, str] = dict(knows.items())
-        return audit(law, releases, know=knows), lambda node: node, named
+        return _Attack(audit(law, releases, know=knows), lambda node: node, named)
 
     return look

@@ -27,15 +27,15 @@ def smooth(log_mass: Floats, decay: float) -> None:
 @njit(cache=True)
 def worst_pair(density: Floats) -> Floats:
     """(loss, more likely state, less likely state, output) of one node."""
-    worst = np.array([0.0, -1.0, -1.0, 0.0])
+    loss, more, less, output = 0.0, -1, -1, 0
     for x in range(len(density)):
         for y in range(len(density)):
             if x != y and density[x, 0] > -np.inf and density[y, 0] > -np.inf:
                 for w in range(density.shape[1]):
                     ratio = density[x, w] - density[y, w]  # Statement 7
-                    if ratio > worst[0] or worst[1] < 0:
-                        worst[0], worst[1], worst[2], worst[3] = ratio, x, y, w
-    return worst
+                    if ratio > loss or more < 0:
+                        loss, more, less, output = ratio, x, y, w
+    return np.array([loss, float(more), float(less), float(output)])
 
 
 @njit(cache=True, nogil=True)

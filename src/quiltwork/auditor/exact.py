@@ -221,8 +221,8 @@ def worst_densities(
     density = node_densities(laws.logs[at], lattice, scales)
     outputs = [_in_answer_terms(belief, releases, length, lattice.output(n))[0] for n in range(lattice.size)]
     normaliser = 2 * releases[0].noise_scale
-    curves = [np.exp(density[laws.states[at].index(s)]) / normaliser for s in found.pair]
-    return outputs, curves[0].tolist(), curves[1].tolist()
+    more, less = (np.exp(density[laws.states[at].index(s)]) / normaliser for s in found.pair)
+    return outputs, more.tolist(), less.tolist()
 
 
 def audit_mechanism(table: JointTable, mechanism: Mapping[Any, Sequence[float]]) -> Audit:

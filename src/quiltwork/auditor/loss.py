@@ -26,6 +26,12 @@ class NodeLoss:
     less: int
     output: int
 
+    @classmethod
+    def of(cls, row: Floats) -> "NodeLoss":
+        """From a row of numbers, in the order of the fields."""
+        loss, more, less, output = row.tolist()
+        return cls(loss, int(more), int(less), int(output))
+
 
 class Lattice:
     """The outputs at which the loss can be attained: all combinations of the values between the extreme ones."""
@@ -65,14 +71,10 @@ def losses(laws: SecretLaws, lattice: Lattice, scales: Floats) -> list[NodeLoss]
 
         table = np.empty((len(laws.logs), 4))
         in_threads(lambda nodes: line_losses(laws.logs[nodes], 1.0 / float(scales[0]), table[nodes]), len(table))
-        return [NodeLoss(float(row[0]), int(row[1]), int(row[2]), int(row[3])) for row in table]
+        return [NodeLoss.of(row) for row in table]
     from quiltwork.auditor.densities import worst_pair
 
-    found = []
-    for law in laws.logs:
-        row = worst_pair(node_densities(law, lattice, scales))
-        found.append(NodeLoss(float(row[0]), int(row[1]), int(row[2]), int(row[3])))
-    return found
+    return [NodeLoss.of(worst_pair(node_densities(law, lattice, scales))) for law in laws.logs]
 
 
 def rounding_error(laws: SecretLaws, lattice: Lattice, scales: Floats) -> float:

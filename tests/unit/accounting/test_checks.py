@@ -196,7 +196,7 @@ def test_a_mechanism_that_is_not_ours(tmp_path: Path) -> None:
     refused = run("compose", tmp_path / "belief.json", file, "--length", 2, code=4)
     assert "no theorem" in refused.stderr
     lie = ReleaseRecord(mechanism="other", epsilon=0.1, query="count:1", noise_scale=1.0)
-    with pytest.raises(NotCoveredError, match="says epsilon = 0.1, but tells"):
+    with pytest.raises(NotCoveredError, match=r"says epsilon = 0\.1, but tells"):
         told(chain, lie, length=2)
     for more in ({"noise_scale": 100.0, "lipschitz": 1.0}, {"query": Sum({"0": 1, "1": 1})}):
         vouched = ReleaseRecord(mechanism="other", epsilon=5.0, **more)
@@ -204,7 +204,7 @@ def test_a_mechanism_that_is_not_ours(tmp_path: Path) -> None:
 
 
 def test_a_delta_of_an_entry_release_is_not_lost() -> None:
-    with pytest.raises(NotCoveredError, match="only up to delta = 0.5"):
+    with pytest.raises(NotCoveredError, match=r"only up to delta = 0\.5"):
         told(COIN, ReleaseRecord(mechanism="entry", epsilon=1.0, delta=0.5), length=10)
 
 
