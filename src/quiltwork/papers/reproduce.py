@@ -79,16 +79,16 @@ def reproduce(
         raise ParameterError("your own data is only for activity", got=name)
     result = NAMES[name](effort) if series is None else activity(effort, series, belief)
     folder = Path(folder)
-    files = [folder / f"{name}.{kind}" for kind in ("csv", "svg", "png")]
+    table, svg, png = files = [folder / f"{name}.{kind}" for kind in ("csv", "svg", "png")]
     rows = result.rows
     with _writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        with files[0].open("w", newline="", encoding="utf-8") as out:
+        with table.open("w", newline="", encoding="utf-8") as out:
             writer = csv.DictWriter(out, fieldnames=list(rows[0]))
             writer.writeheader()
             writer.writerows(rows)
-        files[1].write_text(to_svg(result.chart), encoding="utf-8")
-        files[2].write_bytes(to_png(result.chart))
+        svg.write_text(to_svg(result.chart), encoding="utf-8")
+        png.write_bytes(to_png(result.chart))
     effort.done(1.0)
     return Reproduced(name, result.title, rows, result.remarks, files)
 
@@ -108,7 +108,8 @@ def reproduce_all(folder: str | Path, *, quick: bool = False, progress: Progress
 def _page(results: Sequence[Reproduced]) -> str:
     parts = []
     for result in results:
-        svg = result.files[1].read_text(encoding="utf-8")
+        _, svg_file, _ = result.files
+        svg = svg_file.read_text(encoding="utf-8")
         said = "".join(f"<p>{html.escape(line)}</p>" for line in result.remarks)
         parts.append(
             f"<h2 id={result.name}>{html.escape(result.title)}</h2><figure>{svg}</figure>{said}"

@@ -161,25 +161,26 @@ def _example_7_1() -> dict[str, Any]:
 
 def _segments(chain: MarkovChain, calibration: Calibration, width: int, gap: int) -> dict[str, Any]:
     """Counts on [1, width] and on as many values, ``gap`` steps later."""
-    second = (width + gap, 2 * width + gap - 1)
+    length = 2 * width + gap - 1
+    second = (width + gap, length)
     P = np.linalg.matrix_power(np.asarray(chain.transition), gap)
     forward = float(np.log(P[:, None, :] / P[None, :, :]).max())
     pi = np.asarray(chain.stationary)
     back = (pi[:, None] * P) / (pi @ P)  # P(X_T2 = row | X_T3 = column)
     backward = float(np.log(back[:, :, None] / back[:, None, :]).max())
     profile = Profile.of(
-        [(APART / calibration.noise_scale, (1, width)), (APART / calibration.noise_scale, second)], length=second[1]
+        [(APART / calibration.noise_scale, (1, width)), (APART / calibration.noise_scale, second)], length=length
     )
     curve = loss_along_time(chain, profile).epsilon
     seen = [Noisy(Count("1"), calibration.noise_scale, segment=part) for part in ((1, width), second)]
-    exact = audit(chain, seen, length=second[1]).epsilon
+    exact = audit(chain, seen, length=length).epsilon
     records = [
         ReleaseRecord(
             mechanism="quilt-approx", epsilon=1.0, noise_scale=calibration.noise_scale, lipschitz=1.0, segment=part
         )
         for part in ((1, width), second)
     ]
-    rules = Accountant(chain, length=second[1], releases=records).composed().rules
+    rules = Accountant(chain, length=length, releases=records).composed().rules
     far = next(rule.epsilon for rule in rules if rule.rule == "far-segments")
     return _parallel_row(gap, 1.0, 1.0, forward, backward, far, curve, exact)
 
