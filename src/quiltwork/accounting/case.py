@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.accounting.total import FEW, Total
@@ -46,6 +47,14 @@ class Basis:
         return self._curves[started]
 
 
+class Cluster(NamedTuple):
+    """Releases whose segments overlap, from the first time that they are about to the last."""
+
+    first: int
+    last: int
+    releases: tuple[ReleaseRecord, ...]
+
+
 @dataclass(frozen=True)
 class Case:
     """A total under its terms."""
@@ -76,18 +85,19 @@ class Case:
         return tuple(numbered)
 
     @cached_property
-    def clusters(self) -> list[tuple[int, int, tuple[ReleaseRecord, ...]]]:
-        """Releases whose segments overlap, together, in the order of time: first time, last time, releases."""
-        found: list[tuple[int, int, tuple[ReleaseRecord, ...]]] = []
-        spans = [(self.total.touched(record), record) for _, record in self.telling or ()]
-        for (first, last), record in sorted(spans, key=lambda span: span[0][0]):
-            last = last or max(self.total.length, first)
-            if found and first <= found[-1][1]:
-                before = found.pop()
-                found.append((before[0], max(before[1], last), (*before[2], record)))
-            else:
-                found.append((first, last, (record,)))
-        return found
+    def clusters(self) -> list[Cluster]:
+        """Releases whose segments overlap, together, in the order of time."""
+        single = []
+        for _, record in self.telling or ():
+            first, last = self.total.touched(record)
+            single.append(Cluster(first, last or max(self.total.length, first), (record,)))
+        clusters: list[Cluster] = []
+        for cluster in sorted(single, key=lambda cluster: cluster.first):
+            if clusters and cluster.first <= clusters[-1].last:
+                before = clusters.pop()
+                cluster = Cluster(before.first, max(before.last, cluster.last), before.releases + cluster.releases)
+            clusters.append(cluster)
+        return clusters
 
     def not_few(self) -> str | None:
         """Why a theorem about single releases cannot be used."""
@@ -133,7 +143,8 @@ class Case:
     def together(self) -> float:
         """Σ λ over all values that may depend on each other; infinite if their number is not known."""
         if self.terms.belief.variables is not None:
-            return self.terms.belief.heaviest_part([float(matrix.max()) for matrix in self.total.sums])[0]
+            heaviest, _ = self.terms.belief.heaviest_part([float(matrix.max()) for matrix in self.total.sums])
+            return heaviest
         if self.total.endless:
             if not self.total.telling:
                 return 0.0

@@ -346,7 +346,7 @@ def _not_bayesian(case: Case) -> str | None:
 def _shared_unknown(case: Case) -> str | None:
     """What an adversary may not know and several results depend on; None if there is nothing of the kind."""
     if len(case.clusters) < len(case.telling or ()):
-        first, last, _ = next(cluster for cluster in case.clusters if len(cluster[2]) > 1)
+        first, last, _ = next(cluster for cluster in case.clusters if len(cluster.releases) > 1)
         return (
             f"several results depend on the values at times {first:,} to {last:,}, which an adversary may not know: "
             "given what is known they are not independent"
