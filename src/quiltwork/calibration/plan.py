@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from quiltwork.beliefs import Belief
 from quiltwork.calibration.accuracy import noise_error
@@ -177,22 +177,30 @@ def _too_slow(name: str) -> Offer:
     return Offer(name, 0.0, refused=f"{name} would take more than a second here. Ask for it: mechanism='{name}'.")
 
 
+class _Each(NamedTuple):
+    """Noise for each of some releases: so many times that of a calibration, by the rule that adds the releases up."""
+
+    calibration: Calibration
+    rule: str | None
+    times: int
+
+
 def _offer(request: Request, divisor: int, releases: int) -> Offer:
     begun, name, query, belief = time.perf_counter(), request.mechanism or "", request.query, request.belief
     try:
-        calibration, rule, times = _for_each(name, request, releases)
+        each = _for_each(name, request, releases)
     except NotCoveredError as refusal:
         return Offer(name, time.perf_counter() - begun, refused=str(refusal))
     seconds = time.perf_counter() - begun
     step = float(query.on(belief).unit / divisor)
-    scale = round_up(calibration.noise_scale * times / divisor)
+    scale = round_up(each.calibration.noise_scale * each.times / divisor)
     single, everyone = (
         noise_error(scale, 0.95, unit=step, integer=query.integer, numbers=n) for n in (1, len(query.on(belief).labels))
     )
-    return Offer(name, seconds, calibration, scale, single, everyone, rule)
+    return Offer(name, seconds, each.calibration, scale, single, everyone, each.rule)
 
 
-def _for_each(name: str, request: Request, releases: int) -> tuple[Calibration, str | None, int]:
+def _for_each(name: str, request: Request, releases: int) -> _Each:
     """The calibration, the rule by which several releases add up, and how many times its noise each of them needs."""
     if releases > 1 and name not in SHARED | SPLIT:
         raise NotCoveredError(
@@ -213,5 +221,7 @@ def _for_each(name: str, request: Request, releases: int) -> tuple[Calibration, 
         )
     )
     if releases == 1:
-        return calibration, None, 1
-    return (calibration, together[name], releases) if name in together else (calibration, SPLIT[name], 1)
+        return _Each(calibration, None, 1)
+    if name in together:
+        return _Each(calibration, together[name], releases)
+    return _Each(calibration, SPLIT[name], 1)

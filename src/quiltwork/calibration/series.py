@@ -1,6 +1,7 @@
 """Noise that is enough for every one of some series: with gaps, of different lengths, or from a later segment on."""
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from quiltwork.beliefs import Belief
 from quiltwork.calibration.calibrate import calibrated
@@ -22,7 +23,8 @@ class ForSeries:
 
 def for_series(series: Series, request: Request) -> ForSeries:
     """The belief that holds for these series, and noise that is enough for every one of them."""
-    held, longest, others = _chains(series, request.belief, request.gaps)
+    chains = _chains(series, request.belief, request.gaps)
+    held, longest = chains.belief, chains.longest
     asked = replace(request, belief=held)
 
     def of_length(length: int | None) -> Calibration:
@@ -44,8 +46,16 @@ def for_series(series: Series, request: Request) -> ForSeries:
             fix="Use quilt-exact, or declare the stretches independent",
         )
     if calibration.one_length:
-        calibration = max([calibration, *map(of_length, others)], key=lambda candidate: candidate.noise_scale)
+        calibration = max([calibration, *map(of_length, chains.others)], key=lambda candidate: candidate.noise_scale)
     return ForSeries(held, calibration, longest)
+
+
+class _Chains(NamedTuple):
+    """The belief to calibrate for, the longest chain, and the lengths of all other chains."""
+
+    belief: Belief
+    longest: int
+    others: list[int]
 
 
 def _across_gaps(request: Request, joined: int) -> Calibration:
@@ -60,8 +70,8 @@ def _across_gaps(request: Request, joined: int) -> Calibration:
         return calibrated(replace(request, length=joined, mechanism=fallback))
 
 
-def _chains(series: Series, belief: Belief, gaps: Gaps) -> tuple[Belief, int, list[int]]:
-    """The belief to calibrate for, the longest chain, and the lengths of all other chains.
+def _chains(series: Series, belief: Belief, gaps: Gaps) -> _Chains:
+    """The chains that noise has to cover.
 
     Skipping a gap brings nodes nearer than they are, and influence falls with distance, so a subject's stretches may be
     joined. The law of a node after a gap is not that of the first node, unless it is stationary, and no more is that of
@@ -75,7 +85,7 @@ def _chains(series: Series, belief: Belief, gaps: Gaps) -> tuple[Belief, int, li
         lengths = {values + (stretches > 1 or shape.uneven) for values, stretches in shape.chains}
     else:
         lengths = {values + shape.uneven for values in series.stretch_lengths}
-    return belief, max(lengths), sorted(lengths - {max(lengths)})
+    return _Chains(belief, max(lengths), sorted(lengths - {max(lengths)}))
 
 
 def with_a_promise(found: Calibration) -> Calibration:

@@ -238,7 +238,8 @@ class _Search:
             # no secret here: as much noise as the nearest quilt, which covers the node alone
             return Quilt(1 / self._epsilon, node, 1, 1, 0.0, 1, self._member)
         space = FURTHEST if node is None or length is None else length - node
-        ends = (math.inf if node is None else float(node), math.inf if length is None else space + 1.0)
+        left_end = math.inf if node is None else float(node)
+        right_end = math.inf if length is None else space + 1.0
         score, a, b, e = empty, 0, 0, 0.0
         span, far_left, far_right = self._span, reach, space
         while True:
@@ -257,21 +258,21 @@ class _Search:
                 behind_peaks,
                 ahead,
                 ahead_peaks,
-                (min(ends[0], NO_END), min(ends[1], NO_END)),
+                (min(left_end, NO_END), min(right_end, NO_END)),
             )
             if ia >= 0:
                 score, e = best_score, influence
                 a = int(tables.distances[ia]) if ia < na else 0
                 b = int(tables.distances[ib]) if ib < nb else 0
-            far_left = min(reach, self._useful(score, ahead_peaks, ends[1], span))
-            far_right = min(space, self._useful(score, behind_peaks, ends[0], span))
+            far_left = min(reach, self._useful(score, ahead_peaks, right_end, span))
+            far_right = min(space, self._useful(score, behind_peaks, left_end, span))
             if span >= min(max(far_left, far_right), self._horizon):
                 break
             span += span // 4
         self._span = span  # the next node begins where this one ended
         if not a and not b:
             return Quilt(empty, node, None, None, 0.0, length, self._member)
-        nearby = (a or int(ends[0])) + (b or int(ends[1])) - 1
+        nearby = (a or int(left_end)) + (b or int(right_end)) - 1
         return Quilt(score, node, a or None, b or None, e, nearby, self._member)
 
     def _useful(self, score: float, other_side: Floats, other_end: float, known: int) -> int:
