@@ -66,9 +66,14 @@ def network_chart(network: BayesianNetwork, calibration: Calibration | None = No
     """The network, parents above children; with the quilt that the noise was calibrated by, if there is one."""
     places = _places(network)
     roles = _roles(network, {} if calibration is None else calibration.reason.detail())
+
+    def by_row(name: str) -> tuple[float, float]:
+        x, y = places[name]
+        return y, x
+
     nodes = [
         {"name": name, "x": x, "y": y, "part": roles[name], "label": name if len(name) <= 16 else name[:15] + "…"}
-        for name, (x, y) in sorted(places.items(), key=lambda item: (item[1][1], item[1][0]))
+        for name, (x, y) in ((name, places[name]) for name in sorted(places, key=by_row))
     ]
     # names of neighbours that stand close together go above and below in turn
     for before, node in zip([{}, *nodes], nodes, strict=False):
