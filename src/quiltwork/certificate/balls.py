@@ -1,20 +1,17 @@
 """Interval arithmetic for certificates: numbers are balls of Arb, comparisons true only when they surely hold."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from flint import arb, arb_mat
 
 from quiltwork.errors import CertificateError
 from quiltwork.types import Floats
-
-if TYPE_CHECKING:
-    from flint import arb
 
 Row = list["arb"]
 
 
 def balls(table: Floats) -> list[Row]:
     """The entries of a table, exactly."""
-    from flint import arb
-
     return [[arb(float(x)) for x in row] for row in table]
 
 
@@ -26,8 +23,6 @@ def normalised(table: Floats) -> list[Row]:
 
 def stationary_balls(rows: list[Row]) -> Row:
     """π with π P = π and Σ π = 1, by solving the equations in balls."""
-    from flint import arb, arb_mat
-
     k = len(rows)
     equations = [[rows[y][x] - (1 if x == y else 0) for y in range(k)] for x in range(k)]
     equations[-1] = [arb(1)] * k
@@ -56,8 +51,6 @@ def most_within(lower: Row, upper: Row, values: Row) -> "arb":
 
 def cross_ratio(one: Row, other: Row) -> "arb | None":
     """The largest cross-ratio of two rows; None if infinite, 1 if both are empty."""
-    from flint import arb
-
     pairs = [(x, y) for x, y in zip(one, other, strict=True) if not (x == 0 and y == 0)]
     if all(x == 0 for x, _ in pairs) or all(y == 0 for _, y in pairs):
         return arb(1)  # a state that cannot occur is no secret
@@ -68,8 +61,6 @@ def cross_ratio(one: Row, other: Row) -> "arb | None":
 
 def interval_cross_ratio(lower: list[Row], upper: list[Row], a: int, b: int) -> "arb | None":
     """The largest cross-ratio of two rows known up to bounds; None if infinite."""
-    from flint import arb
-
     if all(u == 0 for u in upper[a]) or all(u == 0 for u in upper[b]):
         return arb(1)
     ratio = arb(1)
@@ -101,22 +92,16 @@ def projective_proves(ratio: "arb | None", claim: "arb", difference: "arb") -> b
 
 def positive(x: "arb") -> "arb":
     """At least max(x, 0), without a sign that is in doubt."""
-    from flint import arb
-
     return arb(0) if x <= 0 else largest([x, 0])
 
 
 def total(numbers: Row) -> "arb":
     """The sum."""
-    from flint import arb
-
     return sum(numbers, arb(0))
 
 
 def largest(numbers: list[Any]) -> "arb":
     """The largest of several numbers."""
-    from flint import arb
-
     maximum = arb(numbers[0])
     for number in numbers[1:]:
         maximum = maximum.max(arb(number))
@@ -125,6 +110,4 @@ def largest(numbers: list[Any]) -> "arb":
 
 def smaller(one: Any, other: Any) -> "arb":
     """The smaller of two numbers."""
-    from flint import arb
-
     return arb(one).min(arb(other))

@@ -10,21 +10,17 @@ and λ + R + L ≤ ε in every entry. Balls of Arb (python-flint) carry every ro
 forgets needs no more than its length: T max λ ≤ ε.
 """
 
-import itertools
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from quiltwork.beliefs import Belief
-from quiltwork.certificate.balls import largest, positive, smaller
-from quiltwork.certificate.sides import Kernels, both_sides, possible
 from quiltwork.errors import CertificateError
 from quiltwork.types import Floats, Integers
 
 if TYPE_CHECKING:
-    from flint import arb
+    pass
 
 BITS = 160
 
@@ -68,7 +64,7 @@ class Certificate:
 
     def verify(self, belief: Belief) -> float:
         """The ε that the certificate proves, rounded up; an error that names the entry if it proves nothing."""
-        from flint import ctx
+        from quiltwork.certificate.check import checked
 
         if belief.fingerprint != self.belief:
             belief = belief.settled()  # a start that is the stationary law by another name
@@ -87,17 +83,15 @@ class Certificate:
         chains = belief.members
         if len(chains) != len(self.members):
             raise CertificateError("the certificate must have a proof for each chain", got=f"{len(self.members)}")
-        before, ctx.prec = ctx.prec, BITS
-        try:
-            return max(self._verify(chain, *proofs) for chain, proofs in zip(chains, self.members, strict=True))
-        finally:
-            ctx.prec = before
+        for future, past in self.members:
+            self._check_nodes(future, past)
+        profiles = [
+            checked(chain, self.profile, future, past, bayesian=self.bayesian)
+            for chain, (future, past) in zip(chains, self.members, strict=True)
+        ]
+        return max(self._total(profile, *sides) for profile, sides in zip(profiles, self.members, strict=True))
 
-    def _verify(self, belief: Belief, future: SideProof, past: SideProof) -> float:
-        alive = possible(belief)
-        profile = self.profile[np.ix_(alive, alive)]
-        if belief.alike:
-            profile = float(self.profile.max()) * (1 - np.eye(len(alive)))
+    def _check_nodes(self, future: SideProof, past: SideProof) -> None:
         for name, proof in (("future", future), ("past", past)):
             if len(proof.values) < 1 or (not proof.steady and len(proof.values) != self.length):
                 raise CertificateError(
@@ -105,10 +99,6 @@ class Certificate:
                     got=f"{len(proof.values)} nodes",
                     why="all lengths" if self.length is None else f"series of {self.length} values",
                 )
-        sides = both_sides(belief, bayesian=self.bayesian)
-        for name, proof, kernels in zip(("future", "past"), (future, past), sides, strict=True):
-            _Check(profile, proof, kernels, name).run()
-        return self._total(profile, future, past)
 
     def _total(self, profile: Floats, future: SideProof, past: SideProof) -> float:
         """λ + R + L at every node, rounded up."""
@@ -165,116 +155,3 @@ class Certificate:
         return cls(
             contents["belief"], contents["epsilon"], profile, pairs, contents["length"], contents.get("bayesian", False)
         )
-
-
-class _Check:
-    """One side's proof, entry by entry."""
-
-    def __init__(self, profile: Floats, proof: SideProof, kernels: Kernels, name: str):
-        self._profile, self._proof, self._kernels, self._name = profile, proof, kernels, name
-        k = len(profile)
-        if proof.values.shape[1:] != (k, k) or proof.skips.shape != proof.values.shape:
-            raise CertificateError(f"the {name} of the certificate must have a matrix over the {k} possible states")
-        if np.isnan(proof.values).any() or (proof.values < 0).any():
-            raise CertificateError(f"the {name} of the certificate must have entries that are not negative")
-
-    @cached_property
-    def _most(self) -> "arb":
-        from flint import arb
-
-        return arb(float(self._profile.max()))
-
-    def run(self) -> None:
-        """Every entry of every node; the last node stands for all that follow if the proof is steady."""
-        last = len(self._proof.values) - 1
-        if self._proof.steady and last > 0 and np.any(self._proof.values[-1] < self._proof.values[-2]):
-            raise CertificateError(f"the last of the certificate's {self._name} must not be below what leads to it")
-        for node in range(len(self._proof.values)):
-            steady = self._proof.steady and node == last
-            if node == 0 and not steady:
-                continue  # nothing lies beyond the last node
-            self._kernels = self._kernels.at(max(node - 1, 0) if steady else node, steady)
-            for a, b in itertools.permutations(range(len(self._profile)), 2):
-                if not self._entry(node, a, b, steady):
-                    raise CertificateError(
-                        f"entry ({a + 1}, {b + 1}) of the certificate's {self._name} is not proved",
-                        why="one more step can make it larger",
-                    )
-
-    def _entry(self, node: int, a: int, b: int, steady: bool) -> bool:
-        from flint import arb
-
-        skip = int(self._proof.skips[node, a, b])
-        source = node if steady else node - max(skip, 1)
-        claim = arb(float(self._proof.values[node, a, b]))
-        if skip < 0:
-            return False
-        if source < 0:  # fewer values than that lie on this side
-            return bool(claim >= node * self._most)
-        if skip == 0:
-            return self._shipped(source, a, b, claim)
-        difference = self._largest(source)
-        if steady and skip > 1:  # from there on, earlier nodes are looked back to as well
-            difference = largest([self._largest(earlier) for earlier in range(node + 1)])
-        return self._kernels.proves(a, b, skip, claim - (skip - 1) * self._most, difference)
-
-    def _largest(self, node: int) -> "arb":
-        """The largest D at a node."""
-        if node not in self._held:
-            self._held[node] = largest([0, *(x for row in self._difference(node).values() for x in row.values())])
-        return self._held[node]
-
-    @cached_property
-    def _held(self) -> dict[int, "arb"]:
-        return {}
-
-    def _difference(self, node: int) -> dict[int, dict[int, "arb"]]:
-        """D at a node, between the states that may occur there: nothing is known about values at others."""
-        from flint import arb
-
-        steady = self._proof.steady and node == len(self._proof.values) - 1
-        here = [x for x in range(len(self._profile)) if self._kernels.occurs(node, steady, x)]
-        values = self._proof.values[node]
-        return {
-            y: {z: arb(float(self._profile[y, z])) + arb(float(values[y, z])) if y != z else arb(0) for z in here}
-            for y in here
-        }
-
-    @cached_property
-    def _shortest(self) -> dict[int, dict[int, dict[int, "arb"]]]:
-        return {}
-
-    def _gains(self, node: int) -> dict[int, dict[int, "arb"]]:
-        """exp of the shortest D between each two states."""
-        if node not in self._shortest:
-            D = self._difference(node)
-            for middle in D:
-                for y, row in D.items():
-                    first = row[middle]
-                    D[y] = {z: smaller(row[z], first + D[middle][z]) for z in row}
-            self._shortest[node] = {y: {z: x.exp() for z, x in row.items()} for y, row in D.items()}
-        return self._shortest[node]
-
-    def _shipped(self, node: int, a: int, b: int, claim: "arb") -> bool:
-        """Whether the excess (P[a] - r P[b])+ can be shipped to the deficits, nearest first."""
-        rows = self._kernels.shipping_rows()
-        if rows is None:
-            return False
-        gains = self._gains(node)
-        r = claim.exp()
-        balance = [p - r * q for p, q in zip(rows[a], rows[b], strict=True)]
-        excess = {y: positive(x) for y, x in enumerate(balance) if not x <= 0}  # also where the sign is in doubt
-        room = {z: -x for z, x in enumerate(balance) if x < 0}
-        if not all(y in gains for y in excess):
-            return False
-        costs = {(y, z): float(gains[y][z].mid()) for y in excess for z in room if z in gains[y]}
-        for y, z in sorted(costs, key=costs.__getitem__):
-            if y not in excess or z not in room:
-                continue
-            needed = excess[y] * gains[y][z]
-            if needed <= room[z]:
-                room[z] -= needed
-                del excess[y]
-            else:
-                excess[y] = positive(excess[y] - room.pop(z) / gains[y][z])
-        return not excess

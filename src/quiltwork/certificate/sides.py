@@ -3,9 +3,10 @@
 import itertools
 from abc import ABC, abstractmethod
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from flint import arb, arb_mat
 from numpy.typing import NDArray
 
 from quiltwork.beliefs import Belief, IntervalChain, MarkovChain, MixingClass
@@ -26,9 +27,6 @@ from quiltwork.certificate.balls import (
     total,
 )
 from quiltwork.errors import CertificateError
-
-if TYPE_CHECKING:
-    from flint import arb
 
 
 class Kernels(ABC):
@@ -55,8 +53,6 @@ class Fixed(Kernels):
     """A known matrix: the scalar step."""
 
     def __init__(self, rows: list[Row]):
-        from flint import arb_mat
-
         self._rows = rows
         self._powers: dict[int, list[Row]] = {1: rows}
         self._matrix = arb_mat(len(rows), len(rows), [entry for row in rows for entry in row])
@@ -82,8 +78,6 @@ class CrossRatios(Kernels):
     """The past of every start: the projective step with the cross-ratios of columns."""
 
     def __init__(self, transition: list[Row]):
-        from flint import arb_mat
-
         k = len(transition)
         self._matrix = arb_mat(k, k, [entry for row in transition for entry in row])
         self._cross: dict[tuple[int, int, int], arb | None] = {}
@@ -139,8 +133,6 @@ class Started(CrossRatios):
             self._settled = {x: w * factor for x, w in zip(here, law, strict=True)}
 
     def _law(self, back: int) -> Row:
-        from flint import arb
-
         if self._steady:
             return [self._settled.get(x, arb(0)) for x in range(len(self._transition))]
         return self._laws[self._node - back]
@@ -231,8 +223,6 @@ class Mixing(Kernels):
 
     def proves(self, a: int, b: int, skip: int, claim: "arb", difference: "arb") -> bool:  # noqa: ARG002 - all alike
         """Whether what is left of the difference is surely at most the claim."""
-        from flint import arb
-
         rate = arb(self._known.gap) if self._known.reversible else arb(self._known.gap) / 2
         delta = (-rate * skip).exp() / arb(self._known.pi_min)
         if not delta < 1:

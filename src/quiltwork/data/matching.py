@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import narwhals as nw
 
 from quiltwork.data.engines.base import Engine
 from quiltwork.data.tables import Frame
 from quiltwork.data.values import Bins, flags_by_name, missing_words, not_values
 from quiltwork.errors import ParameterError
-
-if TYPE_CHECKING:
-    import narwhals as nw
 
 ABSENT, UNKNOWN = -2, -1
 
@@ -26,16 +25,12 @@ class Matching:
     bins: Bins | None
 
     def __post_init__(self) -> None:
-        import narwhals as nw
-
         known = self.kind.is_numeric() or self.kind in (nw.Boolean, nw.String, nw.Categorical) or self.kind == nw.Enum
         if not known:
             raise not_values(self.column, str(self.kind))
 
     @property
     def _text(self) -> bool:
-        import narwhals as nw
-
         return not self.kind.is_numeric() and self.kind != nw.Boolean
 
     def absent(self, value: "nw.Expr") -> "nw.Expr":
@@ -53,8 +48,6 @@ class Matching:
 
     def cleaned(self, rows: Frame) -> Frame:
         """With null in place of all that means a missing value."""
-        import narwhals as nw
-
         if not self._text and not self.kind.is_float():
             return rows
         value = nw.col("what")
@@ -62,13 +55,9 @@ class Matching:
 
     def code(self, value: "nw.Expr", absent: "nw.Expr") -> "nw.Expr":
         """The state's code; ABSENT for a missing value, UNKNOWN for one that is no state."""
-        import narwhals as nw
-
         return nw.when(absent).then(nw.lit(ABSENT)).otherwise(self._known(value))
 
     def _known(self, value: "nw.Expr") -> "nw.Expr":
-        import narwhals as nw
-
         if self.bins is not None:
             return value
         read, codes = self._keys(value)
@@ -78,8 +67,6 @@ class Matching:
 
     def hits(self, value: "nw.Expr") -> list["nw.Expr"]:
         """Whether it is each of the states."""
-        import narwhals as nw
-
         if self.bins is not None:
             return [value == level for level in range(len(self.states or ()))]
         read, codes = self._keys(value)
@@ -91,8 +78,6 @@ class Matching:
 
     def _keys(self, value: "nw.Expr") -> tuple["nw.Expr", dict[Any, int]]:
         """The value as it is compared, and the code of each such value that is a state."""
-        import narwhals as nw
-
         states = tuple(self.states or ())
         if self._text or (self.kind == nw.Boolean and flags_by_name(states)):
             names = value.str.strip_chars() if self._text else value.cast(nw.String)
@@ -102,8 +87,6 @@ class Matching:
 
     def numbers(self, rows: Frame, engine: Engine) -> tuple[Frame, "nw.Expr"]:
         """With the column as ``number``, null where missing; and whether a value is neither number nor missing."""
-        import narwhals as nw
-
         rows = engine.numbers(rows) if self._text else rows.with_columns(number=nw.col("what").cast(nw.Float64))
         absent = self._absent(nw.col("what"))
         wrong = ~absent & nw.col("number").is_null()
@@ -113,16 +96,12 @@ class Matching:
 
     def level(self, number: "nw.Expr") -> "nw.Expr":
         """The level of a number, null for none."""
-        import narwhals as nw
-
         if self.bins is None:
             raise ParameterError("levels need bins", got="none")
         return nw.when(~number.is_null()).then(self.bins.level(number))
 
     def levelled(self, rows: Frame, engine: Engine) -> Frame:
         """With levels in place of numbers; UNKNOWN where a value is neither number nor missing."""
-        import narwhals as nw
-
         numbered, wrong = self.numbers(rows, engine)
         level = nw.when(wrong).then(nw.lit(UNKNOWN)).otherwise(self.level(nw.col("number")))
         return numbered.with_columns(what=level).drop("number")

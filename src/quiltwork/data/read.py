@@ -3,7 +3,10 @@
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
+
+import narwhals as nw
+import polars as pl
 
 from quiltwork.data.engines.base import Columns, Engine
 from quiltwork.data.engines.polars import PolarsEngine
@@ -13,9 +16,6 @@ from quiltwork.data.stored import StoredSeries
 from quiltwork.data.tables import Frame, as_frame, joined, mixed_types
 from quiltwork.errors import DataError
 from quiltwork.types import Progress, Segment
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 def read_series(  # noqa: PLR0913 - the public signature is meant to be read
@@ -85,8 +85,6 @@ def read_series(  # noqa: PLR0913 - the public signature is meant to be read
 
 def _engine_of(table: Frame, columns: Columns, where: str) -> Engine:
     """The engine that holds a narwhals table."""
-    import narwhals as nw
-
     kind = table.implementation
     if kind.is_polars() or kind.is_pandas_like() or kind.is_pyarrow():
         native = _as_polars(table)
@@ -103,9 +101,6 @@ def _engine_of(table: Frame, columns: Columns, where: str) -> Engine:
 
 def _as_polars(table: Frame) -> "pl.LazyFrame":
     """A table in memory, or a lazy one of polars, taken over by polars."""
-    import narwhals as nw
-    import polars as pl
-
     if isinstance(table, nw.LazyFrame):
         return cast("pl.LazyFrame", table.to_native())
     frames = []

@@ -7,7 +7,6 @@ import numpy as np
 
 from quiltwork.beliefs import Belief
 from quiltwork.data import Reading, codes_of, names_in
-from quiltwork.data.tables import as_table
 from quiltwork.errors import DataError
 from quiltwork.types import Codes
 
@@ -102,6 +101,8 @@ def read_records(
     wanted = list(variables) if column is None else [name for name in (column, variable, subject) if name]
     if len(set(wanted)) < len(wanted):
         raise DataError("column, variable and subject must be different columns", got="one of them twice")
+    from quiltwork.data.tables import as_table
+
     frame = as_table(source, wanted, ordered=column is not None and variable is None)
     if frame.height == 0:
         raise DataError("the data must have at least one record", got="no rows", why="there is nothing to count")

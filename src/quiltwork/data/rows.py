@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import narwhals as nw
+import polars as pl
 
 from quiltwork.data.engines.base import Engine
 from quiltwork.data.matching import Matching
@@ -11,10 +13,6 @@ from quiltwork.data.tables import Frame
 from quiltwork.data.times import Duration, Window
 from quiltwork.errors import DataError
 from quiltwork.types import Progress
-
-if TYPE_CHECKING:
-    import narwhals as nw
-    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -67,8 +65,6 @@ class Rows:
 
     def gather(self, query: Callable[[Frame], Frame], *, ordered: bool = True) -> "pl.DataFrame":
         """The results of a query on rows that were followed in time; some subjects at a time, if there are many."""
-        import polars as pl
-
         engine = self.engine
         if ordered:
             self.check_order()
@@ -100,8 +96,6 @@ class Rows:
 
     def _followed(self, rows: Frame) -> Frame:
         """With what came before, and whether a stretch opens; within the segment, one row a step."""
-        import narwhals as nw
-
         engine, reading = self.engine, self.reading
         rows = self._valued(rows)
         if reading.duplicates == "drop":
@@ -131,8 +125,6 @@ class Rows:
 
     def _deduplicated(self, rows: Frame) -> Frame:
         """One row a time; where several differ, ``clash`` says so."""
-        import narwhals as nw
-
         wall = [nw.col("wall").min()] if self.engine.clock.calendar else []
         kept = rows.group_by("who", "when").agg(nw.col("what").min(), nw.col("what").max().alias("other"), *wall)
         kept = kept.with_columns(clash=(nw.col("what") != nw.col("other")).fill_null(False).cast(nw.Int64)).drop(
@@ -145,8 +137,6 @@ class Rows:
 
     def _thinned(self, rows: Frame) -> Frame:
         """One row a step; ``when`` then counts steps, and ``again`` rows that repeated a time."""
-        import narwhals as nw
-
         reading, clock = self.reading, self.engine.clock
         assert reading.every is not None  # noqa: S101 - the caller asked
         width = clock.span(reading.every.length, steps=reading.every.steps)
@@ -169,8 +159,6 @@ class Rows:
 
     def _averaged(self, steps: Frame) -> Frame:
         """The level of the mean of each step."""
-        import narwhals as nw
-
         numbers, wrong = self.matching.numbers(steps, self.engine)
         wall = [nw.col("wall").min()] if self.engine.clock.calendar else []
         means = (
@@ -193,8 +181,6 @@ class Rows:
 
     def windowed(self, rows: Frame, window: Window) -> Frame:
         """With the number of the window that a row is in."""
-        import narwhals as nw
-
         if window.on_the_clock:
             return rows.with_columns(window=_floor(nw.col("wall"), window.span))
         rows = rows if self.reading.segment is not None else self.engine.placed(rows)

@@ -8,9 +8,11 @@ of numbers, from which all else is summed up: lengths, stretches, counts, transi
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import narwhals as nw
 import numpy as np
+import polars as pl
 
 from quiltwork.data.checks import check_facts, check_values
 from quiltwork.data.engines.base import Engine
@@ -23,11 +25,6 @@ from quiltwork.data.times import Window
 from quiltwork.data.values import names_in, natural, unknown_states
 from quiltwork.errors import DataError
 from quiltwork.types import Codes, Progress
-
-if TYPE_CHECKING:
-    import narwhals as nw
-    import polars as pl
-
 
 UNEVEN = 1.5  # how many times the shortest step the longest may be where times are evenly spaced
 
@@ -57,8 +54,6 @@ class StoredSeries(Series):
 
     def _found_states(self) -> tuple[str, ...]:
         """The values that occur, sorted; levels are named by their edges."""
-        import narwhals as nw
-
         if self.reading.bins is not None:
             return self.reading.bins.names
         raw = self._engine.collect(self._engine.rows.group_by("what").agg(nw.len().alias("n")))
@@ -79,8 +74,6 @@ class StoredSeries(Series):
 
     def _by_value(self, rows: Frame) -> Frame:
         """Lengths and counts where the order of rows does not matter."""
-        import narwhals as nw
-
         grouped = rows.group_by("who", "what")
         n, when = nw.len().cast(nw.Int64).alias("n"), nw.col("when")
         if self._engine.columns.time is None or self._engine.order.most is not None:
@@ -90,8 +83,6 @@ class StoredSeries(Series):
 
     def _by_step(self, rows: Frame) -> Frame:
         """Lengths, counts and stretches of rows that were followed, and how many rows are wrong."""
-        import narwhals as nw
-
         flags = self._flags(rows)
         after = nw.when(~nw.col("opens")).then(nw.col("before"))
         marked = rows.with_columns(
@@ -106,8 +97,6 @@ class StoredSeries(Series):
 
     def _flags(self, rows: Frame) -> dict[str, "nw.Expr"]:
         """What may be wrong with a row, or with where it is."""
-        import narwhals as nw
-
         schema, when, since = rows.collect_schema(), nw.col("when"), nw.col("since")
         flags = {"late": since.is_null() & nw.col("what").is_null()}
         if not self._engine.order.rising:
@@ -124,8 +113,6 @@ class StoredSeries(Series):
 
     def _summed(self, grouped: Frame, how: Mapping[str, str]) -> Frame:
         """Sums over each subject, then over subjects of the same length; of further columns, least or most."""
-        import narwhals as nw
-
         n, absent = nw.col("n"), self._values.absent(nw.col("what"))
         columns = {"values": _times(~absent, n), "missing": _times(absent, n)}
         columns |= {f"c{i}": _times(hit, n) for i, hit in enumerate(self._values.hits(nw.col("what")))}
@@ -158,8 +145,6 @@ class StoredSeries(Series):
 
     def _unknown(self, unknown: int, rows: int) -> DataError:
         """Says how many, and where the first is if rows have an order."""
-        import narwhals as nw
-
         if self.reading.bins is not None:
             return DataError(
                 f"column {self._engine.columns.value!r} must hold numbers to be grouped into levels",
@@ -177,8 +162,6 @@ class StoredSeries(Series):
     @cached_property
     def shape(self) -> Shape:
         """What is public about them."""
-        import polars as pl
-
         facts = self._facts.filter(pl.col("values") > 0)
         gaps = int(((facts["stretches"] - 1) * facts["people"]).sum())
         return Shape(
@@ -217,8 +200,6 @@ class StoredSeries(Series):
     @cached_property
     def stretch_lengths(self) -> frozenset[int]:
         """The different lengths of stretches."""
-        import narwhals as nw
-
         if not self._rows.ordered or not self.gaps:
             return frozenset(values for values, _ in self.shape.chains)
 
@@ -245,8 +226,6 @@ class StoredSeries(Series):
         self, keys: list[str], *, transitions: bool, window: Window | None = None
     ) -> dict[tuple[Any, ...], Codes]:
         """Counts of states, or of transitions, for each value of the keys."""
-        import narwhals as nw
-
         values, k = self._values, len(self.states)
         followed = ["after"] if transitions else []
 
@@ -302,7 +281,6 @@ class StoredSeries(Series):
     @cached_property
     def by_subject(self) -> tuple[tuple[Codes, ...], ...]:
         """The stretches of each subject, brought into memory; subjects in the order of their names."""
-        import narwhals as nw
 
         def values(rows: Frame) -> Frame:
             coded = self._engine.numbered(rows).with_columns(
@@ -345,8 +323,6 @@ class StoredSeries(Series):
 
     def _check_later(self, further: Engine) -> None:
         """New rows must come after those of the same subject: else values that were released change their places."""
-        import narwhals as nw
-
         every, clock = self.reading.every, self._engine.clock
         width = 1 if every is None else clock.span(every.length, steps=every.steps)
         ended = self._engine.rows.group_by("who").agg(nw.col("when").max().alias("ended"))
@@ -366,12 +342,8 @@ class StoredSeries(Series):
 
 def _each(how: Mapping[str, str]) -> list["nw.Expr"]:
     """Sums, or least or most values, of columns."""
-    import narwhals as nw
-
     return [getattr(nw.col(name), aggregate)() for name, aggregate in how.items()]
 
 
 def _times(flag: "nw.Expr", n: "nw.Expr") -> "nw.Expr":
-    import narwhals as nw
-
     return nw.when(flag).then(n).otherwise(nw.lit(0))

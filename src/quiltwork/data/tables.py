@@ -4,12 +4,12 @@ import glob
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+
+import narwhals as nw
+import polars as pl
 
 from quiltwork.errors import DataError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Frame = Any
 """A narwhals frame: its type depends on the engine."""
@@ -18,8 +18,6 @@ ENDINGS = (".csv", ".tsv", ".parquet")
 
 def as_table(source: object, wanted: Sequence[str], *, ordered: bool = False) -> "pl.DataFrame":
     """The wanted columns of a file or of any kind of table, in memory; ``ordered`` if the order of rows matters."""
-    import polars as pl
-
     table = as_frame(source, wanted)
     kind = table.implementation
     if ordered and not (kind.is_polars() or kind.is_pandas_like() or kind.is_pyarrow()):
@@ -37,8 +35,6 @@ def as_table(source: object, wanted: Sequence[str], *, ordered: bool = False) ->
 
 def as_frame(source: object, wanted: Sequence[str]) -> Frame:
     """The wanted columns of a file, of all files of a pattern, or of a table, as a narwhals frame."""
-    import narwhals as nw
-
     if isinstance(source, str | Path):
         return nw.from_native(scan(source, wanted))
     try:
@@ -69,9 +65,6 @@ def _check_objects(frame: Any) -> None:
 
 def joined(tables: Sequence[Frame]) -> Frame:
     """Tables of the same kind, one after the other."""
-    import narwhals as nw
-    import polars as pl
-
     if len(tables) == 1:
         return tables[0]
     kinds = {table.implementation for table in tables}
@@ -92,8 +85,6 @@ def check_columns(wanted: Sequence[str], columns: Sequence[str], *, where: str =
 
 def scan(source: str | Path, wanted: Sequence[str]) -> "pl.LazyFrame":
     """CSV, TSV or Parquet files by name or pattern, to be read as a stream; text in CSV and TSV stays text."""
-    import polars as pl
-
     files = files_of(source)
     endings = {Path(file).suffix.lower() for file in files}
     if len(endings) > 1 or not endings <= set(ENDINGS):

@@ -8,15 +8,12 @@ import math
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from quiltwork.beliefs import BayesianNetwork
 from quiltwork.errors import BeliefError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 FOUR_PEOPLE = (0.1, 0.15, 0.5, 0.15, 0.1)  # none to all of them infected
 PEOPLE = ("ann", "bob", "cem", "dea")
@@ -75,8 +72,6 @@ def _prefix(law: Sequence[float], length: int, infected: int) -> float:
 
 def simulate_households(seed: int = 20240301) -> "pl.DataFrame":
     """Who has the flu in 250 households of four."""
-    import polars as pl
-
     rng = np.random.default_rng(seed)
     infected = rng.choice(len(FOUR_PEOPLE), size=HOUSEHOLDS, p=FOUR_PEOPLE)
     order = rng.random((HOUSEHOLDS, len(PEOPLE))).argsort(axis=1).argsort(axis=1)

@@ -2,14 +2,11 @@
 
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from quiltwork.beliefs import MarkovChain
-
-if TYPE_CHECKING:
-    import polars as pl
 
 PEOPLE, DAYS, STEPS_A_DAY = 24, 28, 96
 STATES = ("sleep", "home", "work", "transit", "exercise", "shop")
@@ -34,8 +31,6 @@ def diary_belief() -> MarkovChain:
 
 def simulate_diary(seed: int = 20240229) -> "pl.DataFrame":
     """Quarter-hourly activities of 24 people over four weeks."""
-    import polars as pl
-
     rng = np.random.default_rng(seed)
     chain = diary_belief()
     steps = DAYS * STEPS_A_DAY

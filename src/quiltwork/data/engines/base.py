@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
+
 from quiltwork.data.tables import Frame
 from quiltwork.errors import DataError
 from quiltwork.types import Progress
@@ -102,8 +104,6 @@ class Engine(ABC):
 
     def followed(self, rows: Frame) -> Frame:
         """With the value and time of the same subject's row before, as ``before`` and ``since``."""
-        import narwhals as nw
-
         return rows.with_columns(
             before=nw.col("what").shift(1).over("who", order_by="when"),
             since=nw.col("when").shift(1).over("who", order_by="when"),
@@ -111,15 +111,11 @@ class Engine(ABC):
 
     def placed(self, rows: Frame) -> Frame:
         """With the position of each row within its subject, from 1, as ``place``."""
-        import narwhals as nw
-
         counted = rows.with_columns(place=nw.lit(1))
         return counted.with_columns(place=nw.col("place").cum_sum().over("who", order_by="when"))
 
     def numbered(self, rows: Frame) -> Frame:
         """With the number of the stretch that a row is in, as ``stretch``; where ``opens``, a new one begins."""
-        import narwhals as nw
-
         opened = rows.with_columns(stretch=nw.col("opens").cast(nw.Int64))
         return opened.with_columns(stretch=nw.col("stretch").cum_sum().over("who", order_by="when"))
 

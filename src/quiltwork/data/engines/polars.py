@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import narwhals as nw
+import polars as pl
 
 from quiltwork.data.engines.base import FURTHEST, Clock, Columns, Engine, Order, not_times
 from quiltwork.data.tables import Frame, mixed_zones
 from quiltwork.data.times import WHOLE, Form, mixed_times
 from quiltwork.errors import DataError
 from quiltwork.types import Progress
-
-if TYPE_CHECKING:
-    import polars as pl
 
 PART = 10_000_000  # rows that are followed in memory at a time
 MANY = 40_000_000  # rows that are counted at a time, where rows of a subject are not together
@@ -30,8 +30,6 @@ class PolarsEngine(Engine):
         self._native = self._named(native)
 
     def _named(self, native: "pl.LazyFrame") -> "pl.LazyFrame":
-        import polars as pl
-
         value, subject, time = self.columns.value, self.columns.subject, self.columns.time
         if subject is None:
             who = pl.lit(0).alias("who")
@@ -52,8 +50,6 @@ class PolarsEngine(Engine):
 
     def _times(self, native: "pl.LazyFrame", time: str) -> tuple["pl.Expr", "pl.Expr"]:
         """Times as whole numbers, and as readings of the wall clock."""
-        import polars as pl
-
         dtype = native.select(time).collect_schema()[time]
         column = pl.col(time)
         if dtype == pl.String:
@@ -75,15 +71,11 @@ class PolarsEngine(Engine):
 
     def _fractions(self, number: "pl.Expr") -> "pl.Expr":
         """Times with fractions as whole numbers of millionths, null where they are none."""
-        import polars as pl
-
         self.clock = Clock(None, millionths=True)
         known = number.is_finite() & (number.abs() < FURTHEST)
         return pl.when(known).then((number * 1e6).round()).cast(pl.Int64)
 
     def _times_in_text(self, native: "pl.LazyFrame", time: str) -> tuple["pl.Expr", "pl.Expr"]:
-        import polars as pl
-
         column = pl.col(time)
         examples = self._run(native.select(column).drop_nulls().head(1))
         if examples.height == 0:
@@ -117,27 +109,18 @@ class PolarsEngine(Engine):
     @property
     def rows(self) -> Frame:
         """The rows as they come."""
-        import narwhals as nw
-
         return nw.from_native(self._native)
 
     def numbers(self, rows: Frame) -> Frame:
         """With values of text as numbers, null where they are none."""
-        import narwhals as nw
-        import polars as pl
-
         read = pl.col("what").str.strip_chars().cast(pl.Float64, strict=False)
         return nw.from_native(nw.to_native(rows).with_columns(number=read))
 
     def collect(self, small: Frame) -> "pl.DataFrame":
         """The result of a query, computed as a stream."""
-        import narwhals as nw
-
         return self._run(nw.to_native(small))
 
     def _run(self, query: "pl.LazyFrame") -> "pl.DataFrame":
-        import polars as pl
-
         try:
             return query.collect(engine="streaming")
         except pl.exceptions.ColumnNotFoundError:
@@ -155,8 +138,6 @@ class PolarsEngine(Engine):
 
     def passes(self, *, ordered: bool, sort: bool = False, progress: Progress | None = None) -> Iterator[Frame]:
         """Some subjects at a time, so that memory stays bounded; in order, if that matters, by sorting each piece."""
-        import narwhals as nw
-
         order = self.order if ordered else self._look()
         pieces = self._pieces(order) if ordered else self._heaps(order)
         for n, piece in enumerate(pieces):
@@ -166,8 +147,6 @@ class PolarsEngine(Engine):
 
     def _pieces(self, order: Order) -> list["pl.LazyFrame"]:
         """All rows of some subjects each, few enough to be followed in memory."""
-        import polars as pl
-
         if order.count <= PART or self.columns.subject is None or not order.by_subject:
             return self._by_hash(-(-order.count // PART))
         who = pl.col("who")
@@ -184,16 +163,12 @@ class PolarsEngine(Engine):
         return self._by_hash(1 if order.by_subject else -(-order.count // MANY))
 
     def _by_hash(self, count: int) -> list["pl.LazyFrame"]:
-        import polars as pl
-
         if count <= 1 or self.columns.subject is None:
             return [self._native]
         return [self._native.filter(pl.col("who").hash() % count == n) for n in range(count)]
 
     def _look(self) -> Order:
         """How the first rows come; enough to know how to count them in little memory."""
-        import polars as pl
-
         if "order" in self.__dict__ or self.columns.subject is None:
             return self.order if "order" in self.__dict__ else Order(by_subject=True)
         count = int(self._run(self._native.select(pl.len())).item())
@@ -212,8 +187,6 @@ class PolarsEngine(Engine):
     @cached_property
     def order(self) -> Order:
         """By a look at each row and the one above: are they sorted by subject, then time; or by time, then subject?"""
-        import polars as pl
-
         who, when, above, since, step = (pl.col(name) for name in ("who", "when", "above", "since", "step"))
         if self.columns.time is None:
             rows = self._native.select("who").with_columns(above=who.shift())
@@ -240,9 +213,6 @@ class PolarsEngine(Engine):
 
     def followed(self, rows: Frame) -> Frame:
         """By looking at the row above, for rows in order."""
-        import narwhals as nw
-        import polars as pl
-
         above = {"above": pl.col("who").shift(), "before": pl.col("what").shift(), "since": pl.col("when").shift()}
         same = pl.col("who") == pl.col("above")
         within_subject = {name: pl.when(same).then(pl.col(name)) for name in ("before", "since")}
@@ -250,9 +220,6 @@ class PolarsEngine(Engine):
 
     def placed(self, rows: Frame) -> Frame:
         """By counting from where a subject begins, for rows in order."""
-        import narwhals as nw
-        import polars as pl
-
         new = (pl.col("who") != pl.col("who").shift()).fill_null(value=True)
         begun = pl.when(new).then(pl.col("place")).forward_fill()
         counted = nw.to_native(rows).with_columns(place=pl.int_range(pl.len()))
@@ -260,16 +227,11 @@ class PolarsEngine(Engine):
 
     def numbered(self, rows: Frame) -> Frame:
         """By counting the rows that open a stretch, for rows in order: the first of a subject always does."""
-        import narwhals as nw
-        import polars as pl
-
         return nw.from_native(nw.to_native(rows).with_columns(stretch=pl.col("opens").cast(pl.Int64).cum_sum()))
 
 
 def _reader(column: "pl.Expr", form: Form) -> "pl.Expr":
     """Text as times, null where it is none."""
-    import polars as pl
-
     if form.kind == "number":
         return column.cast(pl.Float64, strict=False)
     if form.kind == "time":

@@ -3,14 +3,14 @@
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import narwhals as nw
+import polars as pl
 
 from quiltwork.data.engines.base import FURTHEST, Clock, Columns, Engine, not_times
 from quiltwork.data.tables import Frame
 from quiltwork.errors import DataError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @contextmanager
@@ -40,8 +40,6 @@ class SqlEngine(Engine):
         self._native = self.project(native, named)
 
     def _times(self, time: str, kind: Any) -> dict[str, str]:
-        import narwhals as nw
-
         column = self.quoted(time)
         if kind.is_integer():
             return {"when": f"CAST({column} AS BIGINT)"}
@@ -76,8 +74,6 @@ class SqlEngine(Engine):
     @property
     def rows(self) -> Frame:
         """The rows, in no order."""
-        import narwhals as nw
-
         return nw.from_native(self._native)
 
 
@@ -94,8 +90,6 @@ class DuckDBEngine(SqlEngine):
 
     def moment(self, column: str, kind: Any) -> str:
         """Microseconds since 1970."""
-        import narwhals as nw
-
         if isinstance(kind, nw.Datetime) and kind.time_unit == "ns":
             self.clock = Clock(1000, calendar=True)
             return f"epoch_ns({column})"
@@ -107,15 +101,10 @@ class DuckDBEngine(SqlEngine):
 
     def numbers(self, rows: Frame) -> Frame:
         """With values of text as numbers, null where they are none."""
-        import narwhals as nw
-
         return nw.from_native(nw.to_native(rows).project('*, TRY_CAST(trim("what") AS DOUBLE) AS "number"'))
 
     def collect(self, small: Frame) -> "pl.DataFrame":
         """The rows of a result."""
-        import narwhals as nw
-        import polars as pl
-
         native = nw.to_native(small)
         with quiet("DuckDB", "duckdb", "_duckdb"):
             rows = native.fetchall()
@@ -135,8 +124,6 @@ class SparkEngine(SqlEngine):
 
     def moment(self, column: str, kind: Any) -> str:
         """Microseconds since 1970; a time without a zone is taken as it is."""
-        import narwhals as nw
-
         zoned = isinstance(kind, nw.Datetime) and kind.time_zone is not None
         return f"unix_micros({column})" if zoned else self.wall(column)
 
@@ -149,15 +136,10 @@ class SparkEngine(SqlEngine):
 
     def numbers(self, rows: Frame) -> Frame:
         """With values of text as numbers, null where they are none."""
-        import narwhals as nw
-
         return nw.from_native(nw.to_native(rows).selectExpr("*", "try_cast(trim(what) AS DOUBLE) AS number"))
 
     def collect(self, small: Frame) -> "pl.DataFrame":
         """The rows of a result, which come to the driver."""
-        import narwhals as nw
-        import polars as pl
-
         native = nw.to_native(small)
         with quiet("Spark", "pyspark", "py4j"):
             rows = [tuple(row) for row in native.collect()]

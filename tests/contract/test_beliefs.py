@@ -1,0 +1,173 @@
+"""What every kind of belief must do: one suite that each of them inherits."""
+
+import math
+from abc import ABC, abstractmethod
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from quiltwork import (
+    BayesianNetwork,
+    Belief,
+    ChainSet,
+    Count,
+    Histogram,
+    IntervalChain,
+    JointTable,
+    MarkovChain,
+    MixingClass,
+    NetworkSet,
+    NotCoveredError,
+    calibrate,
+    load_belief,
+    plan,
+    save_belief,
+)
+from quiltwork.accounting.total import Total
+from quiltwork.beliefs import belief_from_dict
+
+P = [[0.9, 0.1], [0.4, 0.6]]
+FLU = BayesianNetwork(
+    {"flu": ["no", "yes"], "cough": ["no", "yes"]},
+    parents={"cough": ["flu"]},
+    tables={"flu": [0.9, 0.1], "cough": [[0.8, 0.2], [0.3, 0.7]]},
+)
+
+
+class BeliefContract(ABC):
+    """A new kind of belief is tested by a class with ``belief`` that inherits this."""
+
+    @pytest.fixture
+    @abstractmethod
+    def belief(self) -> Belief: ...
+
+    def test_it_is_written_and_read_back(self, belief: Belief, tmp_path: Path) -> None:
+        assert belief_from_dict(belief.to_dict()) == belief
+        save_belief(belief, tmp_path / "belief.json")
+        again = load_belief(tmp_path / "belief.json")
+        assert again == belief
+        assert again.fingerprint == belief.fingerprint
+        assert hash(again) == hash(belief)
+
+    def test_states_and_variables_belong_together(self, belief: Belief) -> None:
+        assert set(belief.states) == {state for states in belief.state_sets for state in states}
+        if belief.variables is None:
+            assert belief.noun == "series"
+            assert belief.state_sets == (belief.states,)
+            assert belief.size(7) == 7
+            assert belief.size() is None
+        else:
+            assert belief.noun == "records"
+            assert belief.size() == len(belief.variables) == len(belief.state_sets)
+        assert set(belief.possible_states().tolist()) <= set(range(len(belief.states)))
+
+    def test_members_are_of_its_kind(self, belief: Belief) -> None:
+        assert len(belief.numbered_members) == len(belief.members) >= 1
+        for parts in (belief.chains, belief.networks, belief.laws):
+            assert len(parts) in (0, len(belief.members))
+        for _, member in belief.numbered_members:
+            assert member.members == (member,)
+            assert member.state_sets == belief.state_sets
+
+    def test_a_start_that_is_forgotten_stays_so(self, belief: Belief) -> None:
+        forgotten = belief.without_given_start()
+        assert forgotten.without_given_start() == forgotten
+        assert forgotten.start != "given"
+        assert belief.settled().settled() == belief.settled()
+
+    def test_it_says_what_it_is(self, belief: Belief) -> None:
+        summary = belief.summary()
+        assert summary["kind"] == belief.to_dict()["kind"]
+        assert summary["states"] == list(belief.states)
+        assert summary["fingerprint"] == belief.fingerprint
+        assert type(belief).__name__ in repr(belief)
+
+    def test_queries_know_what_they_ask_of_it(self, belief: Belief) -> None:
+        asked = Histogram().on(belief)
+        assert len(asked.sensitivity) == len(belief.state_sets)
+        assert asked.lipschitz == 2.0
+        assert len(asked.labels) == asked.numbers == len(belief.states)
+        zero = Total.nothing(belief)
+        assert [matrix.shape for matrix in zero.sums] == [matrix.shape for matrix in asked.sensitivity]
+
+    def test_its_default_mechanism_covers_it(self, belief: Belief) -> None:
+        calibration = calibrate(
+            Count(belief.states[-1]), belief=belief, epsilon=1.0, length=20 if belief.variables is None else None
+        )
+        assert calibration.guarantee == "pufferfish"
+        assert calibration.mechanism == belief.default_mechanism
+        group = calibrate(
+            Count(belief.states[-1]),
+            belief=belief,
+            epsilon=1.0,
+            length=20 if belief.variables is None else None,
+            mechanism="group",
+        )
+        assert 0 < calibration.noise_scale <= group.noise_scale * (1 + 1e-12)
+
+    def test_every_mechanism_covers_it_or_says_why_not(self, belief: Belief) -> None:
+        for offer in plan(
+            "count:" + belief.states[-1], belief=belief, epsilon=1.0, length=20 if belief.variables is None else None
+        ).offers:
+            assert (offer.noise_scale is not None and math.isfinite(offer.noise_scale)) or offer.refused
+
+    def test_how_well_it_mixes_is_known_or_refused(self, belief: Belief) -> None:
+        try:
+            classes = belief.mixing_classes()
+        except NotCoveredError:
+            return
+        assert belief.knows_influence
+        assert len(classes) == len(belief.members)
+        assert all(0 < known.gap <= 1 for known in classes)
+
+
+class TestChain(BeliefContract):
+    @pytest.fixture(params=["any", "stationary", "given"])
+    def belief(self, request: pytest.FixtureRequest) -> Belief:
+        starts = {"given": [0.3, 0.7]}
+        return MarkovChain(P, initial=starts.get(request.param, request.param), states=["sit", "walk"])
+
+
+class TestReducibleChain(BeliefContract):
+    @pytest.fixture
+    def belief(self) -> Belief:
+        return MarkovChain([[1.0, 0.0], [0.5, 0.5]], initial=[0.5, 0.5])
+
+
+class TestChainSet(BeliefContract):
+    @pytest.fixture
+    def belief(self) -> Belief:
+        return ChainSet([MarkovChain(P, initial="stationary"), MarkovChain([[0.8, 0.2], [0.3, 0.7]])])
+
+
+class TestInterval(BeliefContract):
+    @pytest.fixture
+    def belief(self) -> Belief:
+        return IntervalChain(np.array(P) - 0.05, np.array(P) + 0.05)
+
+
+class TestMixing(BeliefContract):
+    @pytest.fixture(params=[2, 4])
+    def belief(self, request: pytest.FixtureRequest) -> Belief:
+        return MixingClass(request.param, pi_min=0.2, gap=0.5, reversible=True)
+
+
+class TestNetwork(BeliefContract):
+    @pytest.fixture
+    def belief(self) -> Belief:
+        return FLU
+
+
+class TestNetworkSet(BeliefContract):
+    @pytest.fixture
+    def belief(self) -> Belief:
+        other = BayesianNetwork(FLU.variables, parents=FLU.parents, tables=FLU.tables | {"flu": np.array([0.8, 0.2])})
+        return NetworkSet([FLU, other])
+
+
+class TestJointTable(BeliefContract):
+    @pytest.fixture
+    def belief(self) -> Belief:
+        rows = [(("0", "0"), 0.4), (("1", "1"), 0.4), (("0", "1"), 0.2)]
+        return JointTable({"z": "01", "a": "01"}, rows)
