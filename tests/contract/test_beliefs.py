@@ -104,7 +104,7 @@ class BeliefContract(ABC):
             length=20 if belief.variables is None else None,
             mechanism="group",
         )
-        assert 0 < calibration.noise_scale <= group.noise_scale * (1 + 1e-12)
+        assert 0 < calibration.noise_scale <= group.noise_scale * (1 + 1e-8)  # wasserstein leaves room for rounding
 
     def test_every_mechanism_covers_it_or_says_why_not(self, belief: Belief) -> None:
         for offer in plan(
