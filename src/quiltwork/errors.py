@@ -11,8 +11,27 @@
     ├── BudgetError         the budget would be exceeded            exit code 3
     └── NotCoveredError     no theorem covers what was asked        exit code 4
 
-Every message says what, got, why, next. None contains a data value.
+Every message says what, got, why, next. None contains a data value, and none what a terminal would obey.
 """
+
+import re
+
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters, but for tab and newline
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks that turn the direction of writing
+    "\u2028\u2029\ud800-\udfff\ufdd0-\ufdef"  # separators of lines, halves of pairs, no characters
+    + "".join(f"{chr(plane | 0xFFFE)}{chr(plane | 0xFFFF)}" for plane in range(0, 0x110000, 0x10000))
+    + "]"
+)
+
+
+def visible(text: str) -> str:
+    r"""Text from outside as it may be shown: what a terminal or a page would obey instead of showing is spelled out.
+
+    >>> visible("sit\x1b[2J\u202e"), visible("gehen ü 歩く")
+    ('sit\\x1b[2J\\u202e', 'gehen ü 歩く')
+    """
+    return _HIDDEN.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
 
 
 class QuiltworkError(Exception):
@@ -34,7 +53,7 @@ class QuiltworkError(Exception):
         message += "."
         if fix is not None:
             message += f" {fix}."
-        super().__init__(message)
+        super().__init__(visible(message))
 
 
 class InputError(QuiltworkError):
@@ -103,3 +122,23 @@ class NotCoveredError(QuiltworkError):
     """
 
     exit_code = 4
+
+
+def check_name(name: str, what: str, *, error: type[InputError] = InputError) -> str:
+    """A name that can be shown everywhere: all its characters are visible, on one line.
+
+    >>> check_name("sit", "a state")
+    'sit'
+    >>> check_name("sit\\n", "a state")
+    Traceback (most recent call last):
+    quiltwork.errors.InputError: the name of a state must be printable, got one with U+000A: names are shown in ...
+    """
+    hidden = _HIDDEN.search(name) or re.search(r"[\t\n]", name)
+    if hidden is not None:
+        raise error(
+            f"the name of {what} must be printable",
+            got=f"one with U+{ord(hidden.group()):04X}",
+            why="names are shown in terminals, charts and reports",
+            fix="Rename it",
+        )
+    return name

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quiltwork.errors import BeliefError, NotCoveredError
+from quiltwork.errors import BeliefError, NotCoveredError, check_name
 from quiltwork.numeric import round_up
 from quiltwork.types import Start
 
@@ -153,7 +153,7 @@ def name_states(states: Sequence[object] | None, count: int) -> tuple[str, ...]:
     """Validated state names: the given ones, or "0", "1", ... if there are none."""
     if states is None:
         return tuple(str(n) for n in range(count))
-    names = tuple(str(s) for s in states)
+    names = tuple(check_name(str(state), "a state", error=BeliefError) for state in states)
     if len(names) != count:
         raise BeliefError(
             f"states must name each of the {count} states",

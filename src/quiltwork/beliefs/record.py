@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quiltwork.beliefs.base import Belief
-from quiltwork.errors import BeliefError
+from quiltwork.errors import BeliefError, check_name
 from quiltwork.numeric import round_up
 
 
@@ -86,7 +86,12 @@ def name_variables(variables: Mapping[str, Sequence[object]], what: str) -> dict
     """Validated variables, each with different states."""
     if not isinstance(variables, Mapping):
         raise BeliefError(f"{what} needs a mapping of variables to states", got=type(variables).__name__)
-    named = {str(name): tuple(map(str, states)) for name, states in variables.items()}
+    named = {
+        check_name(str(name), "a variable", error=BeliefError): tuple(
+            check_name(str(state), "a state", error=BeliefError) for state in states
+        )
+        for name, states in variables.items()
+    }
     if not named:
         raise BeliefError(f"{what} needs variables, each with different states", got="none")
     for name, states in named.items():

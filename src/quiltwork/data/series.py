@@ -127,6 +127,10 @@ class Series(Countable):
         """Refuse windows that need times, and what needs an order of values, where there is none."""
 
     @abstractmethod
+    def subject_names(self) -> tuple[str, ...]:
+        """What subjects are called."""
+
+    @abstractmethod
     def parts(self, *, window: Window | None, by_subject: bool, transitions: bool) -> Mapping[str, Part]:
         """The values of each window, or of each subject, or of each window of each subject, by name."""
 
@@ -274,6 +278,10 @@ class HeldSeries(Series):
         """Only the values at these times of each series, both included; there must be no gaps."""
         self._check_segments()
         return HeldSeries.of(self._named, states=self.states, reading=replace(self.reading, segment=(first, last)))
+
+    def subject_names(self) -> tuple[str, ...]:
+        """What subjects are called."""
+        return self.names
 
     def check_asked(self, *, window: Window | None, ordered: bool) -> None:  # noqa: ARG002
         """Values in memory have an order, and no times."""

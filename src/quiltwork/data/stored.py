@@ -249,6 +249,10 @@ class StoredSeries(Series):
             table[tuple(int(row[name]) for name in (*followed, "what"))] += int(row["n"])
         return counts
 
+    def subject_names(self) -> tuple[str, ...]:
+        """What subjects are called."""
+        return tuple(map(str, self._engine.collect(self._engine.rows.select("who").unique())["who"].to_list()))
+
     def check_asked(self, *, window: Window | None, ordered: bool) -> None:
         """Windows on the clock need dates; positions and transitions an order of rows."""
         if ordered or (window is not None and not window.on_the_clock):

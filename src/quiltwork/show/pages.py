@@ -6,6 +6,7 @@ A report shows noisy values, noise and reasons; never the data.
 import html
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from quiltwork.auditor import Audit
 from quiltwork.beliefs import Belief
 from quiltwork.calibration.plan import Offer, Plan
 from quiltwork.calibration.record import Calibration
-from quiltwork.errors import InputError
+from quiltwork.errors import InputError, visible
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.releases.result import Release
 from quiltwork.show.charts import network_chart, parts_chart, values_chart
@@ -341,14 +342,25 @@ def _footer() -> str:
     return f"<footer>quiltwork {__version__} · {datetime.now(UTC):%Y-%m-%d %H:%M} UTC</footer>"
 
 
-def check_report(path: str | Path) -> Path:
-    """A path that a report can be written to, before anything is done that the report is about."""
+def check_report(path: str | Path, *others: str | Path) -> Path:
+    """A path that a report can be written to, before anything is done that the report is about; none of the others."""
     path = Path(path)
+    for other in others:
+        with suppress(OSError, ValueError):
+            if path.samefile(other):
+                raise InputError(f"report {path} must be a file of its own", got="one with another use")
     if path.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"report {path} must end in .html", got=repr(path.suffix), why="it is a page for a browser")
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise InputError(f"report {path} cannot be written", why="its folder does not exist or is not writable")
+    if path.is_file() and path.stat().st_size and not _begins_like_a_page(path):
+        raise InputError(f"report {path} must not replace another kind of file", got="one that is no page")
     return path
+
+
+def _begins_like_a_page(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(9).lower() == b"<!doctype"
 
 
 def _write_page(path: str | Path, title: str, sections: Sequence[str]) -> Path:
@@ -362,7 +374,7 @@ def _write_page(path: str | Path, title: str, sections: Sequence[str]) -> Path:
 
 def page(title: str, sections: Sequence[str]) -> str:
     """A page that needs nothing but itself."""
-    return _PAGE.format(title=html.escape(title), body="\n".join(sections))
+    return visible(_PAGE.format(title=html.escape(title), body="\n".join(sections)))
 
 
 def _figure(svg: str, caption: str) -> str:

@@ -4,6 +4,8 @@ from typing import Any, cast
 
 import vl_convert
 
+from quiltwork.errors import visible
+
 INK, QUIET, ACCENT, WARNING = "#22304a", "#8792a6", "#2f6fb3", "#c2703d"
 FONT = "system-ui, sans-serif"
 
@@ -24,7 +26,16 @@ def styled(chart: Any) -> Chart:
         .configure_axis(labelColor=INK, titleColor=QUIET, gridColor="#e6e9ef", labelFont=FONT, titleFont=FONT)
         .configure_text(font=FONT)
     )
-    return cast(Chart, styled.to_dict())
+    return cast(Chart, _shown(styled.to_dict()))
+
+
+def _shown(content: Any) -> Any:
+    """A chart whose names can be drawn: control characters in them would end the process."""
+    if isinstance(content, dict):
+        return {_shown(key): _shown(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_shown(value) for value in content]
+    return visible(content) if isinstance(content, str) else content
 
 
 def to_png(chart: Chart) -> bytes:

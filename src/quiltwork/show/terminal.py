@@ -1,31 +1,65 @@
 """What the command prints: tables, bars, one JSON object, progress."""
 
 import json
+import os
+import re
+import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 
 from quiltwork.calibration.plan import Plan
+from quiltwork.errors import visible
 from quiltwork.releases.result import Release
 
 if TYPE_CHECKING:
     from quiltwork.accounting.accountant import Composed
     from quiltwork.ledger import Statement
 
-out = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
 MOST_ROWS, MOST_COLUMNS = 100, 12
 SHOW_AFTER = 2.0
 """Seconds after which work shows that it is going on."""
-err = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
+
+
+class Terminal(Console):
+    """A console that shows text as it is, and never obeys what names in it may say."""
+
+    def __init__(self, *, stderr: bool = False):
+        super().__init__(stderr=stderr, soft_wrap=True, highlight=False, markup=False, emoji=False)
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print texts and tables."""
+        super().print(*(visible(one) if isinstance(one, str) else one for one in objects), **options)
+
+
+out, err = Terminal(), Terminal(stderr=True)
+
+
+def give_up_output() -> None:
+    """Nothing more can be written to standard output: what is left in its buffer must not end the program later."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def print_json(content: dict[str, Any]) -> None:
-    """Print one JSON object and nothing else."""
-    print(json.dumps(content, ensure_ascii=False, allow_nan=False))
+    """Print one JSON object and nothing else; what terminals would obey is escaped."""
+    print(json_line(content), flush=True)
+
+
+def json_line(content: object) -> str:
+    r"""JSON on one line, with characters that are not visible escaped as JSON has it.
+
+    >>> print(json_line({"name": "sit \x9b \u202e ü"}))
+    {"name": "sit \u009b \u202e ü"}
+    """
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False)
+    return "".join(
+        part if visible(part) == part else json.dumps(part)[1:-1] for part in re.split(r"([^\x20-\x7e])", text)
+    )
 
 
 def print_plan(made: Plan) -> None:
@@ -119,7 +153,12 @@ def print_statement(now: "Statement") -> None:
         if now.mixed is not None:
             out.print(f"Later read differently ({now.mixed}): every release counts as if it covered every moment.")
         out.print(f"Composition rule: {now.rule}.")
-    out.print(f"Head: {now.head}")
+    for row in now.rows:
+        if row.kind == "accepted":
+            out.print(f"Row {row.number}: {row.content.get('who')} accepted that {'; '.join(row.content['problems'])}.")
+    if not now.checked:
+        out.print("The rows are sealed with a key that is not here: they cannot be checked.")
+    out.print(f"Head: {now.rows[-1].number}:{now.head}")
 
 
 def print_release(result: Release) -> None:
@@ -134,7 +173,8 @@ def print_release(result: Release) -> None:
     if result.ledger is not None:
         out.print(
             f"Recorded as row {result.ledger['row']} of {result.ledger['address']}: spent "
-            f"{result.ledger['spent']:.6g} of {result.ledger['budget']:g}, {result.ledger['remaining']:.6g} remain."
+            f"{result.ledger['spent']:.6g} of {result.ledger['budget']:g}, {result.ledger['remaining']:.6g} remain. "
+            f"Head: {result.ledger['row']}:{result.ledger['hash']}"
         )
         if "mixed" in result.ledger:
             out.print(
@@ -162,7 +202,7 @@ def table(rows: list[dict[str, Any]], *, title: str | None = None) -> Table:
     drawn = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
     for name, value in rows[0].items():
         numeric = isinstance(value, int | float) or name in ("noise scale", "±95 %", "× least", "ε together")
-        drawn.add_column(name, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
+        drawn.add_column(visible(name), justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
     for row in rows:
         drawn.add_row(*(cell(value) for value in row.values()))
     return drawn
@@ -176,7 +216,7 @@ def cell(value: object) -> str:
         return "-"
     if isinstance(value, float):
         return f"{value:,.6g}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) else visible(str(value))
 
 
 @contextmanager
