@@ -1,6 +1,6 @@
 """A session: data, a belief, a budget and a ledger, joined so that nothing is released that was not counted before.
 
-Every release goes check → calibrate → reserve → answer → add noise → record → return. (Files are tallied while they
+Every release goes check → calibrate → count → reserve → add noise → record → return. (Files are tallied while they
 are read, for their lengths are needed to calibrate.) A reservation is durable before noise is drawn, and a value is
 returned only after that. A crash on the way may waste budget and never hides a spend.
 """

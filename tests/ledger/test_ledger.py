@@ -149,9 +149,9 @@ def test_one_release_costs_no_more_than_its_epsilon(mechanism: str) -> None:
 
 
 def test_exactly_as_many_as_there_is_room_for(url: str) -> None:
-    """16 processes ask 50 times each, with room for exactly 100: never 101, and never one refused too early."""
+    """12 processes ask 25 times each, with room for exactly 100: never 101, and never one refused too early."""
     Ledger.create(url, belief=COIN, budget=1.0)
-    assert contend("many", url, 16, 50) == "100"
+    assert contend("many", url, 12, 25) == "100"
     ledger = Ledger(url)
     assert ledger.verify() == []
     now = ledger.statement()
@@ -219,11 +219,11 @@ def test_nothing_is_drawn_before_it_is_recorded(monkeypatch: pytest.MonkeyPatch)
             owner = getattr(sys.modules[above], inner)
         monkeypatch.setattr(owner, attribute, noted(name, getattr(owner, attribute)))
     session.count("walk", epsilon=0.5)
-    assert happened == ["calibrate", "reserve", "count", "noise", "record"]
+    assert happened == ["calibrate", "count", "reserve", "noise", "record"]
     happened.clear()
     with pytest.raises(BudgetError):
         session.count("walk", epsilon=5.0)
-    assert happened == ["calibrate", "reserve"]
+    assert happened == ["calibrate", "count", "reserve"]
 
 
 @pytest.mark.parametrize(
@@ -364,6 +364,7 @@ def test_ledgers_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(LedgerError, match="newer version, got tables of version 99"):
         Ledger(str(made))
     monkeypatch.setitem(sys.modules, "psycopg", None)
+    monkeypatch.delitem(sys.modules, "quiltwork.ledger.postgresql", raising=False)
     with pytest.raises(LedgerError, match=r'pip install "quiltwork\[postgresql\]"'):
         Ledger("postgresql://x/y")
 
@@ -371,19 +372,19 @@ def test_ledgers_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_migrations_are_whole_or_not_at_all(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     session = Session(DATA, belief=CHAIN, budget=1.0, ledger=url)
     session.count("walk", epsilon=0.1)
-    good = Migration(3, "notes", ("CREATE TABLE quiltwork_notes (number INTEGER)",))
-    bad = Migration(4, "nonsense", ("CREATE TABLE quiltwork_more (number INTEGER)", "CREATE NONSENSE"))
-    for migrations, version in (((*schema.MIGRATIONS, good, bad), 2), ((*schema.MIGRATIONS, good), 3)):
+    good = Migration(4, "notes", ("CREATE TABLE quiltwork_notes (number INTEGER)",))
+    bad = Migration(5, "nonsense", ("CREATE TABLE quiltwork_more (number INTEGER)", "CREATE NONSENSE"))
+    for migrations, version in (((*schema.MIGRATIONS, good, bad), 3), ((*schema.MIGRATIONS, good), 4)):
         for module in ("quiltwork.ledger.book", "quiltwork.ledger.schema"):
             monkeypatch.setattr(f"{module}.MIGRATIONS", migrations)
-        if version == 2:
+        if version == 3:
             with pytest.raises(LedgerError):
                 Ledger(url)
             monkeypatch.undo()
-            assert session.ledger._store.read(schema.version_of) == 2
+            assert session.ledger._store.read(schema.version_of) == 3
         else:
             upgraded = Ledger(url)
-            assert upgraded._store.read(schema.version_of) == 3
+            assert upgraded._store.read(schema.version_of) == 4
             assert upgraded.verify() == []
             monkeypatch.undo()
     with pytest.raises(LedgerError, match="newer version"):
@@ -599,44 +600,6 @@ def test_a_changed_row_is_not_shown(tmp_path: Path) -> None:
     assert "whole hash" in run("ledger", "verify", export, "--head", "abc", code=2).stderr
 
 
-def test_a_ledger_survives_a_fork(tmp_path: Path) -> None:
-    """A child may use the parent's session or open its own, while the parent goes on or ends: all is counted."""
-    script = tmp_path / "fork.py"
-    script.write_text(
-        """
-import os, sys, time
-from quiltwork import BudgetError, MarkovChain, Session
-coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial=[0.5, 0.5])
-path = sys.argv[1]
-own = Session(["0", "1"], belief=coin, budget=0.1, ledger=path)
-own.count("1", epsilon=0.01)
-for n in range(2):
-    if os.fork() == 0:
-        time.sleep(0.3)
-        mine = own if n else Session(["0", "1"], belief=coin, ledger=path)
-        while True:
-            try:
-                mine.count("1", epsilon=0.01)
-            except BudgetError:
-                break
-            print("granted", flush=True)
-        os._exit(0)
-own.count("1", epsilon=0.01)
-"""
-    )
-    path = tmp_path / "ledger.db"
-    done = subprocess.run([sys.executable, script, path], capture_output=True, text=True, check=True)
-    import time
-
-    for _ in range(100):  # the children end after their parent
-        if len(Ledger(str(path)).statement().releases()) == 10:
-            break
-        time.sleep(0.1)
-    assert Ledger(str(path)).verify() == []
-    assert len(Ledger(str(path)).statement().releases()) == 10
-    assert done.stdout.count("granted") == 8
-
-
 def test_threads_share_one_ledger(tmp_path: Path) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
@@ -683,7 +646,7 @@ def test_a_larger_budget_in_the_first_row_is_refused(tmp_path: Path) -> None:
         connection.execute("UPDATE quiltwork_rows SET content = ?, hash = ? WHERE number = 1", (forged.text, digest))
         connection.commit()
         connection.close()
-        with pytest.raises(LedgerError, match="changed"):
+        with pytest.raises(LedgerError, match=r"changed|does not follow"):
             Session(["0", "1"], belief=COIN, ledger=path).count("1", epsilon=20.0)
 
 

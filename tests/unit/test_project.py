@@ -252,7 +252,7 @@ def test_every_cited_statement_is_there() -> None:
 
 def test_starting_up_loads_nothing_heavy() -> None:
     """Compiled code, tables, charts and databases are loaded when they are first needed."""
-    heavy = "{'numba', 'polars', 'sqlalchemy', 'scipy', 'altair', 'narwhals', 'opendp', 'pyagrum', 'flint'}"
+    heavy = "{'numba', 'polars', 'psycopg', 'scipy', 'altair', 'narwhals', 'opendp', 'pyagrum', 'flint'}"
     code = f"import quiltwork.cli, sys; print(sorted({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 

@@ -1,16 +1,19 @@
 """Commands that create, show, check and copy ledgers."""
 
-import json
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quiltwork.cli.options import AsJson, GuaranteeName
+from quiltwork.cli.options import AsJson, GuaranteeName, KeyFile, WhoName
 from quiltwork.errors import LedgerError, ParameterError
-from quiltwork.show.terminal import out, print_json, print_statement
+from quiltwork.show.terminal import json_line, out, print_json, print_statement
 
+if TYPE_CHECKING:
+    from quiltwork.ledger import Ledger, Row
+
+LONGEST_REASON = 200
 Address = Annotated[
     str, typer.Argument(metavar="URL", help="Ledger: sqlite:///path, postgresql://..., or the path of a SQLite file.")
 ]
@@ -21,24 +24,34 @@ def create(
     belief: Annotated[Path, typer.Option("--belief", metavar="B", help="Belief file (JSON or TOML).")],
     budget: Annotated[float, typer.Option("--budget", metavar="E", help="Total ε for all releases together.")],
     guarantee: GuaranteeName = "pufferfish",
+    key: Annotated[
+        Path | None,
+        typer.Option(
+            "--key",
+            metavar="FILE",
+            help="Seal the rows with the key in this file; it is made if it is not there.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Create a ledger with a privacy budget. It stores the belief and no data."""
     from quiltwork import load_belief
-    from quiltwork.ledger import Ledger
+    from quiltwork.ledger import Ledger, new_key, read_key
 
-    made = Ledger.create(url, belief=load_belief(belief), budget=budget, guarantee=guarantee).statement()
+    held, is_new = load_belief(belief), key is not None and not key.exists()
+    seal = None if key is None else new_key(key) if is_new else read_key(key)
+    statement = Ledger.create(url, belief=held, budget=budget, guarantee=guarantee, key=seal).statement()
     if as_json:
-        print_json(made.to_dict())
+        print_json(statement.to_dict())
         return
-    out.print(f"Created {made.name} with a budget of ε = {made.terms.budget:g}, for {made.terms.belief!r}.")
+    out.print(f"Created {statement.name} with a budget of ε = {statement.terms.budget:g}, for {held!r}.")
+    if is_new:
+        out.print(f"Wrote a new key to {key}. Keep it apart from the ledger; nothing can be released without it.")
 
 
-def show(url: Address, as_json: AsJson = False) -> None:
+def show(url: Address, key: KeyFile = None, as_json: AsJson = False) -> None:
     """Show what was spent, who spent it, and what remains."""
-    from quiltwork.ledger import Ledger
-
-    now = Ledger(url).statement()
+    now = _opened(url, key).statement()
     if as_json:
         print_json(now.to_dict())
     else:
@@ -49,30 +62,81 @@ def verify(
     url: Annotated[str, typer.Argument(metavar="URL", help="Ledger, or a .jsonl file written by `ledger export`.")],
     head: Annotated[
         str | None,
-        typer.Option("--head", metavar="HASH", help="Fail unless some row has this hash (detects truncation)."),
+        typer.Option("--head", metavar="N:HASH", help="Fail unless row N has this hash (detects truncation)."),
     ] = None,
+    accept: Annotated[
+        str | None,
+        typer.Option("--accept", metavar="WHY", help="Go on although rows are broken; writes why, and who said so."),
+    ] = None,
+    key: KeyFile = None,
+    who: WhoName = None,
     as_json: AsJson = False,
 ) -> None:
     """Check a ledger for changed, removed or added rows. Also checks its sums."""
-    from quiltwork.ledger import Ledger, read_export, verify_export
-
+    number, digest = _head_of(head)
+    ledger: Ledger | None = None
     if url.endswith(".jsonl"):
-        name, (rows, outcomes) = url, read_export(url)
-        problems = verify_export(rows, outcomes)
+        name, rows, problems = _export_of(url, key)
     else:
-        ledger = Ledger(url)
+        ledger = _opened(url, key)
         name, (rows, _) = ledger.name, ledger.rows()
         problems = ledger.verify()
-    if head is not None and not re.fullmatch("[0-9a-fA-F]{64}", head):
-        raise ParameterError("a head must be the whole hash that `ledger show` prints", got=f"{len(head)} characters")
-    if head is not None and not problems and head.lower() not in {row.hash for row in rows}:
+    known = {row.hash for row in rows if number in (None, row.number)}
+    if digest is not None and not problems and digest not in known:
         problems = ["no row has the hash asked for: rows were cut off or written anew"]
-    if problems:
-        raise LedgerError(f"ledger {name} is broken: {problems[0]}", fix="Compare it with an earlier export")
-    if as_json:
-        print_json({"ledger": name, "whole": True, "rows": len(rows), "head": rows[-1].hash})
+    if problems and accept is not None:
+        _accept(ledger, problems, accept, who, as_json=as_json)
         return
-    out.print(f"{len(rows):,} rows, whole. Head: {rows[-1].hash}")
+    if problems:
+        raise LedgerError(
+            f"ledger {name} is broken: {problems[0]}",
+            fix="Compare it with an earlier export; --accept goes on all the same",
+        )
+    if as_json:
+        last = {"head": rows[-1].hash, "head_number": rows[-1].number}
+        print_json({"ledger": name, "whole": True, "rows": len(rows)} | last)
+        return
+    out.print(f"{len(rows):,} rows, whole. Head: {rows[-1].number}:{rows[-1].hash}")
+
+
+def _accept(ledger: "Ledger | None", problems: list[str], why: str, who: str | None, *, as_json: bool) -> None:
+    from quiltwork.session import written_down
+
+    if ledger is None or not why.strip() or len(why) > LONGEST_REASON or not why.isprintable():
+        raise ParameterError(
+            f"a reason for going on must be a line of up to {LONGEST_REASON} characters, about a ledger",
+            got="an export" if ledger is None else "another text",
+        )
+    accepted = ledger.accept(why, written_down(who))
+    if not accepted:  # a head that is not there cannot be accepted away
+        raise LedgerError(f"ledger {ledger.name} is broken: {problems[0]}", fix="Bring back the later copy")
+    if as_json:
+        print_json({"ledger": ledger.name, "whole": False, "accepted": accepted})
+    else:
+        out.print(f"Accepted and written down: {accepted[0]}. Releases go on with the sum that was kept.")
+
+
+def _head_of(text: str | None) -> tuple[int | None, str | None]:
+    """A head as `ledger show` prints it: the number of a row, if it is there, and its hash."""
+    if text is None:
+        return None, None
+    number, _, digest = text.rpartition(":")
+    if not re.fullmatch("[0-9a-fA-F]{64}", digest) or not re.fullmatch("[0-9]{0,15}", number):
+        raise ParameterError("a head must be the whole hash that `ledger show` prints", got=f"{len(text)} characters")
+    return int(number) if number else None, digest.lower()
+
+
+def _opened(url: str, key: Path | None) -> "Ledger":
+    from quiltwork.ledger import Ledger, read_key
+
+    return Ledger(url, key=None if key is None else read_key(key))
+
+
+def _export_of(file: str, key: Path | None) -> "tuple[str, list[Row], list[str]]":
+    from quiltwork.ledger import read_export, read_key, seal_of, verify_export
+
+    rows, outcomes = read_export(file)
+    return file, rows, verify_export(rows, outcomes, seal_of(rows, None if key is None else read_key(key)))
 
 
 def export(
@@ -86,11 +150,11 @@ def export(
     from quiltwork.ledger import Ledger
 
     rows, outcomes = Ledger(url).rows()
-    content = [row.to_dict() for row in rows] + [one.to_dict() for one in outcomes]
-    lines = [json.dumps(one, ensure_ascii=False) for one in content]
+    content = [row.to_dict() for row in rows], [outcome.to_dict() for outcome in outcomes]
+    lines = [json_line(line) for lines in content for line in lines]
     if file is None:
         if as_json:
-            print_json({"rows": [row.to_dict() for row in rows], "outcomes": [one.to_dict() for one in outcomes]})
+            print_json(dict(zip(("rows", "outcomes"), content, strict=True)))
         else:
             print("\n".join(lines))
         return

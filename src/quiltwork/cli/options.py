@@ -61,6 +61,13 @@ DividedBy = Annotated[
         help="Number of values a mean or frequency was divided by (default: one series or record).",
     ),
 ]
+KeyFile = Annotated[
+    Path | None,
+    typer.Option("--key", metavar="FILE", help="File with the ledger's key (default: QUILTWORK_LEDGER_KEY, if set)."),
+]
+WhoName = Annotated[
+    str | None, typer.Option("--who", metavar="NAME", help="Name to record in the ledger (default: current user).")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 

@@ -1,6 +1,7 @@
 """Commands that plan and make releases."""
 
 import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,15 +16,17 @@ from quiltwork.cli.options import (
     EpsilonValue,
     GuaranteeName,
     HowToRead,
+    KeyFile,
     QueryText,
     QuiltSize,
+    WhoName,
     in_options,
     needed_length,
     reads_data,
     segment_of,
 )
-from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.show.terminal import out, print_json, print_plan, print_release, progress
+from quiltwork.errors import NotCoveredError, ParameterError, QuiltworkError
+from quiltwork.show.terminal import err, give_up_output, json_line, out, print_json, print_plan, print_release, progress
 from quiltwork.types import Gaps
 
 if TYPE_CHECKING:
@@ -147,9 +150,8 @@ def release(
         str | None,
         typer.Option("--ledger", metavar="URL", help="Charge the release to this ledger and its budget."),
     ] = None,
-    who: Annotated[
-        str | None, typer.Option("--who", metavar="NAME", help="Name to record in the ledger (default: current user).")
-    ] = None,
+    key: KeyFile = None,
+    who: WhoName = None,
     report: Annotated[
         Path | None, typer.Option("--out", metavar="FILE.html", help="Also write an HTML report.")
     ] = None,
@@ -158,14 +160,20 @@ def release(
     """Release a statistic with noise that protects every value."""
     from quiltwork import load_belief, parse_query
     from quiltwork.calibration.request import Request
-    from quiltwork.ledger import Ledger
+    from quiltwork.ledger import Ledger, read_key
     from quiltwork.releases.pipeline import prepare
     from quiltwork.session import written_down
 
     if report is not None:
         from quiltwork.show.pages import check_report
 
-        check_report(report)  # before anything is spent
+        used: list[str | Path] = [data, belief, *([] if key is None else [key])]
+        used += [] if ledger is None else [ledger.removeprefix("sqlite:///")]
+        check_report(report, *used)  # before anything is spent
+    if sys.stdout is None:
+        raise ParameterError("the value needs somewhere to go", got="a standard output that is closed")
+    if key is not None and ledger is None:
+        raise ParameterError("a key is that of a ledger", got="--key without --ledger", fix="Name the ledger too")
     if who is not None and ledger is None:
         raise ParameterError(
             "a name can only be recorded in a ledger", got="--who without --ledger", fix="Add --ledger URL"
@@ -193,20 +201,46 @@ def release(
         )
         ready = prepare(rows, request)
     with progress("Counting"):
-        result = ready.draw() if ledger is None else ready.draw_within(Ledger(ledger), written_down(who))
-    if not as_json:
-        print_release(result)  # what was spent is shown, whatever becomes of the report
+        if ledger is None:
+            result = ready.draw()
+        else:
+            book = Ledger(ledger, key=None if key is None else read_key(key))
+            result = ready.draw_within(book, written_down(who))
+    _show(result, report, as_json=as_json)  # what was spent is shown, whatever becomes of the report
     if report is not None:
         _write(report, result, ready, quilt_size)
-    if as_json:
-        print_json(result.to_dict() | ({} if report is None else {"report": str(report)}))
-        return
-    if report is not None:
-        out.print(f"Report: {report}")
+        if not as_json:
+            out.print(f"Report: {report}")
+
+
+def _show(result: "Release", report: Path | None, *, as_json: bool) -> None:
+    """Print the value. It is spent: where standard output does not take it, standard error does."""
+    try:
+        if as_json:
+            print_json(result.to_dict() | ({} if report is None else {"report": str(report)}))
+        else:
+            print_release(result)
+    except BrokenPipeError:
+        raise  # whoever reads has gone
+    except (OSError, ValueError, AttributeError) as problem:
+        why = getattr(problem, "strerror", None) or "it is closed"
+        err.print(f"warning: the value cannot be written to standard output ({why}); here it is:")
+        err.print(json_line(result.to_dict()))
+        give_up_output()
 
 
 def _write(path: Path, result: "Release", ready: "Prepared", quilt_size: int | None) -> None:
-    """A report, with what other mechanisms would have needed beside it."""
+    """A report; the value is out already, so that a report which fails is no more than a warning."""
+    try:
+        _write_report(path, result, ready, quilt_size)
+    except Exception as problem:
+        why = str(problem) if isinstance(problem, QuiltworkError) else type(problem).__name__
+        err.print(f"warning: the report could not be written ({why.rstrip('.')}). The value above was released.")
+        raise typer.Exit from None
+
+
+def _write_report(path: Path, result: "Release", ready: "Prepared", quilt_size: int | None) -> None:
+    """With what other mechanisms would have needed beside it."""
     from quiltwork import plan as make_plan
     from quiltwork.show.pages import write_report
 

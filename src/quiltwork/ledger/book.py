@@ -1,9 +1,9 @@
 """The ledger: what was spent of a budget, durably, and never more than that."""
 
-import json
-import threading
+import base64
+import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,68 +12,42 @@ from quiltwork.accounting.total import Total
 from quiltwork.beliefs import Belief
 from quiltwork.errors import InputError, LedgerError, NotCoveredError
 from quiltwork.influence.curve.timeline import Losses
-from quiltwork.ledger.checks import SLACK, added_up, carried_over, verify_export, verify_rows
+from quiltwork.ledger.address import in_memory, open_store
+from quiltwork.ledger.checks import SLACK, added_up, as_they_are, carried_over, verify_export, verify_rows
+from quiltwork.ledger.entries import (
+    ACCEPTED,
+    FIRST_ROW,
+    HEAD,
+    INSERT_KEPT,
+    INSERT_OUTCOME,
+    INSERT_ROW,
+    KEPT,
+    TALLY,
+    UPDATE_KEPT,
+    UPDATE_TALLY,
+    State,
+    first_broken,
+    outcomes_in,
+    row_of,
+    rows_in,
+    write_row,
+)
 from quiltwork.ledger.refusals import Refusals
-from quiltwork.ledger.rows import Outcome, Row
+from quiltwork.ledger.rows import WITHOUT_KEY, Outcome, Row, Tally, decoding
 from quiltwork.ledger.schema import MIGRATIONS, check_version, migrate, version_of
+from quiltwork.ledger.seal import Seal, key_of_environment
 from quiltwork.ledger.store import Store, Transaction
 from quiltwork.ledger.terms import Reservation, Statement, Terms
 from quiltwork.numeric import check_epsilon
 from quiltwork.types import Guarantee
 
 Clock = Callable[[], datetime]
+LOOK = "`quiltwork ledger verify` names what is broken; compare it with an earlier export"
 MANY = 64  # releases, from which on ε is computed somewhat further than the sum, so that small ones need it once
 ROOM = 1.1, 1.01  # how much further: far from the end of the budget, and near it
-_ROW = (
-    "INSERT INTO quiltwork_rows (number, kind, time, content, previous, hash) "
-    "VALUES (:number, :kind, :time, :content, :previous, :hash)"
-)
-_ROWS = "SELECT number, kind, time, content, previous, hash FROM quiltwork_rows ORDER BY number"
-_FIRST = "SELECT number, kind, time, content, previous, hash FROM quiltwork_rows WHERE number = 1"
-_HEAD = "SELECT number, hash FROM quiltwork_kept WHERE id = 1"
-_KEPT = "SELECT sum, ceiling, epsilon, rule FROM quiltwork_kept WHERE id = 1"
-_LAST = f"{_ROWS} DESC LIMIT 1"
-_BEGIN = (
-    "INSERT INTO quiltwork_kept (id, number, hash, sum, ceiling, epsilon, rule) "
-    "VALUES (1, :number, :hash, :sum, :ceiling, :epsilon, :rule)"
-)
-_DONE = "INSERT INTO quiltwork_outcomes (number, time, hash) VALUES (:number, :time, :hash)"
-_OUTCOMES = "SELECT number, time, hash FROM quiltwork_outcomes ORDER BY number"
-_KEEP = (
-    "UPDATE quiltwork_kept SET number = :number, hash = :hash, sum = :sum, ceiling = :ceiling, epsilon = :epsilon, "
-    "rule = :rule WHERE id = 1"
-)
 
-
-@dataclass(frozen=True)
-class State:
-    """What is kept of all rows: their total, and ε of a ceiling that it is within."""
-
-    total: Total
-    ceiling: Total
-    epsilon: float
-    rule: str
-
-    def content(self, opened: str) -> dict[str, Any]:
-        """As the row says it that wrote it."""
-        return {
-            "kept": self.total.digest,
-            "ceiling": self.ceiling.digest,
-            "spent": self.epsilon,
-            "rule": self.rule,
-            "opened": opened,
-        }
-
-    def columns(self, row: Row) -> dict[str, Any]:
-        """As it is written beside the last row."""
-        return {
-            "number": row.number,
-            "hash": row.hash,
-            "sum": self.total.to_bytes(),
-            "ceiling": self.ceiling.to_bytes(),
-            "epsilon": self.epsilon,
-            "rule": self.rule,
-        }
+_SEEN_BY_THIS_PROCESS: dict[str, tuple[int, str]] = {}
+"""Of each ledger, by the hash of its first row, the last row that this process has seen: it must never go back."""
 
 
 class _TooMuchError(Exception):
@@ -87,7 +61,8 @@ class _TooMuchError(Exception):
 class Ledger:
     """What was spent of a budget under a belief, in a SQLite file or in PostgreSQL.
 
-    ``clock`` tells the time; it is passed in for tests.
+    ``clock`` tells the time; it is passed in for tests. ``key`` seals the rows; where it is left out, the environment
+    variable QUILTWORK_LEDGER_KEY is looked at.
 
     >>> from quiltwork import MarkovChain
     >>> import tempfile
@@ -97,8 +72,10 @@ class Ledger:
     1.0
     """
 
-    def __init__(self, address: str, *, clock: Clock | None = None, store: Store | None = None):
-        self._store = store or Store(address)
+    def __init__(
+        self, address: str, *, key: bytes | None = None, clock: Clock | None = None, store: Store | None = None
+    ):
+        self._store = store or open_store(address)
         self._clock = clock or (lambda: datetime.now(UTC))
         if not self._store.exists():
             raise LedgerError(
@@ -107,19 +84,47 @@ class Ledger:
             )
         if self._needs_work():
             self._store.transaction(self._prepare)
-        first = self._store.read(lambda work: next(iter(_rows(work, _FIRST)), None))
+        first = self._store.read(lambda work: next(iter(rows_in(work, FIRST_ROW)), None))
         if first is None:
             raise LedgerError(
                 f"ledger {self._store.name} is empty",
                 fix="Create it first: Ledger.create(...), or quiltwork ledger create",
             )
-        if first.broken(None):
-            raise LedgerError(f"ledger {self._store.name} is broken: row 1 was changed", why="its terms are there")
         self.terms, self._opened = Terms.from_dict(first.content), first.hash
+        self._seal = self._sealed_with(key)
+        if self._seal is not None and first.broken(None, self._seal):
+            raise LedgerError(f"ledger {self._store.name} is broken: row 1 was changed", why="its terms are there")
         self._accountant = self.terms.accountant()
         self._seen: tuple[tuple[int, str], State] | None = None
+        self._looked_through = False
         self._refusals = Refusals(self.terms.budget, self._accountant)
-        self._one_at_a_time = threading.Lock()
+
+    def _sealed_with(self, key: bytes | None) -> Seal | None:
+        """What its rows are tied by; None if they are sealed with a key that is not here."""
+        wanted = self.terms.key
+        if wanted is None:
+            if key is not None or key_of_environment() is not None:
+                raise LedgerError(
+                    f"ledger {self.name} was created without a key",
+                    got="a key",
+                    fix="Leave it out, or use the other ledger",
+                )
+            return WITHOUT_KEY
+        seal = Seal(key or key_of_environment())
+        if seal.key is not None and seal.name != wanted:
+            raise LedgerError(f"ledger {self.name} is sealed with another key", got=f"key {seal.name}, not {wanted}")
+        return None if seal.key is None else seal
+
+    @property
+    def _key(self) -> Seal:
+        if self._seal is None:
+            raise LedgerError(
+                f"ledger {self.name} is sealed with a key",
+                got="none",
+                why="without it rows can neither be checked nor written",
+                fix="Pass the key file, or set QUILTWORK_LEDGER_KEY",
+            )
+        return self._seal
 
     @classmethod
     def create(
@@ -129,29 +134,34 @@ class Ledger:
         belief: Belief,
         budget: float,
         guarantee: Guarantee = "pufferfish",
+        key: bytes | None = None,
         clock: Clock | None = None,
         exist_ok: bool = False,
         store: Store | None = None,
     ) -> "Ledger":
         """A new ledger; with ``exist_ok`` one for the same terms may be there already."""
-        terms = Terms(belief, _checked(budget), guarantee)
-        store, now = store or Store(address), clock or (lambda: datetime.now(UTC))
+        seal = Seal(key or key_of_environment())
+        terms = Terms(belief, _checked(budget), guarantee, seal.name)
+        store, now = store or open_store(address), clock or (lambda: datetime.now(UTC))
         store.create_file()
 
         def begin(work: Transaction) -> None:
+            work.alone()
             _upgrade(work, now().isoformat())
-            if not work.run(_FIRST):
-                row = Row.after(None, "opened", now().isoformat(), terms.to_dict())
-                _write(work, row)
+            if not work.run(FIRST_ROW):
+                content = terms.to_dict() | {"id": secrets.token_hex(16)}  # two ledgers are never taken for one
+                row = Row.after(None, "opened", now().isoformat(), content, seal=seal)
+                write_row(work, row)
                 nothing = Total.nothing(belief)
-                work.run(_BEGIN, **State(nothing, nothing, 0.0, "nothing was released").columns(row))
+                work.change(INSERT_KEPT, **State(nothing, nothing, 0.0, "nothing was released").columns(row))
+                work.change(UPDATE_TALLY, outcomes=Tally().text(seal))
             elif not exist_ok:
                 raise LedgerError(
                     f"ledger {store.name} exists already", why="its budget is set", fix="Use it, or choose another name"
                 )
 
         store.transaction(begin)
-        ledger = cls(address, clock=clock, store=store)
+        ledger = cls(address, key=key, clock=clock, store=store)
         ledger.check(belief=belief, budget=terms.budget, guarantee=guarantee)
         return ledger
 
@@ -163,8 +173,7 @@ class Ledger:
         >>> Ledger.in_memory(belief=MarkovChain([[0.5, 0.5], [0.5, 0.5]]), budget=1.0).spent()
         0.0
         """
-        store = Store("sqlite://", forgetful=True)
-        return cls.create("sqlite://", belief=belief, budget=budget, guarantee=guarantee, store=store)
+        return cls.create("sqlite://", belief=belief, budget=budget, guarantee=guarantee, store=in_memory())
 
     @property
     def name(self) -> str:
@@ -204,51 +213,89 @@ class Ledger:
                 "a ledger takes no releases with a delta", why="its budget is on ε alone", fix="Leave delta out"
             )
 
+        seal = self._key
+        self._look_through()
+
         def reserve(work: Transaction) -> tuple[Row, State]:
-            head = self._head(work)
-            before = self._state(work, head)
+            head = self._found_head(work.locked)
+            before, tally = self._state(work, head, writes=True), str(work.value(TALLY))
             total = self._accountant.plus(before.total, record)
             after = replace(before, total=total) if total.within(before.ceiling) else self._look_ahead(total)
             if not after.epsilon <= self.terms.budget * (1 + SLACK):
                 raise _TooMuchError(before.total, after.epsilon)
-            content = dict(facts) | {"record": record.to_dict()} | after.content(self._opened)
-            row = Row.after(head, "reserved", self._clock().isoformat(), content)
-            _write(work, row)
-            work.run(_KEEP, **after.columns(row))
+            content = dict(facts) | {"record": record.to_dict(), "outcomes": tally} | after.content(self._opened)
+            row = Row.after(head, "reserved", self._clock().isoformat(), content, seal=seal)
+            work.change_both(INSERT_ROW, UPDATE_KEPT, **row.columns() | after.columns(row))
             return row, after
 
         try:
-            with self._one_at_a_time:
-                row, state = self._store.transaction(reserve)
-                self._seen = row.head, state
+            row, state = self._store.transaction(reserve, locking=HEAD)
         except _TooMuchError as refused:  # explained when nobody waits for the ledger any more
             raise self._refusals.explain(refused.total, record, refused.epsilon) from None
+        self._know(row.head, state)
         mixed = state.total.mixed
         return Reservation(row.number, row.hash, state.epsilon, state.rule, self.terms.budget, mixed)
 
     def complete(self, reservation: Reservation) -> None:
         """Note that a reserved release was made. If this is lost, the reservation still counts."""
+        seal = self._key
+        outcome = Outcome.of(reservation.number, reservation.hash, self._clock().isoformat(), seal=seal)
 
-        outcome = Outcome.of(reservation.number, reservation.hash, self._clock().isoformat())
-        self._store.single(_DONE, number=outcome.number, time=outcome.time, hash=outcome.hash)
+        def note(work: Transaction) -> None:
+            tallied = self._tally(work.locked, seal).plus(outcome).text(seal)
+            columns = {"number": outcome.number, "time": outcome.time, "hash": outcome.hash}
+            work.change_both(INSERT_OUTCOME, UPDATE_TALLY, **columns, outcomes=tallied)
+
+        self._store.note(note, locking=TALLY)
+
+    def accept(self, why: str, facts: Mapping[str, Any]) -> list[str]:
+        """Go on although rows are broken, with the kept sum as it is: what was wrong, written into a row of its own.
+
+        It is for whoever has looked at what `verify` says. A sum that is not that of the last row cannot be accepted.
+        """
+        seal = self._key
+        problems = self.verify()
+
+        def write(work: Transaction) -> None:
+            head, rows = self._found_head(work.locked), rows_in(work)
+            state = self._state(work, head)
+            if not rows or rows[-1].head != head:
+                raise LedgerError(
+                    f"ledger {self.name} has rows beyond those that its sum is about",
+                    why="an older sum was put in place of the later one",
+                    fix="It cannot be accepted: create a new ledger with what is left of the budget",
+                )
+            kept = base64.b64encode(state.total.to_bytes()).decode()
+            looked_at = {"problems": problems, "why": why, "total": kept, "before": as_they_are(rows, seal)}
+            content = dict(facts) | looked_at | state.content(self._opened)
+            row = Row.after(head, "accepted", self._clock().isoformat(), content, seal=seal)
+            write_row(work, row)
+            work.change(UPDATE_KEPT, **state.columns(row))
+            work.change(UPDATE_TALLY, outcomes=Tally.of(outcomes_in(work)).text(seal))
+
+        if problems:
+            self._store.transaction(write, locking=HEAD)
+            self._looked_through = False
+        return problems
 
     def statement(self) -> Statement:
         """Everything there is to see, at one moment."""
 
         def look(work: Transaction) -> tuple[list[Row], list[Outcome], Total]:
-            return _rows(work), _outcomes(work), self._state(work, self._head(work)).total
+            return rows_in(work), outcomes_in(work), self._state(work, self._head(work)).total
 
         rows, outcomes, total = self._store.read(look)
-        problems = verify_rows(rows)
+        problems = [] if self._seal is None else verify_rows(rows, self._seal)
         if problems:
-            raise LedgerError(f"ledger {self.name} is broken: {problems[0]}", fix="Compare it with an earlier export")
+            raise LedgerError(f"ledger {self.name} is broken: {problems[0]}", fix=LOOK)
         told = self._accountant.told_by(total)
         seen = tuple(rows), tuple(outcomes)
-        return Statement(self.name, self.terms, *seen, told.epsilon, told.rule, total.mixed)
+        checked = self._seal is not None
+        return Statement(self.name, self.terms, *seen, told.epsilon, told.rule, total.mixed, checked)
 
     def rows(self) -> tuple[list[Row], list[Outcome]]:
         """All rows and outcomes as they are, checked or not."""
-        return self._store.read(lambda work: (_rows(work), _outcomes(work)))
+        return self._store.read(lambda work: (rows_in(work), outcomes_in(work)))
 
     def spent(self) -> float:
         """ε of all releases so far together."""
@@ -263,19 +310,26 @@ class Ledger:
 
     def verify(self) -> list[str]:
         """What is wrong with the ledger, the first broken row first; nothing if it is whole."""
+        seal = self._key
 
-        def look(work: Transaction) -> tuple[list[Row], list[Outcome], tuple[int, str], bytes]:
-            return _rows(work), _outcomes(work), self._head(work), bytes(work.run(_KEPT)[0][0])
+        def look(work: Transaction) -> tuple[list[Row], list[Outcome], tuple[int, str], tuple[Any, ...]]:
+            kept = work.run("SELECT sum, outcomes FROM quiltwork_kept WHERE id = 1")[0]
+            return rows_in(work), outcomes_in(work), self._head(work), kept
 
-        rows, outcomes, head, kept = self._store.read(look)
-        problems = verify_export(rows, outcomes)
+        rows, outcomes, head, (kept, tally) = self._store.read(look)
+        problems = verify_export(rows, outcomes, seal)
         self._seen = None  # what is in the database, not what this ledger remembers
         if problems:
             return problems
         if head != rows[-1].head:
             return [f"rows are missing: the last release is not among the {len(rows)} that are there"]
+        noted = str(next((row.content["outcomes"] for row in rows[::-1] if "outcomes" in row.content), "0"))
+        if Tally.from_text(str(tally), seal) != Tally.of(outcomes) or len(outcomes) < int(noted.split()[0] or 0):
+            return ["an outcome was removed or added: their number is not what was noted"]
         try:
-            if added_up(rows, self._accountant)[0].digest != Total.from_bytes(kept).digest:
+            with decoding("the kept sum"):
+                total = Total.from_bytes(bytes(kept))
+            if added_up(rows, self._accountant)[0].digest != total.digest:
                 return ["the kept sum is not that of the rows: it was changed"]
             self._store.read(lambda work: self._state(work, self._head(work)))
         except InputError:
@@ -301,21 +355,36 @@ class Ledger:
         _upgrade(work, self._clock().isoformat())
 
     def _head(self, work: Transaction) -> tuple[int, str]:
-        """Number and hash of the last row; in a transaction that writes, nobody else can add one until it ends."""
-        found = work.run(f"{_HEAD} FOR UPDATE" if work.writes and not self._store.sqlite else _HEAD)
+        """Number and hash of the last row."""
+        return self._found_head(work.run(HEAD))
+
+    def _found_head(self, found: list[tuple[Any, ...]]) -> tuple[int, str]:
         if not found:
             raise LedgerError(f"ledger {self.name} has lost its sum", why="it was changed")
-        return int(found[0][0]), str(found[0][1])
+        with decoding("the kept sum"):
+            ((number, digest),) = found
+            return int(number), str(digest)
 
-    def _state(self, work: Transaction, head: tuple[int, str]) -> State:
+    def _state(self, work: Transaction, head: tuple[int, str], *, writes: bool = False) -> State:
         """The kept sum, checked against the row that wrote it; what this ledger wrote itself it knows."""
-        seen = self._seen
-        if seen is not None and seen[0] == head:
-            return seen[1]
-        ((total, ceiling, epsilon, rule),) = work.run(_KEPT)
-        state = State(Total.from_bytes(bytes(total)), Total.from_bytes(bytes(ceiling)), float(epsilon), str(rule))
-        last = next(iter(_rows(work, _LAST)), None)
-        whole = last is not None and last.head == head and last.hash == last.true_hash()
+        known = _SEEN_BY_THIS_PROCESS.get(self._opened, (0, ""))
+        if self._seen is not None and self._seen[0] == head and head[0] >= known[0]:
+            return self._seen[1]
+        ((total, ceiling, epsilon, rule, *row, seen),) = work.run(KEPT, seen=known[0])
+        if writes and (head[0] < known[0] or (known[0] and seen != known[1])):
+            raise LedgerError(
+                f"ledger {self.name} went back",
+                got=f"row {head[0]} as the last",
+                why=f"this process has seen row {known[0]}, which is not there or is another one now",
+                fix="Nothing was released. An older copy was put in its place: bring back the later one",
+            )
+        _SEEN_BY_THIS_PROCESS[self._opened] = max(known, head)
+        with decoding("the kept sum"):
+            state = State(Total.from_bytes(bytes(total)), Total.from_bytes(bytes(ceiling)), float(epsilon), str(rule))
+            last = None if row[0] is None else row_of(*row)
+        if self._seal is None:
+            return state
+        whole = last is not None and last.head == head and last.hash == last.true_hash(self._seal)
         if whole and last is not None and last.kind != "opened":
             written = state.content(self._opened)
             whole = {key: last.content.get(key) for key in written} == written
@@ -323,11 +392,34 @@ class Ledger:
             whole = last.hash == self._opened and state.total.count == 0 == state.epsilon
         if not whole:
             raise LedgerError(
-                f"ledger {self.name} was changed",
-                why="the kept sum is not that of the last release",
-                fix="quiltwork ledger verify names what is broken",
+                f"ledger {self.name} was changed", why="the kept sum is not that of the last release", fix=LOOK
             )
         return state
+
+    def _know(self, head: tuple[int, str], state: State) -> None:
+        """Remember what is durable: this process must never see less."""
+        self._seen = head, state
+        known = _SEEN_BY_THIS_PROCESS.get(self._opened, (0, ""))
+        _SEEN_BY_THIS_PROCESS[self._opened] = max(known, head)
+
+    def _tally(self, found: list[tuple[Any, ...]], seal: Seal) -> Tally:
+        tally = Tally.from_text(str(found[0][0]), seal) if found else None
+        if tally is None:
+            raise LedgerError(
+                f"ledger {self.name} was changed", why="the number of outcomes is not what was noted", fix=LOOK
+            )
+        return tally
+
+    def _look_through(self) -> None:
+        """Before the first release from this ledger: a broken row stops further ones until somebody has looked."""
+        if self._looked_through:
+            return
+        problem = self._store.read(lambda work: first_broken(work, self._key))
+        if problem == ACCEPTED:
+            problem = next(iter(verify_rows(self._store.read(rows_in), self._key)), None)
+        if problem is not None:
+            raise LedgerError(f"ledger {self.name} is broken: {problem}", fix=LOOK)
+        self._looked_through = True
 
     def _look_ahead(self, total: Total) -> State:
         """ε of somewhat more than the total, if that is within the budget: it holds for all that comes in between."""
@@ -360,52 +452,22 @@ def _upgrade(work: Transaction, now: str) -> None:
             migrate(work, migration, now)
             if migration.carries_over:
                 _carry_over(work, now)
+            if migration.counts_outcomes and work.run(HEAD):
+                work.change(UPDATE_TALLY, outcomes=Tally.of(outcomes_in(work)).text(WITHOUT_KEY))
 
 
 def _carry_over(work: Transaction, now: str) -> None:
     """Add up anew what an earlier version wrote, and write a row that says so."""
-    rows = _rows(work)
+    rows = rows_in(work)
     if not rows:
         return
     problems = verify_rows(rows)
-    if not problems and [(rows[-1].number, rows[-1].hash)] != [(int(n), str(h)) for n, h in work.run(_HEAD)]:
+    if not problems and [(rows[-1].number, rows[-1].hash)] != [(int(n), str(h)) for n, h in work.run(HEAD)]:
         problems = ["the last release is not among its rows"]
     if problems:
         raise LedgerError(f"the ledger is broken: {problems[0]}", fix="Compare it with an earlier export")
     total, told = carried_over(rows)
     state = State(total, total, told.epsilon, told.rule)
     row = Row.after(rows[-1], "migrated", now, state.content(rows[0].hash))
-    _write(work, row)
-    work.run(_KEEP, **state.columns(row))
-
-
-def _write(work: Transaction, row: Row) -> None:
-    work.run(
-        _ROW,
-        number=row.number,
-        kind=row.kind,
-        time=row.time,
-        content=row.text,
-        previous=row.previous,
-        hash=row.hash,
-    )
-
-
-def _rows(work: Transaction, statement: str = _ROWS) -> list[Row]:
-    found = []
-    for number, kind, time, content, previous, digest in work.run(statement):
-        row = Row(int(number), kind, time, _loaded(content), previous, digest)
-        found.append(row if row.text == content else replace(row, hash="not what was written"))
-    return found
-
-
-def _outcomes(work: Transaction) -> list[Outcome]:
-    return [Outcome(int(n), time, digest) for n, time, digest in work.run(_OUTCOMES)]
-
-
-def _loaded(content: str) -> dict[str, Any]:
-    try:
-        found = json.loads(content)
-    except ValueError as problem:
-        raise LedgerError("a row of the ledger cannot be read", why="it was changed") from problem
-    return found if isinstance(found, dict) else {}
+    write_row(work, row)
+    work.change(UPDATE_KEPT, **state.columns(row))

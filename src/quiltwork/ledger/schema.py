@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quiltwork.errors import LedgerError
+from quiltwork.ledger.rows import decoding
 from quiltwork.ledger.store import Transaction
 
 
@@ -16,6 +17,8 @@ class Migration:
     statements: tuple[str, ...]
     carries_over: bool = False
     """Whether what is kept of the rows has to be computed anew."""
+    counts_outcomes: bool = False
+    """Whether outcomes have to be counted."""
 
 
 MIGRATIONS = (
@@ -33,6 +36,12 @@ MIGRATIONS = (
         ),
     ),
     Migration(2, "one record a release, with its query and reading; what is kept of them for all rules", (), True),
+    Migration(
+        3,
+        "how many outcomes there are, and which",
+        ("ALTER TABLE quiltwork_kept ADD COLUMN outcomes VARCHAR(160) NOT NULL DEFAULT ''",),
+        counts_outcomes=True,
+    ),
 )
 _BYTES = {"sqlite": "BLOB", "postgresql": "BYTEA"}
 _RECORDS = (
@@ -50,7 +59,8 @@ def version_of(work: Transaction) -> int:
     }
     if not work.value(tables[work.dialect]):
         return 0
-    return int(work.value("SELECT max(version) FROM quiltwork_migrations") or 0)
+    with decoding("the version"):
+        return int(work.value("SELECT max(version) FROM quiltwork_migrations") or 0)
 
 
 def check_version(version: int, migrations: Sequence[Migration] = MIGRATIONS) -> None:

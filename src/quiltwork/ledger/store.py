@@ -1,39 +1,45 @@
-"""Where a ledger is kept: SQLite in a file, or PostgreSQL by its address. One transaction at a time."""
+"""Where a ledger is kept: one transaction at a time, durable when it ends, and used by the process that opened it."""
 
+import ctypes
 import os
-import random
-import re
-import sqlite3
 import threading
-import time
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import lru_cache
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from weakref import WeakSet
-
-from sqlalchemy import Engine, PoolProxiedConnection, create_engine, event, make_url
-from sqlalchemy.engine import URL
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
-from sqlalchemy.pool import StaticPool
 
 from quiltwork.errors import LedgerError
 
 WAIT_SECONDS = 120.0
-SERIALISATION_FAILURES = ("40001", "40P01", "23505")  # or two that wrote the same row number
+"""How long a ledger waits for others that write, and for a server."""
+MOST_ATTEMPTS = 10
+"""How often work is done again where somebody else was quicker."""
 Result = TypeVar("Result")
+Dialect = Literal["sqlite", "postgresql"]
 
 
-class Transaction:
-    """Statements with named values (``:name``), in the database's own form, by its own driver."""
+class Transaction(ABC):
+    """Statements with named values (``:name``), by the database's own driver."""
 
-    def __init__(self, connection: Any, dialect: str, *, writes: bool):
-        self._connection, self.dialect, self.writes = connection, dialect, writes
+    dialect: Dialect
+    locked: list[tuple[Any, ...]]
+    """The rows that were locked when it began: nobody else can change them until it ends."""
+
+    def __init__(self, connection: Any):
+        self._connection = connection
+        self.locked = []
+
+    def begin(self, statements: Sequence[str], locking: str | None) -> None:
+        """Begin, and lock the rows that a statement selects; where one writes at a time, they are."""
+        for statement in statements:
+            self.run(statement)
+        if locking is not None:
+            self.locked = self.run(locking)
 
     def run(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
         """Run one statement; its rows, if it has any."""
-        cursor = self._connection.execute(_in_form(statement, self.dialect), values)
+        cursor = self._execute(statement, values)
         return [] if cursor.description is None else cursor.fetchall()
 
     def value(self, statement: str, **values: Any) -> Any:
@@ -41,156 +47,241 @@ class Transaction:
         rows = self.run(statement, **values)
         return rows[0][0] if rows else None
 
+    def change(self, statement: str, **values: Any) -> None:
+        """Write or change exactly one row: rules and triggers of a database may leave it out without a word."""
+        changed = self._execute(statement, values).rowcount
+        if changed != 1:
+            raise not_written(changed)
 
-@lru_cache(maxsize=64)
-def _in_form(statement: str, dialect: str) -> str:
-    return statement if dialect == "sqlite" else re.sub(r"(?<!:):([a-z_]+)", r"%(\1)s", statement)
+    def change_both(self, insert: str, update: str, **values: Any) -> None:
+        """Write one row and change another, exactly."""
+        self.change(insert, **values)
+        self.change(update, **values)
+
+    def alone(self) -> None:  # noqa: B027 - where one writes at a time, nothing is left to do
+        """Nobody else creates or changes tables until this transaction ends."""
+
+    def _execute(self, statement: str, values: Mapping[str, Any]) -> Any:
+        return self._connection.execute(statement, values)
+
+
+def not_written(rows: int) -> LedgerError:
+    """A database took another number of rows than one."""
+    return LedgerError(
+        "the ledger must take each row that is written",
+        got=f"{rows} rows written instead of one",
+        why="a rule or trigger of the database is in the way",
+        fix="Nothing was released. Remove the rule",
+    )
+
+
+class LostAnswerError(Exception):
+    """The connection was lost while a transaction ended: whether it did is not known."""
+
+
+class Store(ABC):
+    """A database with transactions that follow one another and are durable when they end."""
+
+    dialect: Dialect
+    name: str
+    """The address, without passwords."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._process, self._forked = os.getpid(), False
+        self._open: Any = None
+        _STORES.add(self)
+
+    def exists(self) -> bool:
+        """Whether there is anything yet; a server is assumed to be there."""
+        return True
+
+    def create_file(self) -> None:  # noqa: B027 - a server has room
+        """Make room for a new ledger, if it is kept in a file."""
+
+    def transaction(self, work: Callable[[Transaction], Result], *, locking: str | None = None) -> Result:
+        """Do the work in one transaction that is durable when it ends; it begins with locking what is selected."""
+        return self._repeated(work, self._begin_durable, locking, self._settle)
+
+    def note(self, work: Callable[[Transaction], Result], *, locking: str | None = None) -> Result:
+        """Do the work in one transaction. A power cut may undo it; what was durable before stays so."""
+        return self._repeated(work, self._begin_quick, locking, lambda: None)
+
+    def read(self, work: Callable[[Transaction], Result]) -> Result:
+        """Look without changing anything, at one moment."""
+        with self._used():
+            return self._once(work, self._begin_reading, None, ends="ROLLBACK")
+
+    def close(self) -> None:
+        """Let go of the database."""
+        if self._open is not None and self.mine:
+            connection, self._open = self._open, None
+            with suppress(*self._errors()):
+                connection.close()
+
+    @property
+    def mine(self) -> bool:
+        """Whether this process opened it."""
+        return not self._forked and self._process == os.getpid()
+
+    def _repeated(
+        self,
+        work: Callable[[Transaction], Result],
+        begin: Sequence[str],
+        locking: str | None,
+        settle: Callable[[], None],
+    ) -> Result:
+        with self._used(), self._alone():
+            for attempt in range(MOST_ATTEMPTS):
+                try:
+                    result = self._once(work, begin, locking, ends="COMMIT")
+                    break
+                except self._errors() as problem:
+                    if not self._may_repeat(problem) or attempt == MOST_ATTEMPTS - 1:
+                        raise
+            settle()
+        return result
+
+    def _once(
+        self, work: Callable[[Transaction], Result], begin: Sequence[str], locking: str | None, *, ends: str
+    ) -> Result:
+        transaction = self._begun(begin, locking)
+        try:
+            self._check_place()
+            result = work(transaction)
+            try:
+                transaction.run(ends)
+            except self._errors() as problem:
+                if ends == "COMMIT" and self._gone():
+                    raise LostAnswerError from problem
+                raise
+        except BaseException:
+            try:
+                transaction.run("ROLLBACK")
+            except self._errors():
+                self.close()  # there is no transaction any more, or the connection is gone
+            raise
+        return result
+
+    def _begun(self, begin: Sequence[str], locking: str | None) -> Transaction:
+        """A transaction; where a connection that was idle turns out to be gone, on a new one."""
+        idle = self._open is not None
+        try:
+            return self._begin(begin, locking)
+        except self._errors():
+            if not idle or not self._gone():
+                self.close()  # whatever it was in the middle of
+                raise
+            self.close()
+            return self._begin(begin, locking)
+
+    def _begin(self, begin: Sequence[str], locking: str | None) -> Transaction:
+        if self._open is None:
+            self._open = self._connect()
+        transaction = self._statements(self._open)
+        transaction.begin(begin, locking)
+        return transaction
+
+    @contextmanager
+    def _used(self) -> Iterator[None]:
+        """By one thread at a time, of the process that opened it; complaints come without addresses or values."""
+        if not self.mine:
+            raise LedgerError(
+                f"ledger {self.name} belongs to the process that opened it",
+                got="a process that was forked from it",
+                why="two processes with one connection could lose what was spent",
+                fix="Open the ledger, or the session, in the process that uses it",
+            )
+        with self._lock:
+            try:
+                yield
+            except LostAnswerError:
+                self.close()
+                raise LedgerError(
+                    f"whether ledger {self.name} recorded this is not known",
+                    why="the connection was lost while it was being recorded",
+                    fix="Nothing was released. `quiltwork ledger show` tells whether it is there: then it counts",
+                ) from None
+            except self._errors() as problem:
+                self.close()
+                raise LedgerError(
+                    f"ledger {self.name} cannot be used", why=_reason(problem), fix="Nothing was written or released"
+                ) from None
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self.close()
+
+    _begin_durable: Sequence[str]
+    _begin_quick: Sequence[str]
+    _begin_reading: Sequence[str]
+    _statements: type[Transaction]
+
+    @abstractmethod
+    def _connect(self) -> Any:
+        """A new connection of the driver, whose transactions are begun and ended by hand."""
+
+    @abstractmethod
+    def _errors(self) -> tuple[type[Exception], ...]:
+        """What the driver raises."""
+
+    def _gone(self) -> bool:
+        """Whether the connection was lost."""
+        return False
+
+    def _may_repeat(self, problem: Exception) -> bool:  # noqa: ARG002
+        """Whether somebody else was quicker, so that the same work may be done again."""
+        return False
+
+    def _check_place(self) -> None:  # noqa: B027 - for files only
+        """Refuse where the ledger is not what was opened any more."""
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Where a database does not keep writers apart by itself."""
+        yield
+
+    def _settle(self) -> None:  # noqa: B027 - a server has settled it
+        """What is left to do after a durable transaction, before anything is shown."""
 
 
 _STORES: "WeakSet[Store]" = WeakSet()
 
 
 def _before_fork() -> None:
-    """No connection may be shared by two processes: each opens its own when it needs one."""
+    """No thread may be in the middle of a transaction, and no file may be open: a child would inherit its locks."""
     for store in list(_STORES):
         store._lock.acquire()
-        if store.path is not None or not store.sqlite:
+        if store.dialect == "sqlite" and getattr(store, "path", None) is not None:
             store.close()
 
 
-def _after_fork() -> None:
+def _after_fork_in_parent() -> None:
     for store in list(_STORES):
         with suppress(RuntimeError):
             store._lock.release()
 
 
+def _after_fork_in_child() -> None:
+    """What the parent opened is never used nor closed here.
+
+    Closing a connection in a second process disturbs the first, and Python closes what nobody refers to any more; so
+    one reference is kept for ever.
+    """
+    for store in list(_STORES):
+        store._forked = True
+        if store._open is not None:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(store._open))
+        with suppress(RuntimeError):
+            store._lock.release()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
-
-
-class Store:
-    """A database with serialisable transactions that are durable when they end."""
-
-    def __init__(self, address: str, *, forgetful: bool = False):
-        self.url = _url(address)
-        self.name = _without_passwords(self.url)
-        if not forgetful and self.url.get_backend_name() == "sqlite" and _in_memory(self.url):
-            raise LedgerError(
-                "a ledger must be kept in a file or on a server",
-                got="one in memory",
-                why="it would be lost, along with the record of what was spent",
-                fix="sqlite:///path",
-            )
-        self.sqlite = self.url.get_backend_name() == "sqlite"
-        self._lock = threading.RLock()
-        self._engine = _sqlite(self.url) if self.sqlite else _postgresql(self.url)
-        self._error: type[Exception] = self._engine.dialect.loaded_dbapi.Error
-        self._open: PoolProxiedConnection | None = None
-        _STORES.add(self)
-
-    def exists(self) -> bool:
-        """Whether there is anything yet; a server is assumed to be there."""
-        return not self.sqlite or not self.path or self.path.exists()
-
-    @property
-    def path(self) -> Path | None:
-        """The file, if it is one."""
-        name = self.url.database
-        return Path(name.removeprefix("file:")) if self.sqlite and name and name != ":memory:" else None
-
-    def create_file(self) -> None:
-        """A new file that only its owner may read and write."""
-        if self.path is None or self.path.exists():
-            return
-        try:
-            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        except FileExistsError:
-            return  # another process was quicker
-        except OSError as problem:
-            raise LedgerError(
-                f"ledger {self.name} cannot be created", why=problem.strerror or "the system refused"
-            ) from problem
-
-    def transaction(self, work: Callable[[Transaction], Result]) -> Result:
-        """Do the work in one serialisable transaction that is durable when it ends."""
-        # in WAL mode FULL flushes every commit; NORMAL leaves the last ones to the next flush
-        begin = ["PRAGMA synchronous=FULL", "BEGIN IMMEDIATE"]
-        if not self.sqlite:
-            begin = ["BEGIN ISOLATION LEVEL SERIALIZABLE", "SET LOCAL synchronous_commit = on"]
-        until = time.monotonic() + WAIT_SECONDS
-        with self._lock, self._errors():
-            while True:
-                try:
-                    return self._once(work, begin, "COMMIT")
-                except self._error as problem:
-                    again = getattr(problem, "sqlstate", None) in SERIALISATION_FAILURES
-                    if not again or time.monotonic() > until:
-                        raise
-                    time.sleep(random.uniform(0.001, 0.03))  # somebody else was quicker: look again
-
-    def single(self, statement: str, **values: Any) -> None:
-        """One statement by itself. A power cut may undo it; what was durable before stays so."""
-        with self._lock, self._errors():
-            transaction = Transaction(self._driver(), self._engine.dialect.name, writes=True)
-            if self.sqlite:
-                transaction.run("PRAGMA synchronous=NORMAL")
-            transaction.run(statement, **values)
-
-    def read(self, work: Callable[[Transaction], Result]) -> Result:
-        """Look without changing anything, at one moment."""
-        begin = ["BEGIN" if self.sqlite else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"]
-        with self._lock, self._errors():
-            return self._once(work, begin, "ROLLBACK")
-
-    def _once(self, work: Callable[[Transaction], Result], begin: list[str], end: str) -> Result:
-        transaction = Transaction(self._driver(), self._engine.dialect.name, writes=end == "COMMIT")
-        try:
-            for statement in begin:
-                transaction.run(statement)
-            result = work(transaction)
-            transaction.run(end)
-        except BaseException:
-            try:
-                transaction.run("ROLLBACK")
-            except self._error:
-                self.close()  # there is no transaction any more, or the connection is gone
-            raise
-        return result
-
-    def _driver(self) -> Any:
-        """The driver's own connection: transactions are begun and ended by hand."""
-        if self._open is None:
-            self._open = self._engine.raw_connection()
-            if not self.sqlite:
-                self._open.driver_connection.autocommit = True  # type: ignore[union-attr]
-        return self._open.driver_connection
-
-    def close(self) -> None:
-        """Let go of the database."""
-        if self._open is not None:
-            self._open.close()
-            self._open = None
-        if self.path is not None or not self.sqlite:
-            self._engine.dispose()
-
-    def __del__(self) -> None:
-        with suppress(Exception):
-            self.close()
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        """The database's own complaints, without addresses or values."""
-        try:
-            yield
-        except (self._error, DBAPIError) as problem:
-            self.close()
-            raise LedgerError(
-                f"ledger {self.name} cannot be used", why=_reason(problem), fix="Nothing was written or released"
-            ) from None
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
 
 
 def _reason(problem: Exception) -> str:
-    said = str(getattr(problem, "orig", None) or problem).strip().splitlines()
+    said = str(problem).strip().splitlines()
     first = said[0] if said else "the database refused"
     known = {
         "readonly": "it may not be written to",
@@ -198,77 +289,17 @@ def _reason(problem: Exception) -> str:
         "malformed": "the file is damaged",
         "unable to open": "the file cannot be opened",
         "locked": "another program keeps it locked",
+        "lock timeout": "another program keeps it locked",
+        "statement timeout": "another program keeps it locked, or the server is too slow",
         "disk": "the disk is full or failing",
+        "no space": "the disk is full or failing",
         "password": "the server does not accept the name or password",
         "does not exist": "the server does not know the database or the role",
         "connection": "the server does not answer",
+        "terminating": "the server ended the connection",
         "resolve": "the server's name is not known",
         "permission denied": "the role may not do this",
     }
     return next(
         (meaning for word, meaning in known.items() if word in first.lower()), f"the database says: {first[:120]}"
     )
-
-
-def _url(address: str) -> URL:
-    if not isinstance(address, str):
-        raise LedgerError("a ledger's address must be text", got=type(address).__name__, fix="sqlite:///path")
-    if "://" not in address and "@" in address and ":" in address:
-        raise LedgerError("a ledger's address cannot be read", fix="sqlite:///path or postgresql://...")
-    if address.endswith(".jsonl"):
-        raise LedgerError("a ledger is a database", got="an exported one", fix="quiltwork ledger verify reads it")
-    try:
-        url = make_url(address if "://" in address else f"sqlite:///{address}")
-    except (ArgumentError, ValueError):
-        raise LedgerError("a ledger's address cannot be read", fix="sqlite:///path or postgresql://...") from None
-    if url.get_backend_name() == "postgresql":
-        return url.set(drivername="postgresql+psycopg")
-    if url.get_backend_name() != "sqlite":
-        raise LedgerError(
-            "a ledger is kept in SQLite or PostgreSQL",
-            got=url.get_backend_name(),
-            fix="sqlite:///path or postgresql://...",
-        )
-    if url.host or url.username:
-        raise LedgerError("the address of a SQLite ledger has three slashes", got="two", fix="sqlite:///path")
-    return url
-
-
-def _in_memory(url: URL) -> bool:
-    return not url.database or ":memory:" in url.database or url.query.get("mode") == "memory"
-
-
-def _without_passwords(url: URL) -> str:
-    hidden = {
-        key: "***" if re.search("pass|key|secret|token", key, re.I) else value for key, value in url.query.items()
-    }
-    shown = url.set(query=hidden, drivername=url.get_backend_name())
-    return shown.render_as_string(hide_password=True).replace("%2A%2A%2A", "***")
-
-
-def _sqlite(url: URL) -> Engine:
-    memory = _in_memory(url)
-    options = {"poolclass": StaticPool} if memory else {}
-    engine = create_engine(
-        url, connect_args={"timeout": WAIT_SECONDS, "check_same_thread": False, "isolation_level": None}, **options
-    )
-
-    @event.listens_for(engine, "connect")
-    def prepare(connection: sqlite3.Connection, _: object) -> None:
-        connection.execute(f"PRAGMA busy_timeout={int(WAIT_SECONDS * 1000)}")
-        with suppress(sqlite3.OperationalError):  # a file that may only be read stays as it is
-            connection.execute("PRAGMA journal_mode=WAL")
-
-    return engine
-
-
-def _postgresql(url: URL) -> Engine:
-    try:
-        return create_engine(url, pool_pre_ping=False)
-    except (ModuleNotFoundError, NoSuchModuleError):
-        raise LedgerError(
-            "a ledger in PostgreSQL needs psycopg",
-            got="an installation without it",
-            why="it is the database driver",
-            fix='pip install "quiltwork[postgresql]"',
-        ) from None

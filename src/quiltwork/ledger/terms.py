@@ -7,7 +7,7 @@ from typing import Any
 from quiltwork.accounting.accountant import Accountant
 from quiltwork.beliefs import Belief, belief_from_dict
 from quiltwork.data import Reading
-from quiltwork.errors import LedgerError
+from quiltwork.errors import InputError, LedgerError
 from quiltwork.ledger.rows import Outcome, Row, record_of
 from quiltwork.types import Guarantee
 
@@ -19,6 +19,8 @@ class Terms:
     belief: Belief
     budget: float
     guarantee: Guarantee = "pufferfish"
+    key: str | None = None
+    """The name of the key that its rows are sealed with, if they are."""
 
     def to_dict(self) -> dict[str, Any]:
         """The content of a ledger's first row."""
@@ -27,7 +29,7 @@ class Terms:
             "fingerprint": self.belief.fingerprint,
             "budget": self.budget,
             "promise": self.guarantee,
-        }
+        } | ({} if self.key is None else {"key": self.key})
 
     def accountant(self) -> Accountant:
         """Who adds up under these terms."""
@@ -37,8 +39,9 @@ class Terms:
     def from_dict(cls, content: Mapping[str, Any]) -> "Terms":
         """As a ledger's first row has them."""
         try:
-            return cls(belief_from_dict(content["belief"]), float(content["budget"]), content["promise"])
-        except (KeyError, TypeError, ValueError) as problem:
+            belief, budget = belief_from_dict(content["belief"]), float(content["budget"])
+            return cls(belief, budget, content["promise"], content.get("key"))
+        except (KeyError, TypeError, ValueError, OverflowError, InputError) as problem:
             raise LedgerError("the first row of the ledger cannot be read", why="it was changed") from problem
 
 
@@ -78,6 +81,8 @@ class Statement:
     rule: str
     mixed: str | None = None
     """How the data were read in another way than for the first release, if they ever were."""
+    checked: bool = True
+    """Whether its rows could be checked: not where they are sealed with a key that is not here."""
 
     @property
     def remaining(self) -> float:
@@ -134,4 +139,7 @@ class Statement:
             "releases": releases,
             "without_outcome": sum(one["outcome"] == "reserved" for one in releases),
             "head": self.head,
+            "head_number": self.rows[-1].number,
+            "sealed": self.terms.key is not None,
+            "checked": self.checked,
         }

@@ -17,7 +17,7 @@ from quiltwork.calibration.request import Request
 from quiltwork.calibration.series import ForSeries, for_series, with_a_promise
 from quiltwork.data import Countable, Reading, Series, Window
 from quiltwork.data.records import Records
-from quiltwork.errors import DataError, LedgerError, NotCoveredError, ParameterError
+from quiltwork.errors import DataError, LedgerError, NotCoveredError, ParameterError, check_name
 from quiltwork.numeric import round_up
 from quiltwork.queries import Numbers, Query
 from quiltwork.releases.noise import add_noise
@@ -109,10 +109,10 @@ class Prepared:
     """The numbers of subjects and of values."""
     notes: tuple[str, ...] = ()
 
-    def draw(self) -> Release:
-        """Count, and draw the noise."""
+    def draw(self, answers: list[Answer] | None = None) -> Release:
+        """Count, unless that was done, and draw the noise."""
         query, calibration, (subjects, values) = self.request.query, self.calibration, self.sizes
-        answers = self.answers()
+        answers = self.answers() if answers is None else answers
         exact = np.concatenate([answer.numbers for answer in answers])
         noisy: Iterator[Fraction | float] = iter(add_noise(exact, scale=calibration.noise_scale, unit=self.unit))
         parts: list[PartAnswer] = []
@@ -147,10 +147,14 @@ class Prepared:
         )
 
     def draw_within(self, ledger: "Ledger", who: Mapping[str, Any]) -> Release:
-        """Within the budget of a ledger: reserve, count, draw, note that it was made, in this order."""
+        """Within the budget of a ledger: count, reserve, draw, note that it was made, in this order.
+
+        Counting can fail, and nothing is shown by it; so it comes before anything is spent.
+        """
         ledger.check(belief=self.request.belief, guarantee=self.record.guarantee)
+        answers = self.answers()
         reservation = ledger.reserve(self.record, who)
-        release = self.draw()
+        release = self.draw(answers)
         with suppress(LedgerError):  # the reservation is durable and counts; only the note that it was made is lost
             ledger.complete(reservation)
         return replace(release, ledger=reservation.to_dict() | {"address": ledger.name})
@@ -205,6 +209,8 @@ def _check_asked(series: Series, query: Query, window: Window | None, by_subject
     if not query.by_part and (window is not None or by_subject):
         raise ParameterError("a custom query cannot be split by window or subject", got=query.text)
     series.check_asked(window=window, ordered=query.ordered)
+    for name in series.subject_names() if by_subject else ():
+        check_name(name, "a subject", error=DataError)
 
 
 def _of_series(series: Series, request: Request, ready: ForSeries, window: Window | None) -> Prepared:

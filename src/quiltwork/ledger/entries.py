@@ -1,0 +1,116 @@
+"""What is in the tables of a ledger: rows, outcomes and the state kept of them; and the statements for it."""
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from quiltwork.accounting.total import Total
+from quiltwork.errors import LedgerError
+from quiltwork.ledger.rows import Outcome, Row, decoding, sealed
+from quiltwork.ledger.seal import Seal
+from quiltwork.ledger.store import Transaction
+
+INSERT_ROW = (
+    "INSERT INTO quiltwork_rows (number, kind, time, content, previous, hash) "
+    "VALUES (:number, :kind, :time, :content, :previous, :hash)"
+)
+_ROWS = "SELECT number, kind, time, content, previous, hash FROM quiltwork_rows ORDER BY number"
+FIRST_ROW = "SELECT number, kind, time, content, previous, hash FROM quiltwork_rows WHERE number = 1"
+HEAD = "SELECT number, hash FROM quiltwork_kept WHERE id = 1"
+KEPT = (
+    "SELECT k.sum, k.ceiling, k.epsilon, k.rule, r.number, r.kind, r.time, r.content, r.previous, r.hash, "
+    "(SELECT hash FROM quiltwork_rows WHERE number = :seen) "
+    "FROM quiltwork_kept k LEFT JOIN quiltwork_rows r ON r.number = k.number WHERE k.id = 1"
+)
+INSERT_KEPT = (
+    "INSERT INTO quiltwork_kept (id, number, hash, sum, ceiling, epsilon, rule) "
+    "VALUES (1, :number, :hash, :sum, :ceiling, :epsilon, :rule)"
+)
+INSERT_OUTCOME = "INSERT INTO quiltwork_outcomes (number, time, hash) VALUES (:number, :time, :hash)"
+_OUTCOMES = "SELECT number, time, hash FROM quiltwork_outcomes ORDER BY number"
+TALLY = "SELECT outcomes FROM quiltwork_kept WHERE id = 1"
+UPDATE_TALLY = "UPDATE quiltwork_kept SET outcomes = :outcomes WHERE id = 1"
+UPDATE_KEPT = (
+    "UPDATE quiltwork_kept SET number = :number, hash = :hash, sum = :sum, ceiling = :ceiling, epsilon = :epsilon, "
+    "rule = :rule WHERE id = 1"
+)
+
+ACCEPTED = "broken rows were accepted"
+
+
+@dataclass(frozen=True)
+class State:
+    """What is kept of all rows: their total, and ε of a ceiling that it is within."""
+
+    total: Total
+    ceiling: Total
+    epsilon: float
+    rule: str
+
+    def content(self, opened: str) -> dict[str, Any]:
+        """As the row says it that wrote it."""
+        return {
+            "kept": self.total.digest,
+            "ceiling": self.ceiling.digest,
+            "spent": self.epsilon,
+            "rule": self.rule,
+            "opened": opened,
+        }
+
+    def columns(self, row: Row) -> dict[str, Any]:
+        """As it is written beside the last row."""
+        return {
+            "number": row.number,
+            "hash": row.hash,
+            "sum": self.total.to_bytes(),
+            "ceiling": self.ceiling.to_bytes(),
+            "epsilon": self.epsilon,
+            "rule": self.rule,
+        }
+
+
+def write_row(work: Transaction, row: Row) -> None:
+    """Write one row."""
+    work.change(INSERT_ROW, **row.columns())
+
+
+def rows_in(work: Transaction, statement: str = _ROWS) -> list[Row]:
+    """The rows that a statement selects; all of them if it is left out."""
+    return [row_of(*columns) for columns in work.run(statement)]
+
+
+def row_of(number: int, kind: Any, time: str, content: str, previous: str, digest: str) -> Row:
+    """A row from its columns; one whose text is not as it was written has no true hash."""
+    with decoding("a row"):
+        row = Row(int(number), str(kind), str(time), _loaded(content), str(previous), str(digest))  # type: ignore[arg-type]
+        return row if row.text == content else replace(row, hash="not what was written")
+
+
+def first_broken(work: Transaction, seal: Seal) -> str | None:
+    """The first row that is not what was written; rows are not read further. ACCEPTED if broken ones were accepted."""
+    if work.value("SELECT count(*) FROM quiltwork_rows WHERE kind = 'accepted'"):
+        return ACCEPTED
+    expected, previous = 1, None
+    for number, kind, time, content, linked, digest in work.run(_ROWS):
+        if number != expected:
+            return f"row {expected} is missing"
+        if previous not in (None, linked):
+            return f"row {number} does not follow row {number - 1} as it is"
+        if digest != sealed(number, str(kind), str(time), str(linked), str(content), seal):
+            return f"row {number} was changed"
+        expected, previous = number + 1, digest
+    return None
+
+
+def outcomes_in(work: Transaction) -> list[Outcome]:
+    """All outcomes."""
+    with decoding("an outcome"):
+        return [Outcome(int(n), str(time), f"{int(digest, 16):064x}") for n, time, digest in work.run(_OUTCOMES)]
+
+
+def _loaded(content: str) -> dict[str, Any]:
+    try:
+        found = json.loads(content)
+    except ValueError as problem:
+        raise LedgerError("a row of the ledger cannot be read", why="it was changed") from problem
+    return found if isinstance(found, dict) else {}
