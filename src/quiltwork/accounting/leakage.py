@@ -6,6 +6,7 @@ from typing import Literal
 from quiltwork.auditor import Leakage, Noisy
 from quiltwork.auditor import leakage as exact_leakage
 from quiltwork.auditor.adversaries import MOST_SECONDS
+from quiltwork.auditor.exact import check_releases
 from quiltwork.beliefs import Belief
 from quiltwork.calibration.request import as_belief, as_query
 from quiltwork.errors import NotCoveredError, ParameterError
@@ -48,9 +49,12 @@ def bayesian_leakage(
     belief, query, length = as_belief(belief), as_query(query), check_length(length)
     if isinstance(releases, bool) or not isinstance(releases, int) or releases < 1:
         raise ParameterError("releases must be at least 1", got=str(releases))
-    noisy = [Noisy(query, noise_scale)] * releases
+    if releases > 10**9:
+        raise ParameterError("releases must be at most 10^9", got=f"{float(releases):.3g}")
     if method != "projective":
         try:
+            check_releases(releases)
+            noisy = [Noisy(query, noise_scale)] * releases
             exact = exact_leakage(belief, noisy, length=length, seconds=seconds, progress=progress)
         except NotCoveredError:
             if method == "enumeration":

@@ -17,6 +17,7 @@ import numpy as np
 
 from quiltwork.auditor import Noisy
 from quiltwork.beliefs import Belief
+from quiltwork.beliefs.text import parse_json, read_text
 from quiltwork.calibration.calibrate import MECHANISMS
 from quiltwork.calibration.request import as_query
 from quiltwork.data import Reading, Window
@@ -32,6 +33,8 @@ CHOICES: Mapping[str, tuple[object, ...]] = {
     "gaps": ("dependent", "independent", "late", None),
 }
 FEW_LENGTHS = 16
+FURTHEST = 10**15
+LARGEST = 1e200  # of a profile: it guarantees nothing
 ROUNDED = 1e-12  # by which a Lipschitz constant may have been rounded down when it was written
 ERROR = 2.0**-50  # more than the rounding of a profile's entries
 
@@ -103,8 +106,10 @@ class ReleaseRecord:
 
     def _check_places(self) -> None:
         """Length, lengths, window and segment, as far as they can be checked without the data."""
-        if self.length is not None and (type(self.length) is not int or self.length < 1):
-            raise ParameterError("length of a release must be a whole number, at least 1", got=repr(self.length)[:40])
+        if self.length is not None and (type(self.length) is not int or not 1 <= self.length <= FURTHEST):
+            raise ParameterError(
+                "length of a release must be a whole number from 1 to 10^15", got=repr(self.length)[:40]
+            )
         object.__setattr__(self, "lengths", _lengths(self.lengths))
         if self.window is not None:
             Window.parse(self.window)
@@ -199,7 +204,7 @@ class ReleaseRecord:
             # an entry-level release has λ = ε; of two claims the larger counts
             alike = tuple(self.epsilon * (1.0 - np.eye(k)) for k in map(len, belief.state_sets))
             profile = alike if profile is None else tuple(map(np.maximum, profile, alike))
-        if profile is None or not all(np.isfinite(matrix).all() for matrix in profile):
+        if profile is None or not all((matrix < LARGEST).all() for matrix in profile):
             return None
         return profile
 
@@ -262,12 +267,7 @@ class ReleaseRecord:
 def load_releases(path: str | Path) -> list[ReleaseRecord]:
     """The releases that a JSON file lists."""
     path = Path(path)
-    try:
-        contents = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise InputError(f"releases {path} cannot be read", why=problem.strerror or "the system refused") from problem
-    except (ValueError, RecursionError) as problem:
-        raise InputError(f"releases {path} must be JSON", why=f"line {getattr(problem, 'lineno', 1)} is not") from None
+    contents = parse_json(read_text(path, "releases"), f"releases {path}")
     if not isinstance(contents, list):
         raise InputError(
             f"releases {path} must be a list of objects",
@@ -315,7 +315,7 @@ def _lengths(given: object) -> tuple[int, ...] | Literal["many"]:
         return "many"
     if not isinstance(given, Sequence) or isinstance(given, str):
         raise ParameterError("lengths of a release must be a list of whole numbers, or many", got=repr(given)[:40])
-    if not all(type(n) is int and n >= 1 for n in given):
+    if not all(type(n) is int and 1 <= n <= FURTHEST for n in given):
         raise ParameterError("lengths of a release must be whole numbers, at least 1", got=repr(given)[:40])
     return tuple(sorted(set(given))) if len(set(given)) <= FEW_LENGTHS else "many"
 
@@ -326,11 +326,11 @@ def _segment(segment: Sequence[object]) -> Segment:
         raise ParameterError(
             "segment of a release must be [first, last]", got=repr(segment)[:40], fix="For example [1, 96]"
         )
-    first, last = (int(str(n)) for n in segment)
-    if not 1 <= first <= last:
+    first, last = (int(n) for n in segment if isinstance(n, int))
+    if not 1 <= first <= last <= FURTHEST:
         raise ParameterError(
             "segment of a release must start at 1 or later and not end before it starts",
-            got=f"[{first}, {last}]",
+            got=repr([first, last])[:40],
             why="it gives the first and the last time, both included",
         )
     return first, last

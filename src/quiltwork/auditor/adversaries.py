@@ -23,10 +23,12 @@ from quiltwork.auditor.exact import Audit, Noisy, audit
 from quiltwork.beliefs import Belief, MarkovChain, RecordLaw
 from quiltwork.beliefs.structure import following
 from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.laws.exact import expected_work
 from quiltwork.numeric import check_length
 from quiltwork.types import Flags, Progress
 
 MOST_SECONDS = 60.0
+MOST_WORK = 1e11
 LONGEST = 400
 
 
@@ -135,6 +137,14 @@ def leakage(
             fix="Use the projective bound",
         )
     counted = [_undivided(release, length) for release in releases]
+    work = sum(expected_work(r.query, belief, length) * r.query.on(belief).numbers ** 3 for r in counted)
+    if work * length**2 / 2 > MOST_WORK:
+        raise NotCoveredError(
+            "exact leakage would take too long",
+            got=f"{work * length**2 / 2:.1e} steps, with {MOST_WORK:.0e} at most",
+            why="every interval of the series is looked at",
+            fix="Use the projective bound, or a shorter series",
+        )
     intervals = _intervals(belief.chains[0], counted, length)
     return _search(intervals, _most(belief, counted, length), length, until, progress)
 

@@ -15,6 +15,8 @@ from quiltwork.numeric import check_length
 from quiltwork.queries import Query
 from quiltwork.types import Floats, Progress
 
+MOST_RELEASES = 30
+
 
 @dataclass(frozen=True)
 class Noisy:
@@ -109,6 +111,7 @@ def audit(
     (1.917665, 1, ('1', '0'))
     """
     length = belief.size(check_length(length))
+    check_releases(len(releases))
     audits, impossible = [], None
     for n, member in belief.numbered_members:
         try:
@@ -118,6 +121,17 @@ def audit(
     if not audits and impossible is not None:
         raise impossible
     return max(audits, key=lambda member_audit: member_audit.epsilon)
+
+
+def check_releases(releases: int) -> None:
+    """Refuse more releases than a grid of all their results can have."""
+    if releases > MOST_RELEASES:
+        raise NotCoveredError(
+            f"an exact loss covers up to {MOST_RELEASES} releases",
+            got=f"{releases:,}",
+            why="every combination of their results is looked at",
+            fix="Use compose, whose bounds cover any number",
+        )
 
 
 def secret_laws(

@@ -10,11 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from quiltwork.beliefs.text import read_text
 from quiltwork.errors import BeliefError
 from quiltwork.types import Flags, Floats
 
 _WORD = r"(?:(?!//|/\*)[^\s{}()\[\],;|\"])+"  # a comment ends it
 _TOKEN = re.compile(rf'//[^\n]*|/\*.*?\*/|"([^"]*)"|({_WORD})|([{{}}()\[\],;|])', re.S)
+
+
+MOST_ENTRIES, MOST_PARENTS = 2**22, 30
 
 
 @dataclass
@@ -29,11 +33,7 @@ class BifContents:
 def read_bif(path: str | Path) -> BifContents:
     """Read a BIF file."""
     path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as problem:
-        reason = getattr(problem, "strerror", None) or "it is not text"
-        raise BeliefError(f"network file {path} cannot be read", why=reason, fix="Check the path") from problem
+    text = read_text(path, "network file", error=BeliefError, encoding="utf-8-sig")
     try:
         return parse_bif(text)
     except BeliefError as problem:
@@ -188,7 +188,7 @@ def _table(contents: BifContents, block: _Block) -> None:
         raise _error(line, f"variable {name!r} must have one table", "a second one")
     states = contents.variables[name]
     axes = [contents.variables[p] for p in parents]
-    table = np.full((*map(len, axes), len(states)), np.nan)
+    table = _empty_table(name, axes, states, line)
     default: list[float] | None = None
     for statement in statements:
         if not statement or statement[0] == "property":
@@ -219,6 +219,17 @@ def _table(contents: BifContents, block: _Block) -> None:
             f"{int(missing.sum())} missing, the first ({', '.join(first)})",
         )
     contents.parents[name], contents.tables[name] = parents, table
+
+
+def _empty_table(name: str, axes: Sequence[Sequence[str]], states: Sequence[str], line: int) -> Floats:
+    entries = math.prod(map(len, axes)) * len(states)
+    if len(axes) > MOST_PARENTS or entries > MOST_ENTRIES:
+        raise _error(
+            line,
+            f"the table of {name!r} must have at most {MOST_ENTRIES:,} entries and {MOST_PARENTS} parents",
+            f"{entries:.3g} entries, {len(axes)} parents",
+        )
+    return np.full((*map(len, axes), len(states)), np.nan)
 
 
 def _row(

@@ -369,7 +369,7 @@ def square_table(table: Table, name: str) -> Floats:
     """A square table of finite numbers that are not negative, or an error that names the row."""
     try:
         A = np.array(table, dtype=np.float64)
-    except (TypeError, ValueError) as problem:
+    except (TypeError, ValueError, OverflowError) as problem:
         raise BeliefError(
             f"{name} must be a square table of numbers",
             got="rows of unequal length or entries that are not numbers",
@@ -394,7 +394,8 @@ def square_table(table: Table, name: str) -> Floats:
 
 def _distributions(table: Table, name: str) -> Floats:
     A = square_table(table, name)
-    sums = A.sum(axis=1)
+    with np.errstate(over="ignore"):
+        sums = A.sum(axis=1)
     wrong = np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE)
     if wrong.size:
         row = wrong[0]
@@ -412,7 +413,7 @@ def _distributions(table: Table, name: str) -> Floats:
 def _distribution(vector: ArrayLike, count: int) -> Floats:
     try:
         v = np.array(vector, dtype=np.float64)
-    except (TypeError, ValueError) as problem:
+    except (TypeError, ValueError, OverflowError) as problem:
         raise BeliefError("initial must be a list of numbers", got="something else", why="it is a law") from problem
     if v.shape != (count,):
         raise BeliefError(
@@ -422,8 +423,10 @@ def _distribution(vector: ArrayLike, count: int) -> Floats:
         )
     if not np.all(np.isfinite(v)) or np.any(v < 0):
         raise BeliefError("initial must have finite entries that are not negative", why="they are probabilities")
-    if abs(v.sum() - 1) > SUM_TOLERANCE:
-        raise BeliefError("initial must sum to 1", got=f"{v.sum():.10g}", why="it is the law of the first state")
+    with np.errstate(over="ignore"):
+        total = v.sum()
+    if abs(total - 1) > SUM_TOLERANCE:
+        raise BeliefError("initial must sum to 1", got=f"{total:.10g}", why="it is the law of the first state")
     if abs(v.sum() - 1) > count * 2.0**-52:
         v /= v.sum()
     v.setflags(write=False)

@@ -13,6 +13,7 @@ from quiltwork.beliefs.joint import JointTable
 from quiltwork.beliefs.mixing import MixingClass
 from quiltwork.beliefs.network import BayesianNetwork, NetworkSet
 from quiltwork.beliefs.record import variables_in
+from quiltwork.beliefs.text import parse_json, read_text
 from quiltwork.errors import BeliefError
 
 
@@ -26,25 +27,26 @@ def load_belief(path: str | Path) -> Belief:
     MarkovChain(2 states, initial=stationary)
     """
     path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise BeliefError(
-            f"belief file {path} cannot be read",
-            why=getattr(problem, "strerror", None) or "it is not text",
-            fix="Check the path; `quiltwork belief fit` writes such a file",
-        ) from problem
+    text = read_text(path, "belief file", error=BeliefError)
     if path.suffix.lower() == ".bif":
         return BayesianNetwork.from_bif(path)
-    try:
-        toml = path.suffix.lower() == ".toml"
-        content = tomllib.loads(text) if toml else json.loads(text, object_pairs_hook=_without_repeats)
-    except RecursionError as problem:
-        raise BeliefError(f"belief file {path} is nested too deeply") from problem
-    except ValueError as problem:
-        kind = "TOML" if path.suffix.lower() == ".toml" else "JSON"
-        raise BeliefError(f"belief file {path} must be {kind}", why=str(problem)) from problem
+    if path.suffix.lower() == ".toml":
+        content = _parse_toml(text, path)
+    else:
+        content = parse_json(text, f"belief file {path}", error=BeliefError, object_pairs_hook=_without_repeats)
     return belief_from_dict(_found_from(content, path.parent))
+
+
+def _parse_toml(text: str, path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as problem:
+        why = (
+            str(problem)
+            if isinstance(problem, tomllib.TOMLDecodeError)
+            else "it is nested too deeply, or a number is too long"
+        )
+        raise BeliefError(f"belief file {path} must be TOML", why=why) from problem
 
 
 def save_belief(belief: Belief, path: str | Path) -> None:
@@ -74,7 +76,14 @@ def belief_from_dict(content: object) -> Belief:
     if not isinstance(kind, str) or kind not in _READERS:
         got = "no kind" if kind is None else f"kind {kind!r}"
         raise BeliefError("the kind of belief is not known", got=got, fix=_KINDS_HINT)
-    return _READERS[kind]({key: value for key, value in content.items() if key != "kind"})
+    try:
+        return _READERS[kind]({key: value for key, value in content.items() if key != "kind"})
+    except (TypeError, ValueError, AttributeError, KeyError, IndexError, OverflowError, RecursionError) as problem:
+        raise BeliefError(
+            f"a belief of kind {kind} cannot be read",
+            why="a value in it is of another type than it should be, or far too large",
+            fix="docs/belief-files.md shows the form",
+        ) from problem
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -93,10 +102,26 @@ def _found_from(content: Any, folder: Path) -> Any:
     if not isinstance(content, dict):
         return content
     if isinstance(content.get("bif"), str):
-        return content | {"bif": str(folder / content["bif"])}
+        return content | {"bif": str(_within(folder, content["bif"]))}
     if isinstance(content.get("members"), list):
         return content | {"members": [_found_from(member, folder) for member in content["members"]]}
     return content
+
+
+def _within(folder: Path, name: str) -> Path:
+    """A file below the folder of the belief file: a belief from elsewhere must not read other files."""
+    try:
+        path = (folder / name).resolve()
+        inside = path.is_relative_to(folder.resolve())
+    except (OSError, ValueError, RuntimeError):
+        inside = False
+    if not inside:
+        raise BeliefError(
+            "the BIF file of a belief must be in the folder of the belief file, or below it",
+            got="another folder",
+            fix="Move it there, or pass the BIF file itself as the belief",
+        )
+    return path
 
 
 def _chain(content: dict[str, Any]) -> MarkovChain:
@@ -109,6 +134,9 @@ def _set(content: dict[str, Any]) -> ChainSet | NetworkSet:
     _check_keys(content, "set", required={"members"})
     if not isinstance(content["members"], list):
         raise BeliefError("members must be a list of beliefs", got=type(content["members"]).__name__)
+    nested = any(isinstance(m, dict) and m.get("kind") == "set" for m in content["members"])
+    if nested:
+        raise BeliefError("the members of a set must be chains or networks", got="another set", fix="List all members")
     members = [belief_from_dict(m) for m in content["members"]]
     if any(isinstance(m, BayesianNetwork) for m in members):
         return NetworkSet(members)  # type: ignore[arg-type]  # it says what is wrong with the others

@@ -283,7 +283,7 @@ def _distributions(given: ArrayLike, name: str, axes: Sequence[tuple[str, ...]],
     shape = (*map(len, axes), len(own_states))
     try:
         table = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError) as problem:
+    except (TypeError, ValueError, OverflowError) as problem:
         raise BeliefError(f"the table of {name!r} must consist of numbers in rows", got="something else") from problem
     if table.shape not in (shape, (math.prod(shape[:-1]), shape[-1])):
         raise BeliefError(
@@ -294,7 +294,8 @@ def _distributions(given: ArrayLike, name: str, axes: Sequence[tuple[str, ...]],
     table = np.ascontiguousarray(table.reshape(shape))
     if not np.all(np.isfinite(table)) or np.any(table < 0):
         raise BeliefError(f"the table of {name!r} must have finite entries that are not negative")
-    sums = table.sum(axis=-1)
+    with np.errstate(over="ignore"):
+        sums = table.sum(axis=-1)
     wrong = np.argwhere(np.abs(sums - 1) > TABLE_TOLERANCE)
     if len(wrong):
         row = tuple(int(n) for n in wrong[0])

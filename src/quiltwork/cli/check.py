@@ -52,9 +52,11 @@ def audit(
     from quiltwork import load_belief, parse_query
     from quiltwork.auditor import Noisy
     from quiltwork.auditor import audit as make_audit
+    from quiltwork.auditor.exact import check_releases
 
     if releases < 1:
         raise ParameterError("releases must be at least 1", got=str(releases))
+    check_releases(releases)
     held = load_belief(belief)
     asked, scale = whole_of(parse_query(query), noise_scale, values)
     noisy = [Noisy(asked, scale, None if segment is None else segment_of(segment))] * releases

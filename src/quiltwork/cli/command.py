@@ -1,6 +1,7 @@
 """The command: a thin shell over the library. No mathematics here; heavy imports wait until they are needed."""
 
 import io
+import os
 import sys
 from typing import Annotated, NoReturn
 
@@ -10,7 +11,7 @@ from quiltwork import __version__
 from quiltwork.cli import belief, check, ledger, release
 from quiltwork.cli.options import in_options
 from quiltwork.errors import QuiltworkError
-from quiltwork.show.terminal import err
+from quiltwork.show.terminal import err, give_up_output
 
 app = typer.Typer(
     name="quiltwork",
@@ -63,6 +64,10 @@ def main() -> NoReturn:
             stream.reconfigure(errors="replace")  # a terminal without ε gets a question mark, not a crash
     try:
         code = app(standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read has gone: nothing is left to be said, also when Python ends
+        give_up_output()
+        sys.exit(0)
     except QuiltworkError as problem:
         err.print(f"error: {' '.join(in_options(str(problem)).split())}")
         sys.exit(problem.exit_code)
@@ -72,6 +77,17 @@ def main() -> NoReturn:
     except OSError as problem:
         err.print(f"error: {problem.filename or 'a file'} cannot be used: {problem.strerror}. Check the path.")
         sys.exit(2)
-    except typer.Abort:
+    except (typer.Abort, KeyboardInterrupt):
         sys.exit(130)
+    except MemoryError:
+        err.print("error: there is not enough memory for this. Use a smaller belief, length or number of releases.")
+        sys.exit(2)
+    except Exception as problem:
+        if os.environ.get("QUILTWORK_TRACEBACK"):
+            raise
+        err.print(
+            f"error: something went wrong that should not have ({type(problem).__name__}). Please report it; "
+            "QUILTWORK_TRACEBACK=1 shows where, possibly with data values."
+        )
+        sys.exit(2)
     sys.exit(code or 0)

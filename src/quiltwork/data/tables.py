@@ -1,8 +1,11 @@
 """Tables of any kind: files, and what polars, pandas, PyArrow, DuckDB or PySpark hold."""
 
+import difflib
 import glob
 import re
+import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,6 +17,19 @@ from quiltwork.errors import DataError
 Frame = Any
 """A narwhals frame: its type depends on the engine."""
 ENDINGS = (".csv", ".tsv", ".parquet")
+
+
+def check_regular(path: str | Path) -> None:
+    """Refuse pipes and devices, which may never end, and which cannot be read twice."""
+    with suppress(OSError, ValueError):
+        kind = Path(path).stat().st_mode
+        if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
+            raise DataError(
+                f"data file {path} must be a regular file",
+                got="a pipe or a device",
+                why="it is read more than once, and may never end",
+                fix="Write it to a file first",
+            )
 
 
 def as_table(source: object, wanted: Sequence[str], *, ordered: bool = False) -> "pl.DataFrame":
@@ -29,7 +45,7 @@ def as_table(source: object, wanted: Sequence[str], *, ordered: bool = False) ->
         )
     try:
         return cast("pl.DataFrame", (table.collect() if hasattr(table, "collect") else table).to_polars())
-    except (OSError, pl.exceptions.PolarsError) as problem:
+    except (OSError, pl.exceptions.PolarsError, nw.exceptions.NarwhalsError) as problem:
         raise unreadable(str(source) if isinstance(source, str | Path) else "the data", problem) from None
 
 
@@ -76,11 +92,13 @@ def joined(tables: Sequence[Frame]) -> Frame:
     return nw.concat(tables, how="vertical")
 
 
-def check_columns(wanted: Sequence[str], columns: Sequence[str], *, where: str = "the table") -> None:
+def check_columns(
+    wanted: Sequence[str], columns: Sequence[str], *, where: str = "the table", by_first_line: bool = False
+) -> None:
     """The wanted ones must be there."""
     for name in wanted:
         if name not in columns:
-            raise no_column(name, columns, where)
+            raise no_column(name, columns, where, by_first_line=by_first_line)
 
 
 def scan(source: str | Path, wanted: Sequence[str]) -> "pl.LazyFrame":
@@ -105,6 +123,7 @@ def scan(source: str | Path, wanted: Sequence[str]) -> "pl.LazyFrame":
     for file in files:
         try:
             if "://" not in file:
+                check_regular(file)
                 Path(file).open("rb").close()  # the system's own reason, if there is one
             schemas[file] = opened(file).collect_schema()
         except pl.exceptions.NoDataError:
@@ -125,7 +144,8 @@ def _check_schema(file: str, schema: "pl.Schema", wanted: Sequence[str], first: 
     if repeated:
         name = re.sub(r"_duplicated_\d+$", "", repeated[0])
         raise DataError("columns must have different names", got=f"{name!r} more than once")
-    check_columns(wanted, schema.names(), where="the file" if schema is first else f"file {file}")
+    where, text = "the file" if schema is first else f"file {file}", not file.lower().endswith(".parquet")
+    check_columns(wanted, schema.names(), where=where, by_first_line=text)
     for name in wanted:
         if schema[name] != first[name]:
             raise DataError(
@@ -158,18 +178,19 @@ def unreadable(source: str, problem: Exception) -> DataError:
     return DataError(f"data file {source} cannot be read", why=reason)
 
 
-def no_column(name: str, columns: Sequence[str], where: str) -> DataError:
-    """Lists the columns, unless the first line looks like data."""
-    if any(re.fullmatch(r"[-+.\d][-+.:\dTeEZ ]*", c) for c in columns):
-        listed, fix = "a first line that looks like values, not names", "Put a line with the columns' names first"
-    else:
-        listed = f"columns {', '.join(map(repr, columns[:30]))}" + (
-            f" and {len(columns) - 30} more" * (len(columns) > 30)
-        )
-        fix = "Name one of them"
+def no_column(name: str, columns: Sequence[str], where: str, *, by_first_line: bool) -> DataError:
+    """Lists the columns of a table; the first line of a text file may hold values instead of names."""
+    fix, got = "Name one of them", f"columns {', '.join(map(repr, columns[:30]))}"
+    if len(columns) > 30:
+        got += f" and {len(columns) - 30} more"
+    if by_first_line:
+        got = f"{len(columns)} other column{'s' * (len(columns) != 1)}"
+        near = difflib.get_close_matches(name, columns, n=1, cutoff=0.7)
+        near = [column for column in columns if column.casefold().strip() == name.casefold().strip()] or near
+        fix = f"The nearest is {near[0]!r}" if near else "The first line of the file must name the columns"
         if len(columns) == 1 and re.search(r"[;\t|]", columns[0]):
             fix = "The file seems to use another separator: .csv files have commas, .tsv files tabs"
-    return DataError(f"column {name!r} must be in {where}", got=listed, fix=fix)
+    return DataError(f"column {name!r} must be in {where}", got=got, fix=fix)
 
 
 def mixed_types(column: str) -> DataError:

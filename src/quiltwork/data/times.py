@@ -102,9 +102,11 @@ class Window:
             number = 0 if isinstance(given, bool | float) else int(given)
         except (ValueError, TypeError):
             number = 0
-        if number < 1:
+        if not 1 <= number <= 10**15:
             raise ParameterError(
-                "window must be day, hour or a number of values", got=repr(given), fix="For example day, hour or 96"
+                "window must be day, hour or a number of values",
+                got=repr(given)[:40],
+                fix="For example day, hour or 96",
             )
         return cls("values", number)
 

@@ -171,7 +171,8 @@ def expected_work(query: Query, belief: Belief, length: int) -> float:
     if belief.variables is not None or (steps := query.steps(belief.states)) is None:
         return 0.0
     widths = [float(np.ptp(row)) * length + 1 for row in (steps[:-1] if len(steps) > 1 else steps)]
-    return len(belief.members) * len(belief.states) * length * float(np.prod(widths)) ** 2 / 6
+    with np.errstate(over="ignore"):
+        return float(len(belief.members) * len(belief.states) * length * np.prod(widths) ** 2 / 6)
 
 
 def unit_of(asked: Statistic, belief: Belief, length: int) -> Fraction:

@@ -74,7 +74,7 @@ def test_awkward_names_and_places(belief: Path, tmp_path: Path) -> None:
         (["plan", "BELIEF", "--query", "histogram", "--length", "any", "--epsilon", "1", "--mechanism", "group"],
          4, "length"),
         (["release", "DATA", "--column", "x", "--belief", "BELIEF", "--query", "histogram", "--epsilon", "1"],
-         2, "'doing'"),
+         2, "other columns"),
         (["release", "DATA", "--column", "t", "--belief", "BELIEF", "--query", "histogram", "--epsilon", "1"],
          2, "row 1"),
         (["release", "DATA", "--column", "doing", "--belief", "BELIEF", "--query", "histogram", "--epsilon", "1",

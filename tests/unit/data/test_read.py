@@ -50,7 +50,7 @@ def test_segments(tmp_path: Path) -> None:
     ("frame", "options", "message"),
     [
         ({"x": ["sit", SECRET, SECRET]}, {}, r"got 2 unknown of 3, the first in row 2"),
-        ({"x": ["sit"]}, {"column": "y"}, r"column 'y' must be in the file, got columns 'x'"),
+        ({"x": ["sit"]}, {"column": "y"}, r"column 'y' must be in the file, got 1 other column"),
         ({"x": ["sit"]}, {"subject": "y"}, r"column 'y'"),
         ({"x": []}, {}, r"at least one value, got none"),
         ({"x": [None, None]}, {"missing": "split"}, r"at least one value, got missing ones only"),

@@ -22,8 +22,8 @@ def test_records_in_all_their_forms(tmp_path: Path) -> None:
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"column": "flu", "variable": "person"}, "two for one of them"),
         ({"column": "flu"}, "with another number"),
-        ({"column": "fever"}, "columns 'house', 'person', 'flu'"),
-        ({}, "'ann'"),
+        ({"column": "fever"}, "3 other columns"),
+        ({}, "column 'ann' must be in the file"),
         ({"column": "flu", "variable": "flu"}, "different columns"),
         ({"column": "flu", "variable": "house", "subject": "person"}, "about others"),
     ]

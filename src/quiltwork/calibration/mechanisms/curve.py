@@ -8,19 +8,19 @@ of quilts, which are the special case of a single skip. Series too short to forg
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from quiltwork.beliefs import Belief
 from quiltwork.calibration.mechanisms.networks import tree_curve
-from quiltwork.calibration.mechanisms.quilt import Quilt, approx_quilt, exact_quilt
+from quiltwork.calibration.mechanisms.quilt import Quilt, approx_quilt, exact_quilt, quilt_approx, quilt_exact
 from quiltwork.calibration.record import Calibration, Reason
 from quiltwork.calibration.request import Request
 from quiltwork.certificate import Certificate, SideProof
 from quiltwork.errors import BeliefError, NotCoveredError
-from quiltwork.influence.curve.constant import InfluenceCurve, curve_members, within_cell
+from quiltwork.influence.curve.constant import MOST_STATES, InfluenceCurve, check_states, curve_members, within_cell
 from quiltwork.influence.curve.given_start import GivenPast
 from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.curve.sides import Bound
@@ -99,6 +99,8 @@ def curve(request: Request) -> Calibration:
     belief, epsilon, length, guarantee = request.belief, request.epsilon, request.length, request.guarantee
     if belief.networks:
         return tree_curve(request)
+    if any(len(member.possible_states()) > MOST_STATES for member in belief.members):
+        return _by_quilts(request)
     sensitivity = request.query.sensitivity(belief.states)
     curves = curve_members(belief, guarantee=guarantee)
     numbers = (number for number, _ in belief.numbered_members)
@@ -117,6 +119,15 @@ def curve(request: Request) -> Calibration:
     return Calibration.of(
         request, noise_scale=noise_scale, theorem=theorem, reason=most.reason, certificate=certificate
     )
+
+
+def _by_quilts(request: Request) -> Calibration:
+    """With more states than the curve covers: quilts, which are its special case of a single skip."""
+    if request.guarantee == "bayesian" or not request.belief.knows_influence:
+        check_states(max(len(member.possible_states()) for member in request.belief.members))
+    found = quilt_exact(request) if request.belief.chains else quilt_approx(request)
+    theorem = f"influence curve with a single skip (quilts), as there are more than {MOST_STATES} states"
+    return replace(found, theorem=theorem)
 
 
 def _certificate(

@@ -24,6 +24,7 @@ from quiltwork.influence.quilts.tables import UNIT_ROUNDOFF
 from quiltwork.types import Floats, Guarantee
 
 DIGITS = 9
+MOST_STATES = 300
 LEAST = 1e-200  # less than this counts as this: no noise is larger, and steps of tiny differences need digits
 
 
@@ -57,6 +58,7 @@ class InfluenceCurve:
         self.belief = belief
         self.guarantee = guarantee
         self.alive = belief.possible_states()
+        check_states(len(self.alive))
         self.future, self.past = both_sides(belief, against_all=guarantee == "bayesian")
 
     @property
@@ -81,6 +83,17 @@ class InfluenceCurve:
         a, b = np.unravel_index(int(np.argmax(total)), total.shape)
         parts = (float(part[a, b]) for part in (possible, R.values, L.values))
         return CurvePoint(float(total[a, b]) * (1 + 1e-12), R, L, (int(self.alive[a]), int(self.alive[b])), *parts)
+
+
+def check_states(states: int) -> None:
+    """Refuse chains whose steps would not fit into memory."""
+    if states > MOST_STATES:
+        raise NotCoveredError(
+            f"the influence curve covers up to {MOST_STATES} states here",
+            got=f"{states:,}",
+            why=f"its steps have an entry for each three states, {24 * states**3 / 2**30:,.0f} GiB in all",
+            fix="Use quilt-exact, or join states that behave alike",
+        )
 
 
 def canonical(profile: Floats) -> Floats:

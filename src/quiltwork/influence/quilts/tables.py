@@ -131,7 +131,7 @@ class ChainTables:
             k, support, exponent = len(self._everything), self._powers[0].support, 1
             while exponent <= (k - 1) ** 2 + 1:
                 support, exponent = _product(support, support), 2 * exponent
-            self._alike = np.all(support[:, None, :] == support[None, :, :], axis=2).ravel()
+            self._alike = np.array([(support == row).all(axis=1) for row in support]).ravel()
         return bool(self._alike[pairs].all())
 
     def _influence(self, index: int, table: Floats, support: Flags) -> Floats:
