@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
@@ -30,8 +31,10 @@ from quiltwork import (
     Query,
     Records,
     ReleaseRecord,
+    Session,
     Sum,
     Tally,
+    read_series,
 )
 from quiltwork.calibration.request import Request
 from quiltwork.data import HeldSeries, Reading
@@ -348,3 +351,47 @@ def test_the_enumeration_has_teeth() -> None:
     assert math.isclose(
         exact_loss(law, paths, [Release(replace(record, noise_scale=0.5), release.answers)]), 3.86, abs_tol=0.1
     )
+
+
+@settings(OFTEN, max_examples=100)
+@given(st.data())
+def test_sessions_over_tables_are_covered(data: st.DataObject) -> None:
+    """From a table through ``read_series`` and a session: missing values, segments and windows, as a user asks them."""
+    chain = data.draw(chains(max_states=2, zeros=True))
+    k, length = len(chain.states), data.draw(st.integers(1, 5))
+    seen = np.array(data.draw(st.lists(st.sampled_from([True, True, False]), min_size=length, max_size=length)))
+    assume(seen.any())
+    values = [chain.states[0] if there else None for there in seen]
+    table = pl.DataFrame({"t": range(1, length + 1), "x": values}, schema={"t": pl.Int64, "x": pl.String})
+    series = read_series(table, column="x", states=chain.states, time="t", missing="split")
+    session = Session(series, belief=chain, budget=1e9)
+    paths, numbers = paths_of(k, length), 0
+    releases: list[Release] = []
+    for _ in range(data.draw(st.integers(1, 3))):
+        query, steps = data.draw(questions(chain))
+        asked = np.arange(length)
+        options: dict[str, Any] = {}
+        if data.draw(st.booleans()) and seen.all():
+            first = data.draw(st.integers(1, length))
+            options["segment"] = (first, data.draw(st.integers(first, length)))
+            asked = asked[options["segment"][0] - 1 : options["segment"][1]]
+        groups = [asked[seen[asked]]]
+        if seen.all() and "segment" not in options and data.draw(st.booleans()):
+            options["window"] = data.draw(st.integers(1, length))
+            groups = [asked[asked // options["window"] == n] for n in np.unique(asked // options["window"])]
+        if numbers + steps.shape[1] * len(groups) > 4:
+            continue
+        mechanism = data.draw(st.sampled_from(["group"] * 5 + ["curve"]))
+        try:
+            record = session.release(query, epsilon=1.0, mechanism=mechanism, **options).record()
+        except NotCoveredError:
+            continue
+        if record.noise_scale is None:
+            continue
+        numbers += steps.shape[1] * len(groups)
+        answers = np.concatenate([steps[paths[:, group]].sum(axis=1) for group in groups], axis=1)
+        releases.append(Release(record, answers))
+    assume(releases)
+    truth = max(exact_loss(law, paths, releases) for law in chain_laws(chain, paths) if law.sum() > 0)
+    assert truth <= session.spent() * (1 + 1e-9) + 1e-9
+    assert session.ledger.verify() == []
