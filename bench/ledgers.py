@@ -63,12 +63,89 @@ def killed_processes() -> Row:
     }
 
 
+def cut_connections() -> Row:
+    """300 connections to PostgreSQL ended by the server at random moments while four processes release."""
+    sys.path.insert(0, str(TESTS))
+    from system import postgresql_server
+
+    with tempfile.TemporaryDirectory() as folder, postgresql_server() as server:
+        Ledger.create(server, belief=COIN, budget=1e6)
+        cuts = int(_contend("cut", server, 4, 300, folder))
+        ledger = Ledger(server)
+        assert ledger.verify() == []
+        known = {release["row"] for release in ledger.statement().releases()}
+        shown = [line.split() for file in Path(folder).glob("*.txt") for line in file.read_text().splitlines()]
+        lost = sum(int(row) not in known for row, _ in shown)
+        assert lost == 0
+    return {"cuts": cuts, "shown": len(shown), "recorded": len(known), "lost": lost, "target": "0 lost"}
+
+
+def writers() -> Row:
+    """Releases a second with one and with eight processes, against bare inserts of the same durability."""
+    sys.path.insert(0, str(TESTS))
+    import psycopg
+    from system import postgresql_server
+
+    row: Row = {}
+    with tempfile.TemporaryDirectory() as folder, postgresql_server() as server:
+        with psycopg.connect(server, autocommit=True) as connection:
+            connection.execute("CREATE TABLE bare (number SERIAL PRIMARY KEY, content TEXT)")
+        file = sqlite3.connect(f"{folder}/bare.db", isolation_level=None)
+        file.execute("PRAGMA journal_mode=TRUNCATE")
+        file.execute("CREATE TABLE bare (number INTEGER PRIMARY KEY, content TEXT)")
+        file.close()
+        databases = {
+            "sqlite": (f"sqlite:///{folder}/ledger.db", f"sqlite:///{folder}/bare.db"),
+            "postgresql": (server, server),
+        }
+        for name, (url, bare) in databases.items():
+            session = Session(["0", "1"], belief=COIN, budget=1e6, ledger=url)
+            for _ in range(500):  # from 64 releases on ε is computed ahead
+                session.count("1", epsilon=0.01)
+            session.ledger.close()
+            for processes in (1, 8):
+                ours, theirs = (float(_contend(what, at, processes, 3)) for what, at in (("rate", url), ("bare", bare)))
+                key = f"{name}_{processes}"
+                row |= {f"{key}_releases": ours, f"{key}_inserts": theirs, f"{key}_ratio": ours / theirs}
+    return row | {"target": "no fall from one writer to eight; at least 0.3 of bare inserts"}
+
+
+def journals() -> Row:
+    """One durable reservation in SQLite that is in the one file then: a journal (ours) against logs."""
+    ways = {
+        "wal_alone": ("WAL", ""),
+        "wal_copied": ("WAL", "PRAGMA wal_checkpoint(PASSIVE)"),
+        "wal_truncated": ("WAL", "PRAGMA wal_checkpoint(TRUNCATE)"),
+        "truncate": ("TRUNCATE", ""),
+    }
+    row: Row = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (mode, after) in ways.items():
+            bare = sqlite3.connect(f"{folder}/{name}.db", isolation_level=None)
+            bare.execute(f"PRAGMA journal_mode={mode}")
+            bare.execute("PRAGMA synchronous=FULL")
+            bare.execute("CREATE TABLE bare (number INTEGER PRIMARY KEY, content TEXT)")
+            bare.execute("CREATE TABLE kept (sum BLOB)")
+            bare.execute("INSERT INTO kept VALUES (x'00')")
+            begun = time.perf_counter()
+            for _ in range(300):
+                bare.execute("BEGIN IMMEDIATE")
+                bare.execute("INSERT INTO bare (content) VALUES (?)", ("x" * 900,))
+                bare.execute("UPDATE kept SET sum = ?", (b"x" * 1500,))
+                bare.execute("COMMIT")
+                if after:
+                    bare.execute(after).fetchall()
+            row[f"{name}_milliseconds"] = 1000 * (time.perf_counter() - begun) / 300
+            bare.close()
+    return row | {"target": "truncate (ours): about as long as a log that is copied"}
+
+
 def durable_releases() -> Row:
     """Releases a second through a session, against bare inserts into SQLite with the same durability, in turn."""
     with tempfile.TemporaryDirectory() as folder:
         session = Session(["sit", "walk"] * 500, belief=CHAIN, budget=1e6, ledger=f"{folder}/ledger.db")
         bare = sqlite3.connect(f"{folder}/bare.db", isolation_level=None)
-        bare.execute("PRAGMA journal_mode=WAL")
+        bare.execute("PRAGMA journal_mode=TRUNCATE")
         bare.execute("PRAGMA synchronous=FULL")
         bare.execute("CREATE TABLE rows (number INTEGER PRIMARY KEY, content TEXT)")
         content = "x" * 900  # about as much as a release writes down

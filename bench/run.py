@@ -21,7 +21,15 @@ from typing import Any
 import numpy as np
 from chains import band_chain
 from fleet import memory_of_many_rows, private_histogram, private_histogram_on_spark
-from ledgers import check_after_many, durable_releases, killed_processes, many_processes
+from ledgers import (
+    check_after_many,
+    cut_connections,
+    durable_releases,
+    journals,
+    killed_processes,
+    many_processes,
+    writers,
+)
 from networks import random_network
 from plain import plain_network_score, plain_quilt_score
 
@@ -249,7 +257,10 @@ BENCHMARKS = (
     quilts_on_networks,
     many_processes,
     killed_processes,
+    cut_connections,
     durable_releases,
+    journals,
+    writers,
     check_after_many,
     private_histogram,
     private_histogram_on_spark,

@@ -12,6 +12,7 @@ from quiltwork.cli import app
 
 COMMANDS, PYTHON, BENCHMARKS = "<!-- commands -->", "<!-- names -->", "<!-- benchmarks -->"
 QUESTIONS = "<!-- questions -->"
+RELIABILITY = "<!-- reliability -->"
 RESULTS = Path(__file__).parents[1] / "bench" / "results.json"
 
 
@@ -23,9 +24,27 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
         markdown = markdown.replace(PYTHON, "\n\n".join(_names()))
     if QUESTIONS in markdown:
         markdown = markdown.replace(QUESTIONS, "\n".join(_questions()))
+    if RELIABILITY in markdown:
+        markdown = markdown.replace(RELIABILITY, "\n".join(_reliability(json.loads(RESULTS.read_text()))))
     if BENCHMARKS in markdown:
         markdown = markdown.replace(BENCHMARKS, "\n".join(_benchmarks(json.loads(RESULTS.read_text()))))
     return markdown
+
+
+def _reliability(results: dict[str, Any]) -> list[str]:
+    """What was done to ledgers in the last run, and what was lost."""
+    killed, cut, many = (results[name] for name in ("killed_processes", "cut_connections", "many_processes"))
+    text = (Path(__file__).parents[1] / "tests" / "property" / "test_fuzz.py").read_text()
+    cases = sum(map(int, re.findall(r"max_examples=(\d+)", text)))
+    return [
+        "| what | how often | values shown | lost |",
+        "| --- | --- | --- | --- |",
+        f"| processes killed while releasing (SQLite) | 500 | {killed['shown']:,} | {killed['lost']} |",
+        f"| connections cut while releasing (PostgreSQL) | {cut['cuts']} | {cut['shown']:,} | {cut['lost']} |",
+        f"| races of 64 processes for 100 releases (SQLite) | 3,200 requests | {many['sqlite_granted']} | 0 |",
+        f"| races of 64 processes for 100 releases (PostgreSQL) | 3,200 requests | {many['postgresql_granted']} | 0 |",
+        f"| fuzz cases in continuous integration | {cases:,} | | 0 |",
+    ]
 
 
 def _benchmarks(results: dict[str, Any]) -> list[str]:
