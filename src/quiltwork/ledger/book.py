@@ -18,6 +18,7 @@ from quiltwork.ledger.entries import (
     ACCEPTED,
     FIRST_ROW,
     HEAD,
+    HEAD_AND_TALLY,
     INSERT_KEPT,
     INSERT_OUTCOME,
     INSERT_ROW,
@@ -217,8 +218,8 @@ class Ledger:
         self._look_through()
 
         def reserve(work: Transaction) -> tuple[Row, State]:
-            head = self._found_head(work.locked)
-            before, tally = self._state(work, head, writes=True), str(work.value(TALLY))
+            head, tally = self._found_head(work.locked), str(work.locked[0][-1])
+            before = self._state(work, head, writes=True)
             total = self._accountant.plus(before.total, record)
             after = replace(before, total=total) if total.within(before.ceiling) else self._look_ahead(total)
             if not after.epsilon <= self.terms.budget * (1 + SLACK):
@@ -229,7 +230,7 @@ class Ledger:
             return row, after
 
         try:
-            row, state = self._store.transaction(reserve, locking=HEAD)
+            row, state = self._store.transaction(reserve, locking=HEAD_AND_TALLY)
         except _TooMuchError as refused:  # explained when nobody waits for the ledger any more
             raise self._refusals.explain(refused.total, record, refused.epsilon) from None
         self._know(row.head, state)
@@ -362,7 +363,7 @@ class Ledger:
         if not found:
             raise LedgerError(f"ledger {self.name} has lost its sum", why="it was changed")
         with decoding("the kept sum"):
-            ((number, digest),) = found
+            ((number, digest, *_),) = found
             return int(number), str(digest)
 
     def _state(self, work: Transaction, head: tuple[int, str], *, writes: bool = False) -> State:

@@ -17,6 +17,7 @@ INSERT_ROW = (
 _ROWS = "SELECT number, kind, time, content, previous, hash FROM quiltwork_rows ORDER BY number"
 FIRST_ROW = "SELECT number, kind, time, content, previous, hash FROM quiltwork_rows WHERE number = 1"
 HEAD = "SELECT number, hash FROM quiltwork_kept WHERE id = 1"
+HEAD_AND_TALLY = "SELECT number, hash, outcomes FROM quiltwork_kept WHERE id = 1"
 KEPT = (
     "SELECT k.sum, k.ceiling, k.epsilon, k.rule, r.number, r.kind, r.time, r.content, r.previous, r.hash, "
     "(SELECT hash FROM quiltwork_rows WHERE number = :seen) "
