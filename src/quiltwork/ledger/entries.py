@@ -40,9 +40,8 @@ _ROWS_FROM = (
     "SELECT number, kind, time, content, previous, hash FROM quiltwork_rows WHERE number >= :begun ORDER BY number"
 )
 ACCEPTED = "broken rows were accepted"
-MOST_LOOKED_THROUGH = (
-    5000  # of the last rows, so that one more release does not cost more after many; verify looks at all
-)
+MOST_LOOKED_THROUGH = 5000
+"""Of the last rows, so that one more release does not cost more after many; ``verify`` looks at all of them."""
 
 
 @dataclass(frozen=True)
