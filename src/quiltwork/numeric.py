@@ -1,13 +1,15 @@
 """Numbers: rounding towards more noise, brackets around a root, and checks of what users give."""
 
 import math
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
 
 from quiltwork.errors import ParameterError
-from quiltwork.types import Floats
+from quiltwork.types import Floats, Progress
 
 
 def round_up(number: float, *, roundings: int = 8) -> float:
@@ -113,3 +115,15 @@ def check_length(length: int | str | None) -> int | None:
             fix="Count the values of the longest series, or use any",
         )
     return length
+
+
+def in_threads(
+    work: Callable[[slice], None], count: int, progress: Progress | None = None, *, pieces: int = 64
+) -> None:
+    """Do compiled work on so many things, a few at a time on every core."""
+    few = max(1, -(-count // pieces))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        begun = range(0, count, few)
+        for n, _ in enumerate(pool.map(lambda first: work(slice(first, first + few)), begun), 1):
+            if progress is not None:
+                progress(n / len(begun))

@@ -15,14 +15,13 @@ from quiltwork.influence.curve.ratios import AnyPast, IntervalFuture, IntervalRa
 from quiltwork.influence.curve.sides import KernelSide
 from quiltwork.influence.curve.steps import (
     Kernel,
-    Shipments,
     cross_ratios,
     pairwise_step,
     projective_step,
     ratio_step,
     scalar_step,
-    shortest,
 )
+from quiltwork.influence.curve.transport import Shipments, shortest
 
 
 @st.composite

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from quiltwork.errors import NotCoveredError
-from quiltwork.laws.exact import SecretLaws, in_threads
+from quiltwork.laws.exact import SecretLaws
+from quiltwork.numeric import in_threads
 from quiltwork.types import Floats
 
 MOST_OUTPUTS = 2**24

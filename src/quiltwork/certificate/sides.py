@@ -215,7 +215,7 @@ class Within(Kernels):
 
 
 class Mixing(Kernels):
-    """Any chain that mixes fast enough (C Lemma 2.3): only ratios are known."""
+    """Any chain that mixes fast enough: only ratios are known."""
 
     def __init__(self, known: MixingClass, *, past: bool):
         self._known = known
@@ -223,8 +223,8 @@ class Mixing(Kernels):
 
     def proves(self, a: int, b: int, skip: int, claim: "arb", difference: "arb") -> bool:  # noqa: ARG002 - all alike
         """Whether what is left of the difference is surely at most the claim."""
-        rate = arb(self._known.gap) if self._known.reversible else arb(self._known.gap) / 2
-        delta = (-rate * skip).exp() / arb(self._known.pi_min)
+        transitions = arb(skip) if self._known.reversible else arb(skip) / 2
+        delta = (1 - arb(self._known.gap)) ** transitions * (1 / arb(self._known.pi_min) - 1)  # Statement 44
         if not delta < 1:
             return bool(difference <= claim)
         ratio = (1 + delta) / (1 - delta)

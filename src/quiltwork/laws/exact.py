@@ -8,9 +8,7 @@ k T R^2 / 6 and the memory k T R numbers. An explicit joint distribution is simp
 """
 
 import math
-import os
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -18,6 +16,7 @@ import numpy as np
 
 from quiltwork.beliefs import BayesianNetwork, Belief, MarkovChain, RecordLaw
 from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.numeric import in_threads
 from quiltwork.queries import Query
 from quiltwork.types import Flags, Floats, Integers, Progress, Segment
 
@@ -293,12 +292,3 @@ def _check_size(numbers: int, work: int) -> None:
             why=f"the limits are {MOST_NUMBERS:,} (half a gigabyte) and {MOST_WORK:.0e} (a few minutes)",
             fix="Use a shorter length, or a query with fewer possible values",
         )
-
-
-def in_threads(work: Callable[[slice], None], count: int, progress: Progress | None = None) -> None:
-    """Do compiled work on all nodes, a few at a time on every core."""
-    pieces = [slice(n, n + max(1, count // 64)) for n in range(0, count, max(1, count // 64))]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for n, _ in enumerate(pool.map(work, pieces), 1):
-            if progress is not None:
-                progress(n / len(pieces))

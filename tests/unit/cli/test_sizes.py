@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from shell import answer, run
 
-from quiltwork import MarkovChain, NotCoveredError, bayesian_leakage, calibrate, save_belief
+from quiltwork import Count, MarkovChain, NotCoveredError, bayesian_leakage, save_belief
+from quiltwork.influence.curve.profile import Profile
+from quiltwork.influence.curve.timeline import loss_along_time
 
 
 @pytest.fixture
@@ -81,19 +83,11 @@ def test_a_billion_releases(belief: Path) -> None:
         bayesian_leakage(chain, "count:1", noise_scale=1.0, length=5, releases=100, method="enumeration")
 
 
-def test_more_states_than_the_curve_covers() -> None:
-    """Quilts then, in memory that grows with the square of their number."""
+def test_more_states_than_are_followed_along_time() -> None:
     table = np.random.default_rng(1).dirichlet(np.ones(320), size=320)
     chain = MarkovChain(table, initial="stationary")
-    found = calibrate("count:0", belief=chain, epsilon=1.0, length=1000)
-    assert found.mechanism == "curve"
-    assert "more than 300 states" in found.theorem
-    assert (
-        found.noise_scale
-        == calibrate("count:0", belief=chain, epsilon=1.0, length=1000, mechanism="quilt-exact").noise_scale
-    )
     with pytest.raises(NotCoveredError, match="up to 300 states here, got 320"):
-        calibrate("count:0", belief=chain, epsilon=1.0, length=1000, guarantee="bayesian")
+        loss_along_time(chain, Profile.constant(Count("0").sensitivity(chain.states), length=1000))
 
 
 def test_what_nobody_foresaw_is_one_line(belief: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,34 +6,38 @@ it into ε. The scale is the smallest for which the curve is at most ε, found f
 of quilts, which are the special case of a single skip. Series too short to forget are followed node by node.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from quiltwork.beliefs import Belief
 from quiltwork.calibration.mechanisms.networks import tree_curve
-from quiltwork.calibration.mechanisms.quilt import Quilt, approx_quilt, exact_quilt, quilt_approx, quilt_exact
+from quiltwork.calibration.mechanisms.quilt import Quilt, approx_quilt, exact_quilt
 from quiltwork.calibration.record import Calibration, Reason
 from quiltwork.calibration.request import Request
 from quiltwork.certificate import Certificate, SideProof
 from quiltwork.errors import BeliefError, NotCoveredError
-from quiltwork.influence.curve.constant import MOST_STATES, InfluenceCurve, check_states, curve_members, within_cell
+from quiltwork.influence.curve.constant import MOST_STATES, InfluenceCurve, curve_members, within_cell
 from quiltwork.influence.curve.given_start import GivenPast
 from quiltwork.influence.curve.profile import Profile
-from quiltwork.influence.curve.sides import Bound
+from quiltwork.influence.curve.sides import Bound, KernelSide
 from quiltwork.influence.curve.timeline import follow, is_short, node_by_node
 from quiltwork.numeric import round_up
 from quiltwork.types import Floats, Guarantee
 
 PRECISION = {True: 1e-6, False: 2e-3}  # of the scale, for two states and for more
 MOST_LOOKS = 40
+NEAR_AIM = 0.02  # a distance from log ε from which one straight line is enough
+USUAL_GAIN = 4.0  # over quilts, to begin with
 USUAL_SLOPE = 1.15  # of log ε against log λ
 LONG = 50.0  # a series with λ T beyond so many ε gains nothing from its ends
 WORTHWHILE = 0.98
 MANY_NODES = 2048
+MANY_STATES, FURTHEST_DOUBLING = 32, 24
 NEAR_ENOUGH = 2.5  # how near ε has to come, in units of the scale's precision
 THEOREM = "influence curve: what a value shows, what follows from it, and what led to it, added up"
 Proofs = tuple[SideProof, SideProof]
@@ -49,6 +53,8 @@ class CurveReason(Reason):
     past: float
     node: int | None = None
     member: int | None = None
+    settled: bool = True
+    """Whether the search came to its own end; if it came to a limit, there may be less noise that would do."""
 
     def sentence(self) -> str:
         """The reason in words."""
@@ -57,11 +63,19 @@ class CurveReason(Reason):
         return (
             f"{self.pair[0]} and {self.pair[1]} are the hardest to keep apart{when}{whose}: the value itself shows up "
             f"to {self.own:.4g}, what follows it up to {self.future:.4g}, and what led to it up to {self.past:.4g}."
+            + ("" if self.settled else " The search for less noise stopped at its limit, so less may be enough.")
         )
 
     def detail(self) -> dict[str, Any]:
         """The reason as plain values."""
-        detail = {"pair": list(self.pair), "own": self.own, "future": self.future, "past": self.past, "node": self.node}
+        detail: dict[str, Any] = {
+            "pair": list(self.pair),
+            "own": self.own,
+            "future": self.future,
+            "past": self.past,
+            "node": self.node,
+        }
+        detail |= {} if self.settled else {"settled": False}
         return detail if self.member is None else detail | {"member": self.member}
 
 
@@ -74,6 +88,7 @@ class _Look:
     parts: tuple[float, ...]
     node: int | None
     prove: Callable[[], Proofs | None]
+    settled: bool = True
 
 
 @dataclass(frozen=True)
@@ -99,8 +114,6 @@ def curve(request: Request) -> Calibration:
     belief, epsilon, length, guarantee = request.belief, request.epsilon, request.length, request.guarantee
     if belief.networks:
         return tree_curve(request)
-    if any(len(member.possible_states()) > MOST_STATES for member in belief.members):
-        return _by_quilts(request)
     sensitivity = request.query.sensitivity(belief.states)
     curves = curve_members(belief, guarantee=guarantee)
     numbers = (number for number, _ in belief.numbered_members)
@@ -119,15 +132,6 @@ def curve(request: Request) -> Calibration:
     return Calibration.of(
         request, noise_scale=noise_scale, theorem=theorem, reason=most.reason, certificate=certificate
     )
-
-
-def _by_quilts(request: Request) -> Calibration:
-    """With more states than the curve covers: quilts, which are its special case of a single skip."""
-    if request.guarantee == "bayesian" or not request.belief.knows_influence:
-        check_states(max(len(member.possible_states()) for member in request.belief.members))
-    found = quilt_exact(request) if request.belief.chains else quilt_approx(request)
-    theorem = f"influence curve with a single skip (quilts), as there are more than {MOST_STATES} states"
-    return replace(found, theorem=theorem)
 
 
 def _certificate(
@@ -149,14 +153,21 @@ def _smallest(
     """The smaller of the curve's scale and the quilts', with its theorem and reason."""
     lipschitz = float(sensitivity.max())
     bayesian = influence.guarantee == "bayesian"
-    quilt = _quilt(_quick(influence.belief, length), epsilon, length, member, bayesian)
-    limit = math.inf if quilt is None else lipschitz * quilt.score
+    between = None if bayesian else _quilts_between(influence, epsilon, length)
+    quilt = None if between else _quilt(_quick(influence.belief, length), epsilon, length, member, bayesian)
+    limit = lipschitz * between[1] if between else math.inf if quilt is None else lipschitz * quilt.score
     if lipschitz > 0:
         found = _search(influence, sensitivity, epsilon, limit, None)
-        if length is not None and _may_gain(found, limit, lipschitz, epsilon, length):
+        few = influence.future.states <= MOST_STATES
+        if few and length is not None and _may_gain(found, limit, lipschitz, epsilon, length):
             least = limit if found is None else min(limit, found[0])
             found = _search(influence, sensitivity, epsilon, least, length) or found
-        known = bayesian or (found and _below_quilts(influence.belief, found[0] / lipschitz, epsilon, length))
+        if between:
+            known = found is not None and found[0] < lipschitz * between[0]
+        else:
+            known = bayesian or (
+                found is not None and _below_quilts(influence.belief, found[0] / lipschitz, epsilon, length)
+            )
         if not known:
             quilt = _quilt(influence.belief, epsilon, length, member, bayesian)
             limit = math.inf if quilt is None else lipschitz * quilt.score
@@ -165,7 +176,7 @@ def _smallest(
             states = influence.belief.states
             pair = (states[look.pair[0]], states[look.pair[1]])
             own, future, past = look.parts
-            return _Needed(scale, THEOREM, CurveReason(pair, own, future, past, look.node, member), look)
+            return _Needed(scale, THEOREM, CurveReason(pair, own, future, past, look.node, member, look.settled), look)
     if quilt is None:
         raise NotCoveredError(
             f"no noise is enough at epsilon = {epsilon:g} for series of any length",
@@ -173,6 +184,28 @@ def _smallest(
             fix="Give the length of the longest series, or a narrower belief",
         )
     return _Needed(limit, "influence curve with a single skip (quilts)", quilt, None)
+
+
+def _quilts_between(influence: InfluenceCurve, epsilon: float, length: int | None) -> tuple[float, float] | None:
+    """Between what the score of exact quilts lies, from distances that are powers of two; None if that is no use.
+
+    With many states all distances take long. Influence falls with distance, so that of 2^n bounds that of all up to
+    there from below. In the middle of a series a quilt has two ends, or leaves at least half of it near.
+    """
+    future, past = influence.future, influence.past
+    if influence.future.states < MANY_STATES or not isinstance(future, KernelSide) or not isinstance(past, KernelSide):
+        return None
+    least, most = math.inf, math.inf
+    for a, b in itertools.product(range(FURTHEST_DOUBLING), repeat=2):
+        if 2 ** (max(a, b) - 1) / epsilon >= least:
+            continue
+        left = epsilon - float((future.influence(b) + past.influence(a)).max())  # Statement 3
+        if left > 0:  # Statement 4
+            most = min(most, (2**a + 2**b - 1) / left)
+            least = min(least, (2**a // 2 + 2**b // 2 + 1) / left)
+    if length is not None:
+        least, most = min(least, length / 2 / epsilon), min(most, length / epsilon)
+    return (least, most) if math.isfinite(most) else None
 
 
 def _quick(belief: Belief, length: int | None) -> Belief:
@@ -224,8 +257,8 @@ def _look(influence: InfluenceCurve, profile: Floats, length: int | None, epsilo
         return _proof([point.future], steady=True), _proof(nodes, steady=True)
 
     parts = (point.own_at_pair, point.future_at_pair, point.past_at_pair)
-    look = _Look(point.epsilon, point.pair, parts, None, endless)
-    if length is None or point.epsilon <= epsilon:
+    look = _Look(point.epsilon, point.pair, parts, None, endless, point.future.settled and point.past.settled)
+    if length is None or point.epsilon <= epsilon or influence.future.states > MOST_STATES:
         return look
     losses = follow(influence, Profile.constant(profile, length=length))
     if losses.epsilon >= point.epsilon:
@@ -259,9 +292,11 @@ def _search(
     largest = float(sensitivity.max())
     unsafe, unsafe_epsilon = largest / epsilon * (1 - 1e-9), math.inf
     safe, safe_epsilon = enough, math.nan
-    scale = max(unsafe * 1.001, math.sqrt(unsafe * min(enough, unsafe * 1e4)))
+    scale = max(unsafe * 1.02, enough / USUAL_GAIN) if math.isfinite(enough) else unsafe * 100
     if length is not None:
         scale = min(max(WORTHWHILE * enough, unsafe * 1.0005), enough)
+    elif 2 < influence.future.states <= MOST_STATES:
+        scale = _aimed(influence, sensitivity, epsilon, scale) * (1 + precision / 2)
     for n in range(MOST_LOOKS):
         # a λ that stays what it is when it is added up again from several releases
         scale = largest / within_cell(largest / scale)
@@ -284,3 +319,20 @@ def _search(
             aimed = scale * (look.epsilon / epsilon) ** (1 / slope) * (1 + precision)
         scale = min(max(aimed, unsafe * (1 + precision / 2)), safe / (1 + precision / 2))
     return best
+
+
+def _aimed(influence: InfluenceCurve, sensitivity: Floats, epsilon: float, scale: float) -> float:
+    """About the scale where the curve is ε: proofs take time, and are only worth it near there."""
+    slope, before = USUAL_SLOPE, None
+    for _ in range(MOST_LOOKS):
+        estimate = influence.estimate(sensitivity / scale)
+        if not 0 < estimate < math.inf:
+            return scale
+        distance = math.log(estimate / epsilon)
+        if before is not None and abs(distance - before[1]) > 1e-6:
+            slope = min(max((before[1] - distance) / math.log(scale / before[0]), 0.2), 3.0)
+        if abs(distance) < NEAR_AIM:
+            return scale * math.exp(distance / slope)
+        before = scale, distance
+        scale *= math.exp(min(max(distance / slope, -3.0), 3.0))
+    return scale

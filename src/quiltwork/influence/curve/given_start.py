@@ -15,15 +15,9 @@ import numpy as np
 from quiltwork.beliefs.chain import MarkovChain
 from quiltwork.beliefs.structure import closed_classes, following, stationary_law
 from quiltwork.influence.curve.ratios import AnyPast
-from quiltwork.influence.curve.sides import PAIRWISE_UP_TO, SHIPPED, Bound, KernelSide
-from quiltwork.influence.curve.steps import (
-    LARGEST_DIFFERENCE,
-    Kernel,
-    Shipments,
-    scalar_step,
-    shortest,
-    without_detours,
-)
+from quiltwork.influence.curve.sides import SHIPPED, Bound, KernelSide
+from quiltwork.influence.curve.steps import Kernel, scalar_step, without_detours
+from quiltwork.influence.curve.transport import LARGEST_DIFFERENCE, Shipments, shortest
 from quiltwork.influence.quilts.kernels import TINY
 from quiltwork.influence.quilts.tables import UNIT_ROUNDOFF
 from quiltwork.types import Floats, Integers
@@ -51,7 +45,7 @@ class _Backward:
         D = difference[np.ix_(self.before, self.before)]
         values = scalar_step(self.kernel, float(D.max(initial=0.0))) + self.error
         bound = Bound(values, np.ones(values.shape, dtype=np.int64))
-        if 2 < len(self.before) <= PAIRWISE_UP_TO and D.max() < LARGEST_DIFFERENCE:
+        if len(self.before) > 2 and D.max() < LARGEST_DIFFERENCE:
             shipments = Shipments.of(self.rows, shortest(D))
             better = shipments.smallest(values, near=0.9 * values, precision=1e-4) * (1 + 1e-12) + self.error
             bound = bound.improved(better, SHIPPED)

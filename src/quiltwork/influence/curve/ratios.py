@@ -1,5 +1,6 @@
 """Sides of beliefs that are known by ratios only: the past of every start, intervals, mixing classes."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,10 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from quiltwork.influence.curve.sides import POWER_ERROR, Frontier, Side, outermost
+from quiltwork.influence.curve.sides import POWER_ERROR, Frontier, Side
 from quiltwork.influence.curve.steps import (
-    LARGEST_DIFFERENCE,
-    MARGIN,
     Kernel,
     cross_ratios,
     interval_cross_ratios,
@@ -20,8 +19,8 @@ from quiltwork.influence.curve.steps import (
     ratio_step,
     scalar_step,
 )
+from quiltwork.influence.curve.transport import MARGIN
 from quiltwork.influence.quilts.kernels import TINY
-from quiltwork.influence.quilts.spectral import spectral_influence
 from quiltwork.types import Floats
 
 
@@ -135,7 +134,7 @@ class IntervalFuture(Side):
         kernels, ratios, _ = self._kernels(skip)
         error = POWER_ERROR * skip
         none = np.empty(0)
-        frontiers = [Frontier(skip, *outermost(k.above, k.below), np.nan, error) for k in kernels]
+        frontiers = [Frontier(skip, *k.best_sets(), np.nan, error) for k in kernels]
         return [*frontiers, Frontier(skip, none, none, float(ratios.max()), error)]
 
     def hopeless(self, skip: int) -> bool:
@@ -170,10 +169,11 @@ class _Mixing:
     reversible: bool
 
     def log_ratio(self, skip: int) -> float:
-        """The largest log P^m[a,y] / P^m[b,y] of any chain of the class (C Lemma 2.3)."""
-        # Statement 5
-        influence = spectral_influence(np.array([skip]), pi_min=self.pi_min, gap=self.gap, reversible=self.reversible)
-        return float(influence[0]) if influence[0] < LARGEST_DIFFERENCE else float(np.inf)
+        """The largest log P^m[a,y] / P^m[b,y] of any chain of the class."""
+        transitions = skip if self.reversible else skip / 2
+        shrunk = (1 - self.gap) ** transitions * (1 + 1e-15 * (8 + transitions))
+        delta = shrunk * (1 / self.pi_min - 1)  # Statement 44
+        return 2 * math.atanh(delta) * (1 + 1e-14) if delta < 1 - 1e-12 else math.inf
 
 
 class MixingFuture(Side):

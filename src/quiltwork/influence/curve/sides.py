@@ -13,30 +13,23 @@ guess below is kept only if a step proves it. ``Bound.skips`` says which m prove
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from quiltwork.influence.curve.steps import (
-    LARGEST_DIFFERENCE,
-    Kernel,
-    Shipments,
-    cross_ratios,
-    projective_step,
-    scalar_step,
-    shortest,
-)
+from quiltwork.influence.curve.solve import Equation, Solution, alike
+from quiltwork.influence.curve.steps import Kernel, cross_ratios, projective_step, scalar_step
+from quiltwork.influence.curve.transport import LARGEST_DIFFERENCE, Shipments, shortest
 from quiltwork.influence.quilts.tables import ChainTables
 from quiltwork.types import Floats, Integers
 
-PAIRWISE_UP_TO = 80  # states; more would take long
+SCALAR_UP_TO = 16  # states: with more, skips of one number for all pairs take longer than what they gain
+MOST_PAIRWISE = 300  # states that are told apart; beyond, groups of states that the query treats alike
+MOST_GROUPS = 6
 CLOSE = 1e-6  # a relative change too small to matter
-MOST_ROUNDS = 20
-SETTLED = 1.5e-3
-REMEMBERED = 6  # earlier rounds that the next guess is made from
+ROUGH, QUICK, THOROUGH = 3e-3, 5e-4, 1e-5  # relative precision of a solution
 STEPS_DOWN = 8
-ENLARGED = tuple(2e-4 * 1.5**n for n in range(20))
 SHIPPED = 0  # in place of a skip: proved by one pairwise step
 LONGEST_SKIP = 2**21
 POWER_ERROR = 1e-12  # of one step with a matrix power, for each transition skipped
@@ -51,11 +44,13 @@ class Bound:
 
     values: Floats
     skips: Integers
+    settled: bool = True
+    """Whether the search for a smaller one came to its own end, and not to a limit."""
 
     def improved(self, values: Floats, skip: int) -> "Bound":
         """The smaller of the two bounds in each entry."""
         better = values < self.values
-        return Bound(np.where(better, values, self.values), np.where(better, skip, self.skips))
+        return Bound(np.where(better, values, self.values), np.where(better, skip, self.skips), self.settled)
 
 
 @dataclass(frozen=True)
@@ -150,7 +145,9 @@ class Side(ABC):
         far = self.far(most)
         if most == 0 or not np.isfinite(far.values).all() or far.values.max() > LARGEST_DIFFERENCE:
             return far
-        return self.refined(profile, self._scalar(profile, far), thorough=thorough)
+        if self.states <= SCALAR_UP_TO:
+            far = self._scalar(profile, far)
+        return self.refined(profile, far, thorough=thorough)
 
     def steady(self, profile: Floats, *, thorough: bool = False) -> Bound:
         """A bound that a *single* step does not increase, whatever came before; infinite if none is found.
@@ -204,6 +201,10 @@ class Side(ABC):
         """A smaller bound from a D for each pair, where the kernel allows it."""
         return bound
 
+    def estimate(self, profile: Floats) -> Floats:
+        """About what ``bound`` would find, without a proof where that is quicker."""
+        return self.bound(profile).values
+
     def one(self, difference: Floats, node: int | None = None) -> Bound:  # noqa: ARG002 - a given start needs it
         """One transition with a D for each pair, into this node (counted along the walk)."""
         return Bound(self.step(1, float(difference.max())), np.ones(difference.shape, dtype=np.int64))
@@ -248,7 +249,7 @@ class KernelSide(Side):
     def frontiers(self, skip: int) -> list[Frontier]:
         """The outermost points of all sets of next states."""
         kernel = self.kernel(skip)
-        return [Frontier(skip, *outermost(kernel.above, kernel.below), np.nan, (POWER_ERROR + self.error) * skip)]
+        return [Frontier(skip, *kernel.best_sets(), np.nan, (POWER_ERROR + self.error) * skip)]
 
     def step(self, skip: int, difference: float) -> Floats:
         """With D = ∞ from the tables, which know possible entries of a power from impossible ones."""
@@ -263,8 +264,15 @@ class KernelSide(Side):
         """Powers far beyond the time in which the chain forgets are no use."""
         return skip > 128
 
+    def influence(self, doublings: int) -> Floats:
+        """What a value 2^n transitions away tells at most, by pair: infinite where it may tell all."""
+        far = self._tables.right_doubled(doublings).reshape(self.rows.shape) + 2**doublings * self.error
+        return np.where(np.eye(self.states, dtype=bool), 0.0, np.where(far > 1e200, np.inf, far))
+
     def far(self, most: float) -> Bound:
         """From the tables of the quilts, which have every distance."""
+        if self.states > SCALAR_UP_TO:
+            return self._far_by_doubling(most)
         best = np.full(self.rows.size, np.inf)
         skip = np.ones(self.rows.size, dtype=np.int64)
         span = 16
@@ -285,75 +293,71 @@ class KernelSide(Side):
         np.fill_diagonal(values, 0.0)
         return Bound(values, skip.reshape(self.rows.shape).astype(np.int64))
 
+    def _far_by_doubling(self, most: float) -> Bound:
+        """The same with powers of two alone: every distance would take long with many states."""
+        off = ~np.eye(self.states, dtype=bool)
+        bound = Bound(np.where(off, np.inf, 0.0), np.ones(off.shape, dtype=np.int64))
+        for n in range(LONGEST_SKIP.bit_length()):
+            m = 2**n
+            if (m - 1) * most >= bound.values.max():
+                break
+            bound = bound.improved(np.where(off, self.influence(n) + (m - 1) * most, 0.0), m)  # Statement 12
+            if np.isinf(bound.values).any() and m > 4 * self.states and not self._tables.forgets(off.ravel()):
+                break
+        return bound
+
     def one(self, difference: Floats, node: int | None = None) -> Bound:  # noqa: ARG002 - the same for all
         """The pairwise step, with a margin for its proof."""
         scalar = super().one(difference)
-        if not 2 < self.states <= PAIRWISE_UP_TO or difference.max() > LARGEST_DIFFERENCE:
+        if self.states <= 2 or difference.max() > LARGEST_DIFFERENCE:
             return scalar
         known = scalar.values
         shipped = (
-            self._shipments(difference).smallest(known, near=0.9 * known, precision=1e-4) * (1 + 1e-12) + self.error
+            Shipments.of(self.rows, shortest(difference)).smallest(known, near=0.9 * known, precision=1e-4)
+            * (1 + 1e-12)
+            + self.error
         )
         np.fill_diagonal(shipped, 0.0)
         return scalar.improved(shipped, SHIPPED)  # Statement 11
 
     def refined(self, profile: Floats, bound: Bound, *, thorough: bool = False) -> Bound:
-        """The pairwise step: find its solution roughly, and keep the smallest enlargement of it that a step proves.
+        """The pairwise step: solve its equation, and keep the smallest enlargement that a step proves.
 
-        With ``thorough``, from 0 and more exactly, then step down: from a valid bound every step leads to a valid one.
+        Then step down: from a valid bound every step leads to a valid one.
         """
-        if not 2 < self.states <= PAIRWISE_UP_TO:
+        if self.states <= 2:
             return bound
-        known = bound.values
-        rough = self._rough_solution(profile, known, thorough)
-        for enlarged in ENLARGED:
-            guess = np.minimum(known, rough + enlarged * (rough + rough.max()))
-            np.fill_diagonal(guess, 0.0)
-            # what is not below the bound is proved by the bound's own skips
-            # Statements 11 and 14
-            proved = self._shipments(profile + guess).prove(guess - self.error) | (guess >= known)
-            if proved.all():
+        known, precision = bound.values, THOROUGH if thorough else QUICK
+        equation, solution = self._solution(profile, known, precision, warm=not thorough)
+        values = equation.proved(solution, known)
+        if values is None:
+            return replace(bound, settled=False)
+        for _ in range(STEPS_DOWN):
+            lower = equation.step(values, precision / 3)
+            if float((values - lower).max()) < precision * float(values.max()) or not equation.holds(lower, known):
                 break
-        else:
-            return bound
-        improved = bound.improved(guess, SHIPPED)
-        for _ in range(STEPS_DOWN if thorough else 0):
-            now = improved.values
-            lower = self._shipments(profile + now).smallest(now, near=0.999 * now, precision=1e-4) + self.error
-            np.fill_diagonal(lower, 0.0)
-            improved = improved.improved(lower, SHIPPED)  # Statement 14
-        return improved
+            values = lower  # Statement 14
+        return replace(bound.improved(values, SHIPPED), settled=solution.settled)
 
-    def _shipments(self, difference: Floats) -> Shipments:
-        return Shipments.of(self.rows, shortest(difference))
+    def estimate(self, profile: Floats) -> Floats:
+        """About what ``bound`` would find, without a proof."""
+        most = float(profile.max())
+        far = self.far(most).values
+        if self.states <= 2 or most == 0 or not far.max() <= LARGEST_DIFFERENCE:
+            return self.bound(profile).values
+        return self._solution(profile, far, ROUGH, warm=True)[1].values
 
-    def _rough_solution(self, profile: Floats, known: Floats, thorough: bool) -> Floats:
-        """Iterate, each guess made from the last few rounds (Anderson's method)."""
-        size = float(profile.max())
-        rough = np.zeros_like(known) if thorough else np.minimum(known, self._start(size))
-        settled, rounds = (SETTLED / 3, 2 * MOST_ROUNDS) if thorough else (SETTLED, MOST_ROUNDS)
-        guesses: list[Floats] = []
-        changes: list[Floats] = []
-        change = 1.0
-        for _ in range(rounds):
-            precision = min(max(change / 30, settled / 5), 1e-2)
-            new = self._shipments(profile + rough).smallest(known, near=rough, precision=precision)
-            step = (new - rough).ravel()
-            change = float(np.abs(step).max()) / max(float(new.max()), 1e-300)
-            if change <= settled:
-                break
-            guesses, changes = [*guesses, rough.ravel()][-REMEMBERED:], [*changes, step][-REMEMBERED:]
-            if len(changes) > 1:
-                by_change = np.array([step - earlier for earlier in changes[:-1]]).T
-                by_guess = np.array([rough.ravel() - earlier for earlier in guesses[:-1]]).T
-                weights = np.linalg.lstsq(by_change, step, rcond=1e-8)[0]
-                ahead = rough.ravel() + step - (by_guess + by_change) @ weights
-                rough = np.clip(ahead.reshape(known.shape), 0.0, known)
-            else:
-                rough = new
-        if not thorough:
-            self._solved.append(_Solved(size, new))
-        return new
+    def _solution(self, profile: Floats, known: Floats, precision: float, *, warm: bool) -> tuple[Equation, Solution]:
+        equation, start = Equation(self.rows, profile, error=self.error), np.zeros_like(known)
+        if warm:
+            start = self._start(float(profile.max()))
+        if self.states > MOST_PAIRWISE:
+            equation = Equation(self.rows, profile, alike(profile, MOST_GROUPS), error=self.error)
+            precision = max(precision, ROUGH)
+        solution = equation.solved(known, start, precision)
+        if warm:
+            self._solved.append(_Solved(float(profile.max()), solution.values))
+        return equation, solution
 
     def _start(self, size: float) -> Floats:
         """From two earlier solutions by a power law, from one in proportion, else 0."""
@@ -380,28 +384,6 @@ def smallest_valid(step: Callable[[float], float], raised: float, valid: float) 
         else:
             raised = middle
     return valid
-
-
-def outermost(above: Floats, below: Floats) -> tuple[Floats, Floats]:
-    """The points (p, q) that can be the largest log (1 + p g) / (1 + q g): the upper left part of the convex hull."""
-    p, q = above.ravel(), below.ravel()
-    order = np.lexsort((-p, q))
-    p, q = p[order], q[order]
-    rising = p > np.maximum.accumulate(np.concatenate([[-np.inf], p[:-1]]))
-    hull: list[tuple[float, float]] = []
-    for point in zip(q[rising], p[rising], strict=True):
-        while len(hull) > 1 and _below(hull[-2], hull[-1], point):
-            hull.pop()
-        hull.append(point)
-    # enlarged by more than all that was cut off
-    return np.array([y for _, y in hull]) * (1 + 1e-9), np.array([x for x, _ in hull])
-
-
-def _below(first: tuple[float, float], middle: tuple[float, float], last: tuple[float, float]) -> bool:
-    """Whether the middle point lies below the line through the others, or above it by rounding only."""
-    (left, low), (between, height), (right, high) = first, middle, last
-    run, rise = right - left, high - low
-    return (height * (1 - 1e-14) - low) * run <= rise * (between - left)
 
 
 def _until(numbers: Iterator[int], wanted: Callable[[int], bool]) -> Iterator[int]:

@@ -12,45 +12,47 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from quiltwork.types import Floats, Integers
+from quiltwork.influence.curve.transport import LARGEST_DIFFERENCE, MARGIN, Shipments, shortest
+from quiltwork.types import Floats
 
-LARGEST_DIFFERENCE = 300.0  # beyond this a difference counts as unbounded
 SMALLEST = 1e-120  # with an unbounded difference, less than this counts as 0
-MARGIN = 1e-13  # more than the rounding error of one step
-FURTHEST_GAIN = float(np.exp(LARGEST_DIFFERENCE))
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A transition matrix (forward or backward), prepared for scalar steps with many D.
+    """What bounds the probability of a set S of next states.
 
-    ``above[a,b,n]`` and ``below[a,b,n]`` are the probabilities of the best set of n next states under row a and row b:
-    those with the largest P[a,y] / P[b,y].
+    P[a,S] ≤ most[a] + Σ above[a,y] and P[b,S] ≥ least[b] + Σ below[b,y], y in S. For a transition matrix (forward or
+    backward) both are its rows, and nothing comes on top.
     """
 
-    rows: Floats
     above: Floats
     below: Floats
+    most: Floats
+    least: Floats
 
     @classmethod
     def of(cls, rows: Floats) -> "Kernel":
         """The kernel of one transition matrix."""
-        return cls(rows, *_best_sets(rows, rows))
+        held, nothing = np.ascontiguousarray(rows), np.zeros(len(rows))
+        return cls(held, held, nothing, nothing)
 
+    def best_sets(self) -> tuple[Floats, Floats]:
+        """The outermost points (P[a,S], P[b,S]) of all pairs: what the largest step can be made of."""
+        points = [outermost(*self._sets(a), enlarged=1e-10) for a in range(len(self.above))]
+        return outermost(np.concatenate([p for p, _ in points]), np.concatenate([q for _, q in points]))
 
-def _best_sets(above: Floats, below: Floats) -> tuple[Floats, Floats]:
-    """Prefix sums of each pair of rows in the order of their ratio, largest first; shape (a, b, size)."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = above[:, None, :] / below[None, :, :]
-    ratio[np.isnan(ratio)] = -1.0  # 0/0: y occurs in neither row
-    order = np.argsort(-ratio, axis=2)  # Statement 10
-    first, second = (
-        np.cumsum(np.take_along_axis(np.broadcast_to(table, ratio.shape), order, axis=2), axis=2)
-        for table in (above[:, None, :], below[None, :, :])
-    )
-    return first, second
+    def _sets(self, a: int) -> tuple[Floats, Floats]:
+        """Prefix sums in the order of the ratios above[a] / below[b], largest first, for each b; with the empty set."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = self.above[a] / self.below
+        ratio[np.isnan(ratio)] = -1.0  # 0/0: y occurs in neither row
+        order = np.argsort(-ratio, axis=1)  # Statement 10
+        empty = np.zeros((len(self.below), 1))
+        above = np.cumsum(np.hstack([empty, self.above[a][order]]), axis=1)
+        below = np.cumsum(np.hstack([empty, np.take_along_axis(self.below, order, axis=1)]), axis=1)
+        return above + self.most[a], below + self.least[:, None]
 
 
 def scalar_step(kernel: Kernel, difference: float) -> Floats:
@@ -59,16 +61,37 @@ def scalar_step(kernel: Kernel, difference: float) -> Floats:
     >>> scalar_step(Kernel.of(np.array([[0.9, 0.1], [0.4, 0.6]])), 1.0).round(6).tolist()
     [[0.0, 0.411565], [0.549948, 0.0]]
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if difference > LARGEST_DIFFERENCE:
-            # v may then be anything: infinite where some y occurs in row a only
-            ratio = np.where(kernel.below < SMALLEST, np.inf, kernel.above / kernel.below)
-            step = np.log(np.where(kernel.above > 0, ratio, 1.0).max(axis=2))
-        else:
-            gain = np.expm1(difference)
-            below = np.maximum(1 + kernel.below * gain, 0.0)  # an interval's bound may be below 0: says nothing
-            step = np.log(((1 + kernel.above * gain) / below).max(axis=2))  # Statement 10
-    return _rounded(np.minimum(step, difference))  # no step makes a difference larger
+    unbounded = difference > LARGEST_DIFFERENCE  # v may then be anything: infinite where some y occurs in row a only
+    own, gain = (0.0, 1.0) if unbounded else (1.0, float(np.expm1(difference)))
+    ratios = np.empty((len(kernel.above), len(kernel.below)))
+    _best_ratios(kernel.above, kernel.below, kernel.most, kernel.least, own, gain, ratios)  # Statement 10
+    return _rounded(np.minimum(np.log(ratios), difference))  # no step makes a difference larger
+
+
+@njit(cache=True, nogil=True)
+def _best_ratios(
+    above: Floats, below: Floats, most: Floats, least: Floats, own: float, gain: float, ratios: Floats
+) -> None:
+    """The largest (own + gain P[a,S]) / (own + gain P[b,S]).
+
+    The S with above > r below for the last ratio r gives a larger one, until none does (Dinkelbach's method).
+    """
+    for a in range(len(above)):
+        for b in range(len(below)):
+            ratio = 0.0
+            while True:
+                over, under = own + gain * most[a], own + gain * least[b]
+                for y in range(above.shape[1]):
+                    if above[a, y] > ratio * below[b, y]:
+                        over += gain * above[a, y]
+                        under += gain * below[b, y]
+                if under < SMALLEST:
+                    ratio = np.inf if over > 0.0 else ratio
+                    break
+                if over / under <= ratio * (1.0 + 1e-15):
+                    break
+                ratio = over / under
+            ratios[a, b] = max(ratio, 1.0)
 
 
 def interval_kernels(lower: Floats, upper: Floats) -> list[Kernel]:
@@ -80,14 +103,10 @@ def interval_kernels(lower: Floats, upper: Floats) -> list[Kernel]:
     kernels = []
     for up, down in itertools.product((1.0, 0.5, 0.0), repeat=2):
         above, below = up * upper + (1 - up) * lower, down * lower + (1 - down) * upper  # Statement 35
-        most = (1 - up) * (1 - lower.sum(axis=1))
-        least = (1 - down) * (1 - upper.sum(axis=1))
-        first, second = _best_sets(above, below)
-        empty = np.zeros((*lower.shape, 1))  # the empty set
-        slack = 16 * len(lower) * 2.0**-53  # the differences below cancel
-        first = np.concatenate([empty, first], axis=2) + most[:, None, None] + (1 - up) * slack
-        second = np.concatenate([empty, second], axis=2) + least[None, :, None] - (1 - down) * slack
-        kernels.append(Kernel(above, first, second))
+        slack = 16 * len(lower) * 2.0**-53  # the differences cancel
+        most = (1 - up) * (1 - lower.sum(axis=1) + slack)
+        least = (1 - down) * (1 - upper.sum(axis=1) - slack)
+        kernels.append(Kernel(above, below, most, least))
     return kernels
 
 
@@ -149,13 +168,16 @@ def cross_ratios(P: Floats) -> Floats:
     >>> cross_ratios(np.array([[0.9, 0.1], [0.4, 0.6]])).round(6).tolist()
     [[0.0, 2.60269], [2.60269, 0.0]]
     """
+    largest = np.empty((len(P), len(P)))
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(P[:, None, :]) - np.log(P[None, :, :])
-        both_zero = np.isnan(logs)
-        ratios = np.where(both_zero, -np.inf, logs).max(axis=2) + np.where(both_zero, -np.inf, -logs).max(axis=2)
+        logs = np.log(P)
+        for a, row in enumerate(logs):
+            ratios = row - logs
+            largest[a] = np.where(np.isnan(ratios), -np.inf, ratios).max(axis=1)  # 0/0 says nothing
+        both = largest + largest.T
     empty = ~(P > 0).any(axis=1)
-    ratios[empty, :] = ratios[:, empty] = 0.0
-    return np.asarray(ratios)
+    both[empty, :] = both[:, empty] = 0.0
+    return both
 
 
 def interval_cross_ratios(lower: Floats, upper: Floats) -> Floats:
@@ -180,14 +202,6 @@ def _rounded(step: Floats) -> Floats:
     return np.asarray(rounded)
 
 
-def shortest(difference: Floats) -> Floats:
-    """The tightest D that says the same: v[y]/v[y''] is at most v[y]/v[y'] times v[y']/v[y'']."""
-    lengths = difference.copy()
-    for middle in range(len(lengths)):
-        lengths = np.minimum(lengths, lengths[:, [middle]] + lengths[[middle], :])  # Statement 37
-    return np.asarray(lengths * (1 + MARGIN))
-
-
 def without_detours(profile: Floats, bound: Floats) -> Floats:
     """R with λ + R as short as its own detours.
 
@@ -197,38 +211,6 @@ def without_detours(profile: Floats, bound: Floats) -> Floats:
     """
     shortened = shortest(profile)
     return np.asarray(np.maximum(shortest(shortened + bound) - shortened, 0.0))  # Statement 37
-
-
-@dataclass(frozen=True)
-class Shipments:
-    """The dual of the pairwise step: which shipments are cheap.
-
-    log r bounds step[a,b] if the excess (P[a,y] - r P[b,y])+ can be shipped to the deficits (r P[b,z] - P[a,z])+, a
-    unit sent from y to z taking up exp(D[y,z]) there. Shipping nearest first finds such a plan quickly; any plan proves
-    its r.
-    """
-
-    rows: Floats
-    targets: Integers  # of each source, nearest first
-    gains: Floats
-
-    @classmethod
-    def of(cls, rows: Floats, difference: Floats) -> "Shipments":
-        """Plans for one D (per pair), nearest first."""
-        targets = np.argsort(difference, axis=1, kind="stable")
-        nearest = np.minimum(np.take_along_axis(difference, targets, axis=1), 2 * LARGEST_DIFFERENCE)
-        return cls(np.ascontiguousarray(rows), targets.astype(np.int64), np.exp(nearest) * (1 + MARGIN))
-
-    def prove(self, claim: Floats) -> NDArray[np.bool_]:
-        """For which pairs a shipment proves that the step is at most the claim."""
-        return _prove(self.rows, claim, self.targets, self.gains)  # Statement 11
-
-    def smallest(self, known: Floats, *, near: Floats, precision: float) -> Floats:
-        """The smallest claims that can be proved, to a relative precision, none above what is ``known`` already.
-
-        They are looked for ``near`` a guess first, which need not be valid.
-        """
-        return _smallest(self.rows, known, near, self.targets, self.gains, precision)
 
 
 def pairwise_step(rows: Floats, difference: Floats, *, known: Floats, precision: float = 1e-9) -> Floats:
@@ -242,91 +224,23 @@ def pairwise_step(rows: Floats, difference: Floats, *, known: Floats, precision:
     return Shipments.of(rows, shortest(difference)).smallest(known, near=known / 2, precision=precision)
 
 
-@njit(cache=True, nogil=True)
-def _ship(
-    a: Floats,
-    b: Floats,
-    ratio: float,
-    targets: Integers,
-    gains: Floats,
-    space: tuple[Floats, Floats, Integers, Integers],
-) -> bool:
-    """Whether all excess can be shipped, nearest first; rounded so that a plan found is a plan."""
-    excess, room, waiting, tried = space  # states with excess, and how many of its targets each has tried
-    count = 0
-    for y in range(len(a)):
-        wanted = ratio * b[y]
-        slack = MARGIN * (a[y] + wanted)
-        excess[y] = max(0.0, a[y] - wanted + slack)  # Statement 11
-        room[y] = max(0.0, wanted - a[y] - slack)
-        if excess[y] > 0.0:
-            waiting[count], tried[count] = y, 0
-            count += 1
-    while count > 0:
-        best, gain = -1, FURTHEST_GAIN
-        for n in range(count):  # the nearest target with room, of all that wait
-            y = waiting[n]
-            while tried[n] < len(a) and room[targets[y, tried[n]]] == 0.0:
-                tried[n] += 1
-            if tried[n] < len(a) and gains[y, tried[n]] < gain:
-                best, gain = n, gains[y, tried[n]]
-        if best < 0:
-            return False
-        y = waiting[best]
-        z = targets[y, tried[best]]
-        needed = excess[y] * gain
-        if needed <= room[z]:
-            room[z] -= needed
-            count -= 1
-            waiting[best], tried[best] = waiting[count], tried[count]
-        else:
-            excess[y] -= room[z] / gain * (1.0 - MARGIN)
-            room[z] = 0.0
-    return True
+def outermost(above: Floats, below: Floats, *, enlarged: float = 8e-10) -> tuple[Floats, Floats]:
+    """The points (p, q) that can be the largest log (1 + p g) / (1 + q g): the upper left part of the convex hull."""
+    p, q = above.ravel(), below.ravel()
+    order = np.lexsort((-p, q))
+    p, q = p[order], q[order]
+    rising = p > np.maximum.accumulate(np.concatenate([[-np.inf], p[:-1]]))
+    hull: list[tuple[float, float]] = []
+    for point in zip(q[rising], p[rising], strict=True):
+        while len(hull) > 1 and _below(hull[-2], hull[-1], point):
+            hull.pop()
+        hull.append(point)
+    # enlarged by more than all that was cut off
+    return np.array([y for _, y in hull]) * (1 + enlarged), np.array([x for x, _ in hull])
 
 
-@njit(cache=True, nogil=True)
-def _space(k: int) -> tuple[Floats, Floats, Integers, Integers]:
-    return np.empty(k), np.empty(k), np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
-
-
-@njit(cache=True, nogil=True)
-def _prove(rows: Floats, claim: Floats, targets: Integers, gains: Floats) -> NDArray[np.bool_]:
-    k = len(rows)
-    proved = np.ones((k, k), dtype=np.bool_)
-    space = _space(rows.shape[1])
-    for a in range(k):
-        for b in range(k):
-            if a != b and claim[a, b] < LARGEST_DIFFERENCE:
-                ratio = np.exp(claim[a, b]) * (1.0 - MARGIN)
-                proved[a, b] = _ship(rows[a], rows[b], ratio, targets, gains, space)
-    return proved
-
-
-@njit(cache=True, nogil=True)
-def _smallest(rows: Floats, known: Floats, near: Floats, targets: Integers, gains: Floats, precision: float) -> Floats:
-    k = len(rows)
-    smallest = known.copy()
-    space = _space(rows.shape[1])
-    for a in range(k):
-        smallest[a, a] = 0.0
-        for b in range(k):
-            if a == b or known[a, b] >= LARGEST_DIFFERENCE:
-                continue
-            # a bracket around the guess: low cannot be proved, high can
-            low, high = 0.0, known[a, b]
-            factor, middle = 1.0 + 8.0 * precision, min(max(near[a, b], 1e-9), high)
-            while high - low > precision * high:
-                ratio = np.exp(middle) * (1.0 - MARGIN)
-                if _ship(rows[a], rows[b], ratio, targets, gains, space):
-                    high = middle
-                else:
-                    low = middle
-                if factor > 1e6 or (low > 0.0 and high < known[a, b]):
-                    middle = 0.5 * (low + high)
-                elif low == 0.0:
-                    middle, factor = high / factor, factor**3
-                else:
-                    middle, factor = min(low * factor, 0.5 * (low + known[a, b])), factor**3
-            smallest[a, b] = high
-    return smallest
+def _below(first: tuple[float, float], middle: tuple[float, float], last: tuple[float, float]) -> bool:
+    """Whether the middle point lies below the line through the others, or above it by rounding only."""
+    (left, low), (between, height), (right, high) = first, middle, last
+    run, rise = right - left, high - low
+    return (height * (1 - 1e-14) - low) * run <= rise * (between - left)

@@ -21,7 +21,7 @@ import numpy as np
 
 from quiltwork.beliefs.base import Belief
 from quiltwork.errors import ParameterError
-from quiltwork.influence.curve.constant import InfluenceCurve, canonical, curve_members
+from quiltwork.influence.curve.constant import InfluenceCurve, canonical, check_states, curve_members
 from quiltwork.influence.curve.profile import Profile, Stretch
 from quiltwork.influence.curve.sides import POWER_ERROR, Bound, Frontier, Side, on_both, skips
 from quiltwork.influence.curve.steps import without_detours
@@ -147,6 +147,7 @@ class _Matrices:
 
 def follow(curve: InfluenceCurve, profile: Profile) -> Losses:
     """The loss at each time under one chain or class; the profile must have an end."""
+    check_states(curve.future.states)
     length = profile.length
     assert length is not None  # noqa: S101 - profiles without end are for InfluenceCurve.at
     matrices = _Matrices(curve, profile.stretches)

@@ -67,6 +67,7 @@ class ChainTables:
         self._step = (1, self._powers[0])  # the last step between distances, and its power
         self._right = _Rows(k * k, self._right_row)
         self._left: dict[bytes, _Rows] = {}
+        self._right_doubled: dict[int, Floats] = {}
         self._everything = np.ones(k, dtype=bool)
         self._alike: Flags | None = None
 
@@ -116,11 +117,21 @@ class ChainTables:
 
     def _left_row(self, index: int, chosen: Flags) -> Floats:
         power = self._powers[index]
-        return self._influence(index, _transposed(power.table[chosen]), _transposed(power.support[chosen]))
+        distance = int(self.distances[index])
+        return self._influence(distance, _transposed(power.table[chosen]), _transposed(power.support[chosen]))
 
     def _right_row(self, index: int) -> Floats:
         power = self._powers[index]
-        return self._influence(index, power.table, power.support)
+        return self._influence(int(self.distances[index]), power.table, power.support)
+
+    def right_doubled(self, doublings: int) -> Floats:
+        """F at distance 2^n, without a table of what lies between."""
+        while doublings >= len(self._doubled):
+            self._doubled.append(self._doubled[-1] @ self._doubled[-1])
+        if doublings not in self._right_doubled:
+            power = self._doubled[doublings]
+            self._right_doubled[doublings] = self._influence(2**doublings, power.table, power.support)
+        return self._right_doubled[doublings]
 
     def forgets(self, pairs: Flags) -> bool:
         """Whether F is finite for all these pairs at some distance: whether the rows' supports ever become equal.
@@ -134,11 +145,11 @@ class ChainTables:
             self._alike = np.array([(support == row).all(axis=1) for row in support]).ravel()
         return bool(self._alike[pairs].all())
 
-    def _influence(self, index: int, table: Floats, support: Flags) -> Floats:
+    def _influence(self, distance: int, table: Floats, support: Flags) -> Floats:
         """max over columns of log table[x] / table[x'], rounded up; flattened."""
         ratios = largest_ratios(table, support).ravel()
         # each entry of P^d is off by at most d (k + 4) roundings, P's own digits included; a ratio by twice that
-        error = 2.02 * float(self.distances[index]) * (len(self._everything) + 4) * UNIT_ROUNDOFF
+        error = 2.02 * float(distance) * (len(self._everything) + 4) * UNIT_ROUNDOFF
         logs = np.log(ratios)
         logs += error + 8 * UNIT_ROUNDOFF * LARGEST_LOG  # the rounding of logarithms and of their sums
         if ratios.max() > 1e150:

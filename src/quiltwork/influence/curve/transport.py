@@ -1,0 +1,487 @@
+"""The pairwise step as a transport (Statement 11): compiled, on all cores.
+
+log r bounds step[a,b] if the excess (P[a,y] - r P[b,y])+ can be shipped to the deficits (r P[b,z] - P[a,z])+, a unit
+sent from y to z taking up exp(D[y,z]) there. Shipping nearest first finds such a plan quickly, and any plan proves its
+r. A plan that was found is a *route*, which can be followed again under another D at a fraction of the cost.
+
+States may be taken together in *groups*: D is then a table over groups, within a group as between two, and excess and
+deficit are those of whole groups. A plan between groups is one between their states (Statement 42).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from quiltwork.numeric import in_threads
+from quiltwork.types import Floats, Integers
+
+LARGEST_DIFFERENCE = 300.0  # beyond this a difference counts as unbounded
+MARGIN = 1e-13  # more than the rounding error of one step
+FURTHEST_GAIN = float(np.exp(LARGEST_DIFFERENCE))
+PARALLEL_FROM = 24  # states: with fewer, starting a thread takes longer than the work
+NEGLIGIBLE = 1e-9  # of a step's dependence on one entry of D
+
+Plans = tuple[Integers, Floats, NDArray[np.int32], Floats]  # groups, gains, and nearest first: targets, their gains
+Routed = NDArray[np.int16]
+Route = tuple[Routed, Routed, int]
+Held = tuple[Routed, Routed, Integers]  # origins and goals by pair, and how many
+Span = tuple[int, int]  # rows from the first up to, but not with, the last
+Space = tuple[Floats, Floats, Integers, Integers, Floats, Integers, Integers, Floats, Floats]
+
+
+class Routes:
+    """For each pair of rows the shipments of its plan, in their order: which group sends to which."""
+
+    def __init__(self, pairs: int, groups: int):
+        origin, goal = (np.zeros((pairs, groups + 1), dtype=np.int16) for _ in range(2))
+        self.held: Held = (origin, goal, np.zeros(pairs, dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class Shipments:
+    """The cheapest plans under one D, between the states (or groups of states) that rows lead to."""
+
+    rows: Floats
+    groups: Integers  # of each state
+    gains: Floats  # of each group, to each other
+    targets: NDArray[np.int32]  # of each group, nearest first
+    sorted_gains: Floats
+
+    @classmethod
+    def of(cls, rows: Floats, difference: Floats, groups: Integers | None = None) -> "Shipments":
+        """Plans for one D; every state by itself if no groups are given."""
+        targets = np.argsort(difference, axis=1, kind="stable")
+        gains = np.exp(np.minimum(difference, 2 * LARGEST_DIFFERENCE)) * (1 + MARGIN)
+        held = np.arange(rows.shape[1]) if groups is None else groups
+        nearest = np.take_along_axis(gains, targets, axis=1)
+        return cls(np.ascontiguousarray(rows), held.astype(np.int64), gains, targets.astype(np.int32), nearest)
+
+    def prove(self, claim: Floats) -> NDArray[np.bool_]:
+        """For which pairs shipping nearest first proves that the step is at most the claim."""
+        proved = np.ones(claim.shape, dtype=np.bool_)
+        self._each_row(lambda some: _prove(self.rows, claim, self._plans, some, proved))
+        return proved  # Statement 11
+
+    def smallest(self, known: Floats, *, near: Floats, precision: float, routes: Routes | None = None) -> Floats:
+        """The smallest claims that shipping nearest first proves, to a relative precision, none above what is known.
+
+        They are looked for ``near`` a guess first, which need not be valid. ``routes`` are filled in.
+        """
+        least, kept = np.empty(known.shape), (routes or Routes(0, 0)).held
+        self._each_row(lambda some: _smallest(self.rows, known, near, self._plans, precision, some, least, kept))
+        return least
+
+    def along(self, routes: Routes, known: Floats, *, near: Floats, precision: float) -> Floats:
+        """The smallest claims that known routes prove; where they lead nowhere, nearest first, with new routes."""
+        least = np.empty(known.shape)
+        self._each_row(lambda some: _along(self.rows, known, near, self._plans, precision, some, least, routes.held))
+        return least
+
+    def holds(self, routes: Routes, claim: Floats) -> NDArray[np.bool_]:
+        """For which pairs known routes prove that the step is at most the claim."""
+        proved = np.ones(claim.shape, dtype=np.bool_)
+        self._each_row(lambda some: _holds(self.rows, claim, self._plans, some, proved, routes.held))
+        return proved  # Statement 11
+
+    def shorter(self, routes: Routes, claims: Floats, precision: float) -> int:
+        """Replace routes by shipping nearest first wherever that proves less by this part; how many were replaced."""
+        replaced = np.zeros(len(self.rows), dtype=np.int64)
+        self._each_row(lambda some: _shorter(self.rows, claims, self._plans, precision, some, routes.held, replaced))
+        return int(replaced.sum())
+
+    def weights(self, routes: Routes, claims: Floats) -> csr_matrix:
+        """How the claims depend on D: a row for each pair of states, a column for each entry of D."""
+        k, g = len(self.rows), len(self.targets)
+        sizes, pieces = np.zeros(k * k, dtype=np.int64), {}
+
+        def work(some: Span) -> None:
+            begun, ended = some
+            columns = np.empty(((ended - begun) * k, g + 1), dtype=np.int32)
+            shares = np.empty(columns.shape)
+            _weights(self.rows, claims, self._plans, some, routes.held, (columns, shares, sizes))
+            used = np.arange(g + 1)[None, :] < sizes[begun * k : ended * k, None]
+            pieces[begun] = columns[used], shares[used]
+
+        self._each_row(work)
+        parts = [pieces[start] for start in sorted(pieces)]
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        data, columns = np.concatenate([p[1] for p in parts]), np.concatenate([p[0] for p in parts])
+        return csr_matrix((data, columns, ends), shape=(k * k, g * g))
+
+    @property
+    def _plans(self) -> Plans:
+        return self.groups, self.gains, self.targets, self.sorted_gains
+
+    def _each_row(self, work: Callable[[Span], None]) -> None:
+        count = len(self.rows)
+        if count < PARALLEL_FROM:
+            work((0, count))
+        else:
+            in_threads(lambda some: work((some.start, min(some.stop, count))), count, pieces=32)
+
+
+@njit(cache=True, nogil=True)
+def _fill(a: Floats, b: Floats, ratio: float, groups: Integers, excess: Floats, room: Floats) -> None:
+    """What each group has to send, and how much it can take."""
+    for n in range(len(excess)):
+        excess[n] = 0.0
+        room[n] = 0.0
+    for y in range(len(a)):
+        wanted = ratio * b[y]
+        slack = MARGIN * (a[y] + wanted)
+        over = a[y] - wanted + slack  # Statement 11
+        under = wanted - a[y] - slack
+        if over > 0.0:
+            excess[groups[y]] += over
+        elif under > 0.0:
+            room[groups[y]] += under
+
+
+@njit(cache=True, nogil=True)
+def _ship(a: Floats, b: Floats, ratio: float, plans: Plans, space: Space) -> tuple[float, int]:  # noqa: C901 - one loop
+    """Ship all excess, nearest first; rounded so that a plan found is a plan.
+
+    Returns the room that is left, or what could not be shipped as a negative number; and how many shipments were made.
+    """
+    groups, _, targets, gains = plans
+    excess, room, heap, tried, keys, origin, goal, rate, amount = space
+    g = len(targets)
+    _fill(a, b, ratio, groups, excess, room)
+    # a heap of those that wait, by how near their nearest target with room is
+    waiting, stuck, made = 0, 0.0, 0
+    for y in range(g):
+        if excess[y] > 0.0:
+            t = 0
+            while t < g and room[targets[y, t]] <= 0.0:
+                t += 1
+            if t == g or gains[y, t] >= FURTHEST_GAIN:
+                return -1.0, 0  # there is no room at all within reach
+            tried[y] = t
+            n = waiting
+            waiting += 1
+            key = gains[y, t]
+            while n > 0 and keys[(n - 1) // 2] > key:
+                heap[n], keys[n] = heap[(n - 1) // 2], keys[(n - 1) // 2]
+                n = (n - 1) // 2
+            heap[n], keys[n] = y, key
+    while waiting > 0:
+        y, t = heap[0], tried[heap[0]]
+        z = targets[y, t]
+        key = keys[0]
+        if room[z] > 0.0:
+            gain = gains[y, t]
+            needed = excess[y] * gain
+            origin[made], goal[made], rate[made] = y, z, gain
+            if needed <= room[z]:
+                amount[made] = needed
+                room[z] -= needed
+                excess[y] = 0.0
+            else:
+                amount[made] = room[z]
+                excess[y] -= room[z] / gain * (1.0 - MARGIN)
+                room[z] = 0.0
+            made += 1
+        if excess[y] > 0.0:
+            while t < g and room[targets[y, t]] <= 0.0:
+                t += 1
+            tried[y] = t
+            key = gains[y, t] if t < g else np.inf
+        if excess[y] <= 0.0 or key >= FURTHEST_GAIN:
+            if excess[y] > 0.0:
+                stuck += excess[y]
+            waiting -= 1
+            y, key = heap[waiting], keys[waiting]
+        n = 0
+        while True:  # sift down
+            child = 2 * n + 1
+            if child >= waiting:
+                break
+            if child + 1 < waiting and keys[child + 1] < keys[child]:
+                child += 1
+            if keys[child] >= key:
+                break
+            heap[n], keys[n] = heap[child], keys[child]
+            n = child
+        heap[n], keys[n] = y, key
+    if stuck > 0.0:
+        return -stuck, made
+    left = 0.0
+    for z in range(g):
+        left += room[z]
+    return left, made
+
+
+@njit(cache=True, nogil=True)
+def _follow(a: Floats, b: Floats, ratio: float, plans: Plans, route: Route, space: Space) -> float:
+    """Ship along a route: what room is left, or what could not be shipped as a negative number."""
+    groups, gains, _, _ = plans
+    origins, goals, count = route
+    excess, room, _, _, _, _, _, _, amount = space
+    _fill(a, b, ratio, groups, excess, room)
+    for j in range(count):
+        y, z = origins[j], goals[j]
+        needed = excess[y] * gains[y, z]
+        if needed <= room[z]:
+            amount[j] = needed
+            room[z] -= needed
+            excess[y] = 0.0
+        else:
+            amount[j] = room[z]
+            excess[y] -= room[z] / gains[y, z] * (1.0 - MARGIN)
+            room[z] = 0.0
+    stuck, left = 0.0, 0.0
+    for n in range(len(excess)):
+        stuck += excess[n]
+        left += room[n]
+    return -stuck if stuck > 0.0 else left
+
+
+@njit(cache=True, nogil=True)
+def _space(g: int) -> Space:
+    heap, tried = np.empty(g + 1, dtype=np.int64), np.empty(g, dtype=np.int64)
+    origin, goal = np.empty(2 * g + 1, dtype=np.int64), np.empty(2 * g + 1, dtype=np.int64)
+    rate, amount = np.empty(2 * g + 1), np.empty(2 * g + 1)
+    return np.empty(g), np.empty(g), heap, tried, np.empty(g + 1), origin, goal, rate, amount
+
+
+@njit(cache=True, nogil=True)
+def _left(a: Floats, b: Floats, claim: float, plans: Plans, route: Route, space: Space) -> float:
+    """What room a claim leaves: along a route, or nearest first where there is none."""
+    ratio = np.exp(claim) * (1.0 - MARGIN)
+    if route[2] > 0:
+        return _follow(a, b, ratio, plans, route, space)
+    return _ship(a, b, ratio, plans, space)[0]
+
+
+@njit(cache=True, nogil=True)
+def _least(
+    a: Floats, b: Floats, known: float, near: float, precision: float, plans: Plans, route: Route, space: Space
+) -> float:
+    """The smallest claim that can be proved: a bracket around the guess, then straight lines through its ends.
+
+    A claim smaller by x leaves less room by x at least, so what is left over says how near the smallest one is.
+    """
+    low, high = 0.0, known
+    short, spare = 0.0, -1.0  # what could not be shipped at the low end, what was left over at the high one
+    factor, middle, tries = 1.0 + 4.0 * precision, min(max(near, 1e-12), known), 0
+    while high - low > precision * high and high > 1e-13:
+        tries += 1
+        left = _left(a, b, middle, plans, route, space)
+        if left >= 0.0:
+            high, spare = middle, left
+            if left <= precision * high:
+                break
+        else:
+            low, short = middle, -left
+        pad = 0.3 * precision * high
+        if spare >= 0.0 and low > 0.0:
+            middle = 0.5 * (low + high)
+            if tries % 4 != 0:
+                middle = low + (high - low) * short / (short + spare)
+            middle = min(max(middle + pad, low + pad), high - pad)
+        elif spare >= 0.0:
+            middle = max(high - 0.7 * spare, 0.1 * high) - pad
+        else:
+            middle, factor = max(low + short, low * factor), factor**3
+            if middle >= known:
+                middle = 0.5 * (low + known)
+    return high
+
+
+@njit(cache=True, nogil=True)
+def _keep(a: Floats, b: Floats, claim: float, plans: Plans, space: Space, held: Held, pair: int) -> None:
+    """Ship nearest first and remember the route."""
+    origin, goal, count = held
+    _, made = _ship(a, b, np.exp(claim) * (1.0 - MARGIN), plans, space)
+    made = min(made, origin.shape[1])
+    for j in range(made):
+        origin[pair, j], goal[pair, j] = space[5][j], space[6][j]
+    count[pair] = made
+
+
+@njit(cache=True, nogil=True)
+def _prove(rows: Floats, claim: Floats, plans: Plans, some: Span, proved: NDArray[np.bool_]) -> None:
+    space = _space(len(plans[2]))
+    for a in range(some[0], some[1]):
+        for b in range(len(rows)):
+            if a != b and claim[a, b] < LARGEST_DIFFERENCE:
+                ratio = np.exp(claim[a, b]) * (1.0 - MARGIN)
+                proved[a, b] = _ship(rows[a], rows[b], ratio, plans, space)[0] >= 0.0
+
+
+@njit(cache=True, nogil=True)
+def _holds(rows: Floats, claim: Floats, plans: Plans, some: Span, proved: NDArray[np.bool_], held: Held) -> None:
+    k, space = len(rows), _space(len(plans[2]))
+    origin, goal, count = held
+    for a in range(some[0], some[1]):
+        for b in range(k):
+            if a != b and claim[a, b] < LARGEST_DIFFERENCE:
+                route = origin[a * k + b], goal[a * k + b], count[a * k + b]
+                proved[a, b] = _left(rows[a], rows[b], claim[a, b], plans, route, space) >= 0.0
+
+
+@njit(cache=True, nogil=True)
+def _smallest(
+    rows: Floats, known: Floats, near: Floats, plans: Plans, precision: float, some: Span, least: Floats, held: Held
+) -> None:
+    k, space = len(rows), _space(len(plans[2]))
+    nowhere = np.empty(0, dtype=np.int16), np.empty(0, dtype=np.int16), 0
+    for a in range(some[0], some[1]):
+        for b in range(k):
+            if a == b or known[a, b] >= LARGEST_DIFFERENCE:
+                least[a, b] = 0.0 if a == b else known[a, b]
+                continue
+            least[a, b] = _least(rows[a], rows[b], known[a, b], near[a, b], precision, plans, nowhere, space)
+            if len(held[2]) > 0:
+                _keep(rows[a], rows[b], least[a, b], plans, space, held, a * k + b)
+
+
+@njit(cache=True, nogil=True)
+def _along(
+    rows: Floats, known: Floats, near: Floats, plans: Plans, precision: float, some: Span, least: Floats, held: Held
+) -> None:
+    k, space = len(rows), _space(len(plans[2]))
+    origin, goal, count = held
+    nowhere = np.empty(0, dtype=np.int16), np.empty(0, dtype=np.int16), 0
+    for a in range(some[0], some[1]):
+        for b in range(k):
+            pair, most, guess = a * k + b, known[a, b], near[a, b]
+            if a == b or most >= LARGEST_DIFFERENCE:
+                least[a, b] = 0.0 if a == b else most
+                continue
+            route = origin[pair], goal[pair], count[pair]
+            least[a, b] = _least(rows[a], rows[b], most, guess, precision, plans, route, space)
+            if least[a, b] >= min(most, 1.5 * guess + 1e-9):  # the route leads nowhere: another one
+                least[a, b] = _least(rows[a], rows[b], most, guess, precision, plans, nowhere, space)
+                _keep(rows[a], rows[b], least[a, b], plans, space, held, pair)
+
+
+@njit(cache=True, nogil=True)
+def _shorter(
+    rows: Floats, claims: Floats, plans: Plans, precision: float, some: Span, held: Held, replaced: Integers
+) -> None:
+    k, space = len(rows), _space(len(plans[2]))
+    nowhere = np.empty(0, dtype=np.int16), np.empty(0, dtype=np.int16), 0
+    for a in range(some[0], some[1]):
+        for b in range(k):
+            if a == b or claims[a, b] >= LARGEST_DIFFERENCE:
+                continue
+            less = claims[a, b] * (1.0 - precision)
+            if _ship(rows[a], rows[b], np.exp(less) * (1.0 - MARGIN), plans, space)[0] > 0.0:
+                claim = _least(rows[a], rows[b], less, less, precision, plans, nowhere, space)
+                _keep(rows[a], rows[b], claim, plans, space, held, a * k + b)
+                replaced[a] += 1
+
+
+@njit(cache=True, nogil=True)
+def _weights(
+    rows: Floats,
+    claims: Floats,
+    plans: Plans,
+    some: Span,
+    held: Held,
+    kept: tuple[NDArray[np.int32], Floats, Integers],
+) -> None:
+    """∂ step / ∂ D for each pair: shipments, priced by the function v that they leave no choice but one (Statement 42).
+
+    Each shipment empties its origin or fills its goal. Read backwards, one of the two is known, and v[y] = e^D v[z].
+    """
+    groups, gains, targets, _ = plans
+    origin, goal, count = held
+    columns, shares, sizes = kept
+    k, g = len(rows), len(targets)
+    space = _space(g)
+    amount, value = space[8], np.empty(g)
+    for pair in range(some[0] * k, some[1] * k):
+        a, b = pair // k, pair % k
+        sizes[pair] = 0
+        if a == b or claims[a, b] >= LARGEST_DIFFERENCE:
+            continue
+        route = origin[pair], goal[pair], count[pair]
+        _follow(rows[a], rows[b], np.exp(claims[a, b]), plans, route, space)
+        value[:] = -1.0
+        for j in range(count[pair] - 1, -1, -1):
+            y, z = origin[pair, j], goal[pair, j]
+            if value[y] < 0.0 and value[z] < 0.0:
+                value[z] = 1.0
+            if value[y] < 0.0:
+                value[y] = gains[y, z] * value[z]
+            elif value[z] < 0.0:
+                value[z] = value[y] / gains[y, z]
+        total = 0.0
+        for y in range(rows.shape[1]):
+            total += rows[b, y] * max(value[groups[y]], 0.0)
+        total *= np.exp(claims[a, b])
+        size, row = 0, pair - some[0] * k
+        for j in range(count[pair]):
+            y, z = origin[pair, j], goal[pair, j]
+            share = amount[j] * value[z] / total if total > 0.0 else 0.0
+            if share > NEGLIGIBLE:
+                columns[row, size], shares[row, size] = y * g + z, share
+                size += 1
+        sizes[pair] = size
+
+
+@njit(cache=True, nogil=True)
+def _shorten(lengths: Floats, hops: NDArray[np.int32]) -> None:
+    """Floyd's algorithm; ``hops`` is where the way from y to z goes first."""
+    k = len(lengths)
+    for middle in range(k):
+        for y in range(k):
+            first = lengths[y, middle]
+            for z in range(k):
+                there = first + lengths[middle, z]
+                if there < lengths[y, z]:
+                    lengths[y, z] = there
+                    hops[y, z] = hops[y, middle]
+
+
+@njit(cache=True, nogil=True)
+def _ways(hops: NDArray[np.int32], columns: NDArray[np.int32], ends: Integers) -> None:
+    """The steps of every way, one after the other: first how many (if there is no space for them), then which."""
+    k, n = len(hops), 0
+    for y in range(k):
+        for z in range(k):
+            here = y
+            while here != z or n == ends[y * k + z]:
+                there = hops[here, z]
+                if len(columns):
+                    columns[n] = here * k + there
+                n += 1
+                here = there
+                if here == z:
+                    break
+            ends[y * k + z + 1] = n
+
+
+@dataclass(frozen=True)
+class Ways:
+    """The tightest D that says the same, and how it is put together: v[y]/v[y''] ≤ v[y]/v[y'] times v[y']/v[y'']."""
+
+    difference: Floats
+    hops: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, difference: Floats) -> "Ways":
+        """The shortest ways between all states."""
+        lengths = np.array(difference, dtype=np.float64)
+        hops = np.tile(np.arange(len(lengths), dtype=np.int32), (len(lengths), 1))
+        _shorten(lengths, hops)  # Statement 37
+        return cls(lengths * (1 + MARGIN), hops)
+
+    def steps(self) -> csr_matrix:
+        """Which entries of the given D each entry is the sum of: a row for each pair."""
+        size, ends = self.hops.size, np.zeros(self.hops.size + 1, dtype=np.int64)
+        _ways(self.hops, np.empty(0, dtype=np.int32), ends)
+        columns = np.empty(ends[-1], dtype=np.int32)
+        _ways(self.hops, columns, ends)
+        return csr_matrix((np.ones(len(columns)), columns, ends), shape=(size, size))
+
+
+def shortest(difference: Floats) -> Floats:
+    """The tightest D that says the same."""
+    return Ways.of(difference).difference
