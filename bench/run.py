@@ -32,6 +32,13 @@ from ledgers import (
 )
 from networks import random_network
 from plain import plain_network_score, plain_quilt_score
+from scales import (
+    curve_against_memory_length,
+    curve_against_states,
+    curve_at_every_scale,
+    curve_on_slow_chains,
+    memory_of_a_thousand_states,
+)
 
 from quiltwork import Count, MarkovChain, Noisy, Sum, audit, calibrate, plan, save_belief
 from quiltwork.auditor import smallest_scale
@@ -152,11 +159,12 @@ def curve_against_quilts() -> Row:
 @contextmanager
 def scalar_steps_only() -> Iterator[None]:
     """Without the pairwise step."""
-    kept, sides.PAIRWISE_UP_TO = sides.PAIRWISE_UP_TO, 0
+    kept = sides.KernelSide.refined, sides.SCALAR_UP_TO
+    sides.KernelSide.refined, sides.SCALAR_UP_TO = sides.Side.refined, 300  # type: ignore[method-assign]
     try:
         yield
     finally:
-        sides.PAIRWISE_UP_TO = kept
+        sides.KernelSide.refined, sides.SCALAR_UP_TO = kept  # type: ignore[method-assign]
 
 
 def curve_on_random_chains() -> Row:
@@ -252,6 +260,11 @@ BENCHMARKS = (
     exact_audit,
     curve_against_quilts,
     curve_on_random_chains,
+    curve_at_every_scale,
+    curve_on_slow_chains,
+    curve_against_states,
+    curve_against_memory_length,
+    memory_of_a_thousand_states,
     profile_of_segments,
     ten_releases,
     quilts_on_networks,
