@@ -24,6 +24,7 @@ MOST_REROUTED = 6
 SMOOTH = 3e-2  # how near the solution routes are held fixed from
 FIRST_LOOK = 1e-2  # how precise the first round is
 MOST_PRECISE = 1e-8
+SMALL_SYSTEM = 256  # unknowns: with fewer, a dense system is quicker
 ROOM = tuple(1e-7 * 3.0**n for n in range(12))
 
 
@@ -38,7 +39,7 @@ class Solution:
     difference: Floats
     residual: Floats
     ahead: Floats
-    system: csr_matrix
+    system: csr_matrix | Floats
     routes: Routes
     settled: bool
 
@@ -144,8 +145,13 @@ class Equation:
         else:
             claims = shipments.along(routes, known, near=near, precision=precision)
         first, second = self._largest(self.profile + claims)
-        weights = shipments.weights(routes, claims)[first * len(claims) + second] @ ways.steps()
-        system = identity(D.size, format="csr") - weights
+        weights = shipments.weights(routes, claims)
+        if self._grouped:
+            weights = weights[first * len(claims) + second]
+        if not ways.direct:
+            weights = weights @ ways.steps()
+        small = D.size <= SMALL_SYSTEM
+        system = np.eye(D.size) - weights.toarray() if small else identity(D.size, format="csr") - weights
         residual = np.where(first != second, (self.profile + claims)[first, second] - D.ravel(), 0.0)
         return Solution(claims, D, residual, _solve(system, residual), system, routes, True)
 
@@ -178,7 +184,9 @@ class Equation:
         return np.minimum(stepped + self.error * (1 - np.eye(len(bound))), bound)
 
 
-def _solve(system: csr_matrix, right: Floats) -> Floats:
+def _solve(system: csr_matrix | Floats, right: Floats) -> Floats:
+    if isinstance(system, np.ndarray):
+        return np.asarray(np.linalg.lstsq(system, right)[0])
     solution, _ = gmres(system, right, rtol=1e-2, restart=50, maxiter=8)
     return np.asarray(solution)
 

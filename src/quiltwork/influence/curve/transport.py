@@ -473,6 +473,11 @@ class Ways:
         _shorten(lengths, hops)  # Statement 37
         return cls(lengths * (1 + MARGIN), hops)
 
+    @property
+    def direct(self) -> bool:
+        """Whether no detour is shorter."""
+        return bool((self.hops == np.arange(len(self.hops))).all())
+
     def steps(self) -> csr_matrix:
         """Which entries of the given D each entry is the sum of: a row for each pair."""
         size, ends = self.hops.size, np.zeros(self.hops.size + 1, dtype=np.int64)
