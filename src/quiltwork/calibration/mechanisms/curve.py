@@ -21,10 +21,11 @@ from quiltwork.calibration.record import Calibration, Reason
 from quiltwork.calibration.request import Request
 from quiltwork.certificate import Certificate, SideProof
 from quiltwork.errors import BeliefError, NotCoveredError
+from quiltwork.influence.curve.any_start import AnyStart
 from quiltwork.influence.curve.constant import MOST_STATES, InfluenceCurve, curve_members, within_cell
 from quiltwork.influence.curve.given_start import GivenPast
 from quiltwork.influence.curve.profile import Profile
-from quiltwork.influence.curve.sides import Bound, KernelSide
+from quiltwork.influence.curve.sides import UNCERTIFIED, Bound, KernelSide
 from quiltwork.influence.curve.timeline import follow, is_short, node_by_node
 from quiltwork.numeric import round_up
 from quiltwork.types import Floats, Guarantee
@@ -250,10 +251,12 @@ def _look(influence: InfluenceCurve, profile: Floats, length: int | None, epsilo
     """The curve at one profile: for every length, and for this length where that is not enough."""
     point = influence.at(profile)  # Statement 9
 
-    def endless() -> Proofs:
+    def endless() -> Proofs | None:
         nodes = [point.past]
         if isinstance(influence.past, GivenPast):
             nodes = influence.past.by_node(influence.own(profile))
+        if (nodes[-1].skips == UNCERTIFIED).any():
+            return None
         return _proof([point.future], steady=True), _proof(nodes, steady=True)
 
     parts = (point.own_at_pair, point.future_at_pair, point.past_at_pair)
@@ -287,7 +290,7 @@ def _search(
 
     Straight lines on logarithmic axes between a scale that is proved and one that is not.
     """
-    precision = PRECISION[len(sensitivity) == 2]
+    precision = PRECISION[len(sensitivity) == 2 and not isinstance(influence.past, AnyStart)]
     best: tuple[float, _Look] | None = None
     largest = float(sensitivity.max())
     unsafe, unsafe_epsilon = largest / epsilon * (1 - 1e-9), math.inf
@@ -295,7 +298,7 @@ def _search(
     scale = max(unsafe * 1.02, enough / USUAL_GAIN) if math.isfinite(enough) else unsafe * 100
     if length is not None:
         scale = min(max(WORTHWHILE * enough, unsafe * 1.0005), enough)
-    elif 2 < influence.future.states <= MOST_STATES:
+    elif (influence.future.states > 2 or isinstance(influence.past, AnyStart)) and influence.future.states <= MOST_STATES:
         scale = _aimed(influence, sensitivity, epsilon, scale) * (1 + precision / 2)
     for n in range(MOST_LOOKS):
         # a λ that stays what it is when it is added up again from several releases

@@ -17,6 +17,7 @@ from quiltwork.beliefs.chain import MarkovChain
 from quiltwork.beliefs.interval import IntervalChain
 from quiltwork.beliefs.mixing import MixingClass
 from quiltwork.errors import NotCoveredError
+from quiltwork.influence.curve.any_start import AnyStart
 from quiltwork.influence.curve.given_start import GivenPast
 from quiltwork.influence.curve.ratios import AnyPast, IntervalFuture, IntervalRatios, mixing_sides
 from quiltwork.influence.curve.sides import Bound, KernelSide, Side, on_both
@@ -158,10 +159,12 @@ def _of_mixing(belief: MixingClass, *, against_all: bool) -> tuple[Side, Side]:
 
 
 def _past(chain: MarkovChain, P: Floats, alive: NDArray[np.intp]) -> Side:
-    if chain.start == "any":
-        return AnyPast(P)
-    if chain.start == "given":
-        return GivenPast(chain)
-    pi = chain.stationary[alive]
-    # the reversed chain's entries carry the error of the stationary law
-    return KernelSide(pi[None, :] * P.T / pi[:, None], error=16 * (len(P) ** 3 + 1) * UNIT_ROUNDOFF)  # Statement 9
+    if chain.start != "stationary":
+        limit = _reversed(chain.stationary, chain.transition) if chain.irreducible else None
+        return GivenPast(chain, limit) if chain.start == "given" else AnyStart(P, limit)
+    return _reversed(chain.stationary[alive], P)
+
+
+def _reversed(law: Floats, P: Floats) -> KernelSide:
+    """The past of a stationary chain; its entries carry the error of the stationary law."""
+    return KernelSide(law[None, :] * P.T / law[:, None], error=16 * (len(P) ** 3 + 1) * UNIT_ROUNDOFF)  # Statement 9

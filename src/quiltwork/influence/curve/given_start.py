@@ -14,16 +14,17 @@ import numpy as np
 
 from quiltwork.beliefs.chain import MarkovChain
 from quiltwork.beliefs.structure import closed_classes, following, stationary_law
+from quiltwork.influence.curve.any_start import AnyStart
 from quiltwork.influence.curve.ratios import AnyPast
-from quiltwork.influence.curve.sides import SHIPPED, Bound, KernelSide
+from quiltwork.influence.curve.sides import SHIPPED, UNCERTIFIED, Bound, KernelSide
 from quiltwork.influence.curve.steps import Kernel, scalar_step, without_detours
 from quiltwork.influence.curve.transport import LARGEST_DIFFERENCE, Shipments, shortest
 from quiltwork.influence.quilts.kernels import TINY
 from quiltwork.influence.quilts.tables import UNIT_ROUNDOFF
 from quiltwork.types import Floats, Integers
 
-MOST_NODES, MOST_WORK = 1000, 2e7  # followed one by one; nodes times states to the 4th
-SETTLED = 1e-9  # log C/c
+MOST_NODES, MOST_WORK = 1000, 4e7  # followed one by one; nodes times states to the third
+SETTLED, NEARLY_SETTLED = 1e-9, 1e-6  # log C/c; what is enough where no more nodes can be followed
 
 
 @dataclass(frozen=True)
@@ -40,14 +41,20 @@ class _Backward:
         """Prepared when a series reaches this node."""
         return Kernel.of(self.rows)
 
-    def step(self, difference: Floats) -> Bound:
-        """One step with a D for each pair, over the states possible at t."""
+    def step(self, difference: Floats, near: Floats | None) -> Bound:
+        """One step with a D for each pair, over the states possible at t; a guess makes it quicker."""
         D = difference[np.ix_(self.before, self.before)]
-        values = scalar_step(self.kernel, float(D.max(initial=0.0))) + self.error
+        most = float(D.max(initial=0.0))
+        apart = 1 - np.eye(len(self.here))
+        if near is None or len(self.before) <= 2 or most > LARGEST_DIFFERENCE:
+            values = scalar_step(self.kernel, most) + self.error
+        else:
+            values = most * apart  # no step makes a difference larger
         bound = Bound(values, np.ones(values.shape, dtype=np.int64))
-        if len(self.before) > 2 and D.max() < LARGEST_DIFFERENCE:
+        if len(self.before) > 2 and most < LARGEST_DIFFERENCE:
             shipments = Shipments.of(self.rows, shortest(D))
-            better = shipments.smallest(values, near=0.9 * values, precision=1e-4) * (1 + 1e-12) + self.error
+            guess = 0.9 * values if near is None else np.minimum(near[np.ix_(self.here, self.here)], values)
+            better = shipments.smallest(values, near=guess, precision=1e-4) * (1 + 1e-12) + self.error * apart
             bound = bound.improved(better, SHIPPED)
         return bound
 
@@ -55,17 +62,21 @@ class _Backward:
 class GivenPast(AnyPast):
     """The past of a chain whose first value has a given law."""
 
-    def __init__(self, chain: MarkovChain):
+    def __init__(self, chain: MarkovChain, any_limit: KernelSide | None = None):
         super().__init__(chain.transition)
+        self._any = AnyStart(chain.transition, any_limit)
         assert chain.initial is not None  # noqa: S101 - the start is given
         self._backward: list[_Backward] = []
         self._limit: KernelSide | None = None
         self._class = np.arange(0)
+        self._asked: tuple[bytes, bool] | None = None  # the last profile, and its bounds
+        self._answered: list[Bound] = []
         classes = closed_classes(chain.support)
         laws = {tuple(c): stationary_law(chain.transition[np.ix_(c, c)]) for c in classes}
         p, k = np.array(chain.initial), self.states
         reach = p > 0  # what is possible, whether or not a float can hold its probability
-        for node in range(1, 2 + min(MOST_NODES, int(MOST_WORK / k**4))):
+        most = min(MOST_NODES, int(MOST_WORK / k**3))
+        for node in range(1, 2 + most):
             here = np.flatnonzero(reach)
             if p[here].min() < TINY:
                 return  # too small to trust
@@ -73,7 +84,7 @@ class GivenPast(AnyPast):
             if law is not None and law.min() > TINY:
                 ratio = p[here] / law
                 spread = float(np.log(ratio.max() / ratio.min()))
-                if spread <= SETTLED:
+                if spread <= (SETTLED if node <= most else NEARLY_SETTLED):
                     self._settle(chain.transition[np.ix_(here, here)], law, here, spread)
                     return
             later = p @ chain.transition
@@ -93,14 +104,14 @@ class GivenPast(AnyPast):
         self._limit = KernelSide(law[None, :] * P.T / law[:, None], error=error)
         self._class = here
 
-    def one(self, difference: Floats, node: int | None = None) -> Bound:
+    def one(self, difference: Floats, node: int | None = None, near: Floats | None = None) -> Bound:
         """The step into this node: with its own kernel, where that is better than any start's."""
         bound = super().one(difference)
         if node is None:
             return bound
         if node - 2 < len(self._backward):
             backward = self._backward[node - 2]
-            return _embedded(bound, backward.step(difference), backward.here)
+            return _embedded(bound, backward.step(difference, near), backward.here)
         if self._limit is None:
             return bound
         return _embedded(bound, self._limit.one(difference[np.ix_(self._class, self._class)]), self._class)
@@ -109,32 +120,46 @@ class GivenPast(AnyPast):
         """The largest bound of any node."""
         nodes = self.by_node(profile, thorough=thorough)
         values = np.max([node.values for node in nodes], axis=0)
-        return Bound(values, nodes[-1].skips)
+        return Bound(values, nodes[-1].skips, nodes[-1].settled)
 
     def steady(self, profile: Floats, *, thorough: bool = False) -> Bound:
         """What holds for any start: the kernels of early nodes are not those of later ones."""
         return AnyPast(self._powers[1]).steady(profile, thorough=thorough)
 
+    def estimate(self, profile: Floats) -> Floats:
+        """About what ``bound`` would find: what the law it settles to needs."""
+        if self._limit is None:
+            return self._any.estimate(profile)
+        values, block = np.zeros_like(profile), np.ix_(self._class, self._class)
+        values[block] = self._limit.estimate(profile[block])
+        return values
+
     def by_node(self, profile: Floats, *, thorough: bool = False) -> list[Bound]:
         """Bounds for nodes 1, 2, ... until the law has settled; the last one holds for all later nodes too."""
-        every = super().bound(profile)
+        asked = profile.tobytes(), thorough
+        if asked != self._asked:
+            self._asked, self._answered = asked, self._by_node(profile, thorough)
+        return self._answered
+
+    def _by_node(self, profile: Floats, thorough: bool) -> list[Bound]:
         if self._limit is None or profile.max() == 0 or profile.max() > LARGEST_DIFFERENCE:
-            return [every]
+            return [self._any.bound(profile, thorough=thorough)]
+        every = AnyPast.bound(self, profile)
         nodes = [Bound(np.zeros_like(profile), np.ones(profile.shape, dtype=np.int64))]
         for node in range(2, len(self._backward) + 2):
-            step = self.one(profile + nodes[-1].values, node)  # Statement 9
+            step = self.one(profile + nodes[-1].values, node, nodes[-1].values if node > 2 else None)  # Statement 9
             nodes.append(_smaller(step, every))
         # a bound that rests on single steps: several would reach back to where the law had not settled
         block = np.ix_(self._class, self._class)
         limit = self._limit.steady(profile[block], thorough=thorough)
-        if thorough:  # step(L + c) ≤ L + c, which a certificate would not prove
+        if thorough or np.any(nodes[-1].values[block] > limit.values):  # step(L + c) ≤ L + c
             values = without_detours(profile[block], limit.values)  # Statement 37
             values += float((nodes[-1].values[block] - values).max(initial=0.0))
             np.fill_diagonal(values, 0.0)
-            limit = Bound(values, limit.skips)
+            limit = Bound(values, np.full_like(limit.skips, UNCERTIFIED), limit.settled)
         settled = _smaller(_embedded(every, limit, self._class), every)
         if np.any(nodes[-1].values > settled.values):
-            return [every]  # later nodes would start from more than the limit covers
+            return [self._any.bound(profile, thorough=thorough)]  # later nodes would start from more than that
         return [*nodes, settled]
 
 
@@ -150,4 +175,6 @@ def _embedded(known: Bound, within: Bound, states: Integers) -> Bound:
 
 def _smaller(bound: Bound, other: Bound) -> Bound:
     better = other.values < bound.values
-    return Bound(np.where(better, other.values, bound.values), np.where(better, other.skips, bound.skips))
+    return Bound(
+        np.where(better, other.values, bound.values), np.where(better, other.skips, bound.skips), bound.settled
+    )

@@ -31,6 +31,7 @@ CLOSE = 1e-6  # a relative change too small to matter
 ROUGH, QUICK, THOROUGH = 3e-3, 5e-4, 1e-5  # relative precision of a solution
 STEPS_DOWN = 8
 SHIPPED = 0  # in place of a skip: proved by one pairwise step
+UNCERTIFIED = -1  # proved, but not in a way that a certificate holds
 LONGEST_SKIP = 2**21
 POWER_ERROR = 1e-12  # of one step with a matrix power, for each transition skipped
 THREADS_FROM = 12  # states: with fewer, starting a thread takes longer than the work
@@ -205,8 +206,8 @@ class Side(ABC):
         """About what ``bound`` would find, without a proof where that is quicker."""
         return self.bound(profile).values
 
-    def one(self, difference: Floats, node: int | None = None) -> Bound:  # noqa: ARG002 - a given start needs it
-        """One transition with a D for each pair, into this node (counted along the walk)."""
+    def one(self, difference: Floats, node: int | None = None, near: Floats | None = None) -> Bound:  # noqa: ARG002 - a given start needs them
+        """One transition with a D for each pair, into this node (counted along the walk), near a guess."""
         return Bound(self.step(1, float(difference.max())), np.ones(difference.shape, dtype=np.int64))
 
 
@@ -306,7 +307,7 @@ class KernelSide(Side):
                 break
         return bound
 
-    def one(self, difference: Floats, node: int | None = None) -> Bound:  # noqa: ARG002 - the same for all
+    def one(self, difference: Floats, node: int | None = None, near: Floats | None = None) -> Bound:  # noqa: ARG002 - the same for all
         """The pairwise step, with a margin for its proof."""
         scalar = super().one(difference)
         if self.states <= 2 or difference.max() > LARGEST_DIFFERENCE:

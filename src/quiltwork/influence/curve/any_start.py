@@ -1,0 +1,183 @@
+"""The past of a chain with any start: two-point starts, and the values between a start and a node (Statement 46).
+
+Some law of the first value is believed, nobody says which. For one output and two states a, b the worst law sits on two
+states z, z', and n steps after it
+
+    L(a,b) ≤ max over z, z' of  max(Γ_n[z](a,b), Γ_n[z'](a,b)) + proj(c(z,z'), D(z,z')) .
+
+Γ_n[z] is what the values in between tell if the start is z for certain, D what they and the start itself tell about the
+start, c the cross-ratio of the two starts' ways to a and b. At every later node the value n steps before it may stand
+for the start, if what came before that is added to D (Statement 47): so a bound X with L_1 ≤ X, .., L_n ≤ X that this
+step does not raise holds at all nodes. With n = 1 this is the projective step.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from quiltwork.influence.curve.bridges import UNIT_ROUNDOFF, Bridge, any_start
+from quiltwork.influence.curve.ratios import AnyPast
+from quiltwork.influence.curve.sides import UNCERTIFIED, Bound, KernelSide
+from quiltwork.influence.curve.solve import alike
+from quiltwork.influence.curve.transport import LARGEST_DIFFERENCE
+from quiltwork.types import Floats, Integers
+
+APART_UP_TO = 16  # states: with more, starts are taken together in groups
+TOGETHER_FROM = 32  # states: with more, so are the values in between
+FEW = 8  # groups
+MOST_WORK, LEAST_STEPS = 8e6, 20  # steps times states to the third; with fewer steps cross-ratios do as well
+FINE = 20  # steps, one by one, before several are taken at once
+COARSE, PRECISION = {True: 0.025, False: 0.03}, {True: 2e-4, False: 1e-3}  # with few states, and with many
+RAISED = 5e-3  # relatively: by how much later nodes may be above the first ones
+MOST_RAISES = 60
+LOOK_AGAIN = 1.15
+
+
+@dataclass(frozen=True)
+class _Between:
+    """Bridges to and from a start, n steps before a node."""
+
+    told: Bridge
+    ends: Bridge
+    taken: int
+    """How many steps were taken at once: the bound has room for all nodes up to the next one looked at."""
+
+    def bound(self, profile: Floats, earlier: Floats) -> Floats:
+        """L at the node, if what came before the start tells at most this about it."""
+        k, most = len(profile), float(profile.max())
+        bounds = np.empty((k, k))
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.told.power)
+        changed = profile + earlier
+        between = (self.told.steps - 1) * most * (1 + 1e-12)
+        any_start(logs, self.told.by_end(), self.ends.by_end() + changed, float(changed.max()), between, bounds)
+        bounds += 16 * self.told.steps * (k + 4) * UNIT_ROUNDOFF  # of the cross-ratios
+        np.fill_diagonal(bounds, 0.0)
+        return bounds
+
+
+@dataclass(frozen=True)
+class _Node:
+    """A bound that holds so many steps after the start and up to the next node."""
+
+    steps: int
+    values: Floats
+
+
+@dataclass(frozen=True)
+class _Nodes:
+    """Bounds from the start on; ``later`` holds at every node."""
+
+    first: tuple[_Node, ...]
+    later: Floats
+    settled: bool
+
+
+class AnyStart(AnyPast):
+    """The past of a chain with any start, by bridges where that is better than by cross-ratios alone.
+
+    ``limit`` is the past of the stationary chain, for guesses.
+    """
+
+    def __init__(self, P: Floats, limit: KernelSide | None = None):
+        super().__init__(P)
+        self._limit = limit
+        self._above = 1.0  # by how much the last bound was above the limit's
+
+    def refined(self, profile: Floats, bound: Bound, *, thorough: bool = False) -> Bound:
+        """The smaller of both bounds."""
+        nodes = self._nodes(profile, bound.values, thorough=thorough)
+        if nodes is None:
+            return bound
+        if self._limit is not None and (limit := float(self._limit.estimate(profile).max())) > 0:
+            self._above = max(float(np.minimum(nodes.later, bound.values).max()) / limit, 1.0)
+        return replace(bound.improved(nodes.later, UNCERTIFIED), settled=nodes.settled)
+
+    def by_node(self, profile: Floats, *, thorough: bool = False) -> list[tuple[int, Floats]]:
+        """Bounds from so many steps after the start on, each up to the next; the last holds at all nodes."""
+        every = AnyPast.bound(self, profile, thorough=thorough).values
+        nodes = self._nodes(profile, every, thorough=thorough)
+        if nodes is None:
+            return [(0, np.zeros_like(profile)), (1, every)]
+        first = [(node.steps, np.minimum(node.values, every)) for node in nodes.first]
+        last, _ = first[-1]
+        return [(0, np.zeros_like(profile)), *first, (last + 1, np.minimum(nodes.later, every))]
+
+    def estimate(self, profile: Floats) -> Floats:
+        """About what ``bound`` would find: the stationary chain's, enlarged as the last time."""
+        if self._limit is None or not self._worthwhile(profile):
+            return super().estimate(profile)
+        return np.asarray(self._limit.estimate(profile) * self._above)
+
+    def _worthwhile(self, profile: Floats) -> bool:
+        return LEAST_STEPS * self.states**3 <= MOST_WORK and 0 < float(profile.max()) <= LARGEST_DIFFERENCE / 2
+
+    def _nodes(self, profile: Floats, every: Floats, *, thorough: bool) -> _Nodes | None:
+        """Node by node, until later nodes cannot be much worse; None if that is never seen."""
+        if not self._worthwhile(profile):
+            return None
+        most, off = float(profile.max()), 1 - np.eye(self.states)
+        largest, first, looked = np.zeros_like(profile), [], 0.0
+        close = RAISED / 5 if thorough else RAISED
+        for between in self._walk(profile, largest):
+            reach = (between.taken - 1) * most * (1 + 1e-12)
+            values = between.bound(profile, np.zeros_like(profile)) + reach * off  # Statements 12 and 46
+            first.append(_Node(between.told.steps, values))
+            np.maximum(largest, values, out=largest)
+            if between.told.steps < LOOK_AGAIN * looked:
+                continue
+            looked = between.told.steps
+            later = np.maximum(between.bound(profile, np.minimum(largest, every)), largest)
+            if float((np.minimum(later, every) - largest).max()) <= close * float(largest.max()):
+                return _Nodes(tuple(first), self._kept(between, profile, largest, every), True)
+        return _Nodes(tuple(first), self._kept(between, profile, largest, every), False) if first else None
+
+    def _kept(self, between: _Between, profile: Floats, largest: Floats, every: Floats) -> Floats:
+        """A bound on the first nodes that the step to later ones does not raise; what holds anyway if none is found."""
+        bound = largest
+        for _ in range(MOST_RAISES):
+            enlarged = np.minimum(bound * (1 + 1e-4), every)
+            raised = between.bound(profile, enlarged)
+            if np.all(np.minimum(raised, every) <= enlarged):  # Statement 47
+                return np.asarray(enlarged)
+            bound = np.maximum(bound, raised)
+        return every
+
+    def _walk(self, profile: Floats, largest: Floats) -> Iterator[_Between]:
+        """Bridges of 1, 2, 3, .. steps, later several at once; ``largest`` is what they have led to so far."""
+        k, most = self.states, float(profile.max())
+        few = k <= APART_UP_TO
+        P, _ = self._power(1)
+        after, _ = self._power(4)
+        kinds = self._kinds(profile)
+        told, ends = (Bridge.shortest(Q, _starts(far), kinds) for Q, far in ((P, after), (P.T, after.T)))
+        taken = 1
+        while told.usable:
+            ahead = 1
+            if told.steps >= FINE:
+                ahead = max(1, int(COARSE[few] * float(largest.max()) / most))
+            # a node's bound reaches up to the next one
+            yield _Between(told, ends, ahead)
+            taken += 1
+            if taken * k**3 > MOST_WORK:
+                return
+            by, _ = self._power(ahead)
+            told = told.longer(profile, by, steps=ahead, precision=PRECISION[few])
+            ends = ends.longer(profile, np.ascontiguousarray(by.T), steps=ahead, precision=PRECISION[few])
+
+    def _kinds(self, profile: Floats) -> Integers:
+        """States that values in between are told apart by: all, or a few kinds with little between their own."""
+        if self.states <= TOGETHER_FROM or self._limit is None:
+            return np.arange(self.states)
+        return alike(profile + self._limit.estimate(profile), FEW)
+
+
+def _starts(power: Floats) -> tuple[Integers, ...]:
+    """Every start by itself, or groups of starts that lead to much the same within a few steps."""
+    k = len(power)
+    if k <= APART_UP_TO:
+        return tuple(np.array([z]) for z in range(k))
+    laws = power / np.maximum(power.sum(axis=1, keepdims=True), 1e-300)
+    labels = alike(np.array([np.abs(laws - law).sum(axis=1) for law in laws]), FEW)
+    return tuple(np.flatnonzero(labels == g) for g in range(int(labels.max()) + 1))
