@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from quiltwork.auditor.loss import Lattice, losses, node_densities, rounding_error
+from quiltwork.auditor.loss import Lattice, NodeLoss, losses, node_densities, rounding_error
 from quiltwork.beliefs import Belief, JointTable
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.laws.exact import ImpossibleError, SecretLaws, Statistic, chain_laws, record_laws, unit_of
@@ -61,6 +61,8 @@ class Audit:
     by_node: tuple[float, ...]
     skipped: int
     member: int | None = None
+    start: tuple[tuple[str, float], ...] | None = None
+    """Under any start: the worst law of the first value, states and their probabilities."""
 
     def lines(self) -> list[str]:
         """The audit in words."""
@@ -75,6 +77,9 @@ class Audit:
                 f"Attained at {where} between {self.pair[0]} (more likely) and {self.pair[1]} (less likely), at output "
                 f"{shown}{whose}."
             )
+        if self.start is not None:
+            worst = " and ".join(f"{state} with probability {p:.4g}" for state, p in self.start)
+            lines.append(f"No start is worse than {worst}.")
         if self.skipped:
             lines.append(f"{self.skipped} secrets have probability zero under the belief and were skipped.")
         return lines
@@ -91,6 +96,7 @@ class Audit:
             "output": output,
             "skipped": self.skipped,
         }
+        contents |= {} if self.start is None else {"start": dict(self.start)}
         return contents if self.member is None else contents | {"member": self.member}
 
 
@@ -210,7 +216,17 @@ def _audit_one(
         by_node=tuple(n.loss for n in nodes),
         skipped=skipped,
         member=member,
+        start=_start(laws.states[worst], at),
     )
+
+
+def _start(states: Sequence[str], at: NodeLoss) -> tuple[tuple[str, float], ...] | None:
+    """The worst start on two states, in words."""
+    if at.starts is None:
+        return None
+    first, second = at.starts
+    share = 1 / (1 + math.exp(-at.log_odds))  # of the second
+    return ((states[first], 1 - share), (states[second], share)) if first != second else ((states[first], 1.0),)
 
 
 def _in_answer_terms(
@@ -227,6 +243,9 @@ def worst_densities(
 ) -> tuple[list[float], list[float], list[float]]:
     """Outputs and the two output densities at the worst node, for a picture: single numbers only."""
     belief = belief.members[(found.member or 1) - 1]
+    for chain in belief.chains if found.start is not None else ():
+        law = dict(found.start or ())
+        belief = chain.with_start([law.get(state, 0.0) for state in chain.states])
     laws = secret_laws(belief, [Statistic(r.query, r.segment) for r in releases], length)
     lattice, scales = Lattice(laws), scales_in_units(belief, releases, length)
     if len(lattice.shape) != 1 or found.pair is None:

@@ -26,12 +26,19 @@ class NodeLoss:
     more: int
     less: int
     output: int
+    starts: tuple[int, int] | None = None
+    """Under any start: the two states that the worst one is on."""
+    log_odds: float = 0.0
+    """log of the odds of the second of them."""
 
     @classmethod
     def of(cls, row: Floats) -> "NodeLoss":
         """From a row of numbers, in the order of the fields."""
-        loss, more, less, output = row.tolist()
-        return cls(loss, int(more), int(less), int(output))
+        loss, more, less, output, *start = row.tolist()
+        if not start:
+            return cls(loss, int(more), int(less), int(output))
+        first, second, log_odds = start
+        return cls(loss, int(more), int(less), int(output), (int(first), int(second)), log_odds)
 
 
 class Lattice:
@@ -43,6 +50,8 @@ class Lattice:
         self.size = int(np.prod([float(n) for n in self.shape]))
         nodes, states, _ = laws.logs.shape
         work = nodes * states * self.size * len(self.shape)
+        if laws.leads is not None:
+            work += nodes * states**2 * self.size  # every two states, for every two starts
         if self.size > MOST_OUTPUTS or work > MOST_WORK:
             raise NotCoveredError(
                 "the exact loss would need too many outputs",
@@ -67,6 +76,8 @@ def node_densities(law: Floats, lattice: Lattice, scales: Floats) -> Floats:
 
 def losses(laws: SecretLaws, lattice: Lattice, scales: Floats) -> list[NodeLoss]:
     """The largest loss at every node; ``scales`` are the noise scales of the numbers, in units."""
+    if laws.leads is not None:
+        return _any_start(laws, lattice, scales)
     if len(lattice.shape) == 1 and len(lattice.places) == lattice.size:
         from quiltwork.auditor.densities import line_losses  # compiled: loaded when needed
 
@@ -76,6 +87,23 @@ def losses(laws: SecretLaws, lattice: Lattice, scales: Floats) -> list[NodeLoss]
     from quiltwork.auditor.densities import worst_pair
 
     return [NodeLoss.of(worst_pair(node_densities(law, lattice, scales))) for law in laws.logs]
+
+
+def _any_start(laws: SecretLaws, lattice: Lattice, scales: Floats) -> list[NodeLoss]:
+    """Over all starts on two states, which no other start exceeds (Statement 48)."""
+    from quiltwork.laws.starts import start_losses
+
+    leads = laws.leads
+    assert leads is not None  # noqa: S101 - any start
+    table = np.empty((len(leads), 7))
+
+    def work(nodes: slice) -> None:
+        for n in range(nodes.start, min(nodes.stop, len(table))):
+            density = node_densities(laws.logs[n], lattice, scales)
+            start_losses(density.reshape(*leads[n].shape, -1), leads[n], table[n])
+
+    in_threads(work, len(table))
+    return [NodeLoss.of(row) for row in table]
 
 
 def rounding_error(laws: SecretLaws, lattice: Lattice, scales: Floats) -> float:

@@ -1,5 +1,5 @@
 """Proofs of calibrations, and their check by interval arithmetic."""
 
-from quiltwork.certificate.proof import Certificate, SideProof
+from quiltwork.certificate.proof import Bridges, Certificate, SideProof
 
-__all__ = ["Certificate", "SideProof"]
+__all__ = ["Bridges", "Certificate", "SideProof"]

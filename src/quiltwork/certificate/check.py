@@ -1,24 +1,21 @@
 """The check of a certificate by balls of Arb: every entry of both sides, one pass."""
 
 import itertools
-from collections import Counter
-from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
 from flint import arb, ctx
-from scipy.optimize import linprog
 
 from quiltwork.beliefs import Belief
-from quiltwork.certificate.balls import largest, positive, smaller
-from quiltwork.certificate.proof import SideProof
+from quiltwork.certificate.balls import largest
+from quiltwork.certificate.bridges import proves_bridges
+from quiltwork.certificate.proof import BRIDGED, SideProof
+from quiltwork.certificate.shipping import Gains, gains_of, shipped
 from quiltwork.certificate.sides import Kernels, both_sides, possible
 from quiltwork.errors import CertificateError
 from quiltwork.types import Floats
 
 BITS = 160
-Pair = tuple[int, int]
-Gains = dict[int, dict[int, arb]]
 
 
 def checked(belief: Belief, profile: Floats, future: SideProof, past: SideProof, *, bayesian: bool) -> Floats:
@@ -30,6 +27,11 @@ def checked(belief: Belief, profile: Floats, future: SideProof, past: SideProof,
         sides = both_sides(belief, bayesian=bayesian)
         for name, proof, kernels in zip(("future", "past"), (future, past), sides, strict=True):
             _Check(held, proof, kernels, name).run()
+            if (proof.skips == BRIDGED).any() and not proves_bridges(belief, held, proof, bayesian=bayesian):
+                raise CertificateError(
+                    f"the {name} of the certificate is not proved",
+                    why="what lies between a start and a value may tell more, or the start is not any start",
+                )
     finally:
         ctx.prec = before
     return held
@@ -71,6 +73,8 @@ class _Check:
         skip = int(self._proof.skips[node, a, b])
         source = node if steady else node - max(skip, 1)
         claim = arb(float(self._proof.values[node, a, b]))
+        if skip == BRIDGED and self._proof.bridges is not None:
+            return True  # checked by itself
         if skip < 0:
             return False
         if source < 0:  # fewer values than that lie on this side
@@ -103,18 +107,13 @@ class _Check:
         }
 
     @cached_property
-    def _shortest(self) -> dict[int, dict[int, dict[int, arb]]]:
+    def _shortest(self) -> dict[int, Gains]:
         return {}
 
-    def _gains(self, node: int) -> dict[int, dict[int, arb]]:
+    def _gains(self, node: int) -> Gains:
         """exp of the shortest D between each two states."""
         if node not in self._shortest:
-            D = self._difference(node)
-            for middle in D:
-                for y, row in D.items():
-                    first = row[middle]
-                    D[y] = {z: smaller(row[z], first + D[middle][z]) for z in row}
-            self._shortest[node] = {y: {z: x.exp() for z, x in row.items()} for y, row in D.items()}
+            self._shortest[node] = gains_of(self._difference(node))
         return self._shortest[node]
 
     def _shipped(self, node: int, a: int, b: int, claim: arb) -> bool:
@@ -122,53 +121,4 @@ class _Check:
         rows = self._kernels.shipping_rows()
         if rows is None:
             return False
-        gains = self._gains(node)
-        r = claim.exp()
-        balance = [p - r * q for p, q in zip(rows[a], rows[b], strict=True)]
-        excess = {y: positive(x) for y, x in enumerate(balance) if not x <= 0}  # also where the sign is in doubt
-        room = {z: -x for z, x in enumerate(balance) if x < 0}
-        if not all(y in gains for y in excess):
-            return False
-        costs = {(y, z): float(gains[y][z].mid()) for y in excess for z in room if z in gains[y]}
-        return _delivered(sorted(costs, key=costs.__getitem__), excess, room, gains) or _delivered(
-            _best_plan(costs, excess, room), excess, room, gains
-        )
-
-
-def _delivered(order: Iterable[Pair], excess: dict[int, arb], room: dict[int, arb], gains: Gains) -> bool:
-    """Whether shipping in this order leaves no excess, whatever the rounding."""
-    excess, room = dict(excess), dict(room)
-    for y, z in order:
-        if y not in excess or z not in room:
-            continue
-        needed = excess[y] * gains[y][z]
-        if needed <= room[z]:
-            room[z] -= needed
-            del excess[y]
-        else:
-            excess[y] = positive(excess[y] - room.pop(z) / gains[y][z])
-    return not excess
-
-
-def _best_plan(costs: dict[Pair, float], excess: dict[int, arb], room: dict[int, arb]) -> list[Pair]:
-    """The shipments of the plan that takes up the least room, found by a linear programme, leaves of its tree first.
-
-    A plan without circles has a state with a single shipment. Shipping that first, in full, delivers the plan.
-    """
-    pairs, need = list(costs), {y: float(x.mid()) for y, x in excess.items()}
-    takes = np.array([costs[pair] for pair in pairs])
-    sends = np.array([[float(y == s) for y, _ in pairs] for s in need])
-    fills = np.array([[costs[pair] * (pair[1] == t) for pair in pairs] for t in room])
-    if not pairs or not room:
-        return []
-    solved = linprog(
-        takes, A_eq=sends, b_eq=list(need.values()), A_ub=fills, b_ub=[float(x.mid()) for x in room.values()]
-    )
-    used = [] if solved.x is None else [pair for pair, x in zip(pairs, solved.x, strict=True) if x > 0]
-    order: list[Pair] = []
-    while used:
-        ends = Counter(end for y, z in used for end in (("from", y), ("to", z)))
-        leaf = next((pair for pair in used if 1 in (ends["from", pair[0]], ends["to", pair[1]])), used[0])
-        order.append(leaf)
-        used.remove(leaf)
-    return order
+        return shipped(rows[a], rows[b], claim, self._gains(node))  # Statement 11

@@ -5,13 +5,14 @@ that proves it. The check is the theorem read forwards (Statements 9 to 14). Wit
 
     m ≥ 1   R[a,b] ≥ (m - 1) max λ + step with the m-th power of the kernel and the largest D
     m = 0   R[a,b] ≥ step with D by pair, proved by a shipment
+    m = -1  for any start: by what lies between a start and a value (Statements 46 and 47)
 
 and λ + R + L ≤ ε in every entry. Balls of Arb (python-flint) carry every rounding error along. A series that never
 forgets needs no more than its length: T max λ ≤ ε.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,22 +20,32 @@ from quiltwork.beliefs import Belief
 from quiltwork.errors import CertificateError
 from quiltwork.types import Floats, Integers
 
-if TYPE_CHECKING:
-    pass
+BRIDGED = -1  # in place of a number of transitions
 
-BITS = 160
+
+@dataclass(frozen=True)
+class Bridges:
+    """For some numbers of steps n, 1 first, what the values between two ends tell: Γ_n and Γ'_n of Statement 45.
+
+    ``told[j,z,a,b]`` is about the later end, the earlier being z; ``ends[j,b,z,y]`` about the earlier, the later being b.
+    """
+
+    steps: Integers
+    told: Floats
+    ends: Floats
 
 
 @dataclass(frozen=True)
 class SideProof:
     """Bounds of one side: a matrix for each node away from the end; if ``steady``, the last holds for all that follow.
 
-    ``skips`` says how each entry is proved: by so many transitions at once, or (0) by a shipment.
+    ``skips`` says how each entry is proved: by so many transitions at once, (0) by a shipment, or (-1) by ``bridges``.
     """
 
     values: Floats
     skips: Integers
     steady: bool = True
+    bridges: Bridges | None = None
 
     def __post_init__(self) -> None:
         for name in ("values", "skips"):
@@ -128,10 +139,7 @@ class Certificate:
             "profile": self.profile.tolist(),
             "length": self.length,
             "bayesian": self.bayesian,
-            "members": [
-                [{"values": p.values.tolist(), "skips": p.skips.tolist(), "steady": p.steady} for p in sides]
-                for sides in self.members
-            ],
+            "members": [[_plain(proof) for proof in sides] for sides in self.members],
         }
 
     @classmethod
@@ -147,7 +155,7 @@ class Certificate:
     @classmethod
     def _read(cls, contents: dict[str, Any]) -> "Certificate":
         proofs = [
-            [SideProof(np.array(p["values"]), np.array(p["skips"]), p["steady"]) for p in sides]
+            [SideProof(np.array(p["values"]), np.array(p["skips"]), p["steady"], _bridges(p)) for p in sides]
             for sides in contents["members"]
         ]
         pairs = tuple((future, past) for future, past in proofs)
@@ -155,3 +163,17 @@ class Certificate:
         return cls(
             contents["belief"], contents["epsilon"], profile, pairs, contents["length"], contents.get("bayesian", False)
         )
+
+
+def _plain(proof: SideProof) -> dict[str, Any]:
+    contents = {"values": proof.values.tolist(), "skips": proof.skips.tolist(), "steady": proof.steady}
+    if proof.bridges is not None:
+        contents["bridges"] = {name: table.tolist() for name, table in vars(proof.bridges).items()}
+    return contents
+
+
+def _bridges(contents: dict[str, Any]) -> Bridges | None:
+    tables = contents.get("bridges")
+    if tables is None:
+        return None
+    return Bridges(np.array(tables["steps"], dtype=np.int64), *(np.array(tables[name]) for name in ("told", "ends")))

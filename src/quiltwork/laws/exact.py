@@ -8,9 +8,10 @@ k T R^2 / 6 and the memory k T R numbers. An explicit joint distribution is simp
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -38,17 +39,22 @@ class SecretLaws:
 
     ``points[v]`` are possible values of all the numbers; ``logs[i, x, v]`` is log P(numbers = points[v] | X_i = x),
     -inf throughout where X_i = x is impossible. ``nodes`` and ``states`` name the secrets.
+
+    Under any start there is a law for each start z, one after the other: ``logs[i, z k + x, v]``. ``leads[i, z, x]`` is
+    then log P(X_i = x and what is known | X_1 = z).
     """
 
     nodes: tuple[str, ...]
     states: tuple[tuple[str, ...], ...]
     points: Integers
     logs: Floats
+    leads: Floats | None = None
 
     @property
     def possible(self) -> Flags:
         """Which secrets can occur, by node and state."""
-        return np.asarray(np.isfinite(self.logs).any(axis=2))
+        possible = np.isfinite(self.logs).any(axis=2)
+        return np.asarray(possible if self.leads is None else possible.reshape(self.leads.shape).any(axis=1))
 
 
 def chain_laws(
@@ -67,28 +73,28 @@ def chain_laws(
     >>> laws.points.ravel().tolist(), np.exp(laws.logs[0]).round(6).tolist()      # X_1 = 0 and X_1 = 1
     ([0, 1, 2], [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
     """
-    if chain.initial is None:
-        raise NotCoveredError(
-            "exact laws need a start",
-            got='initial "any"',
-            why="the law of a statistic depends on how the series starts",
-            fix='Give initial as a vector or "stationary", or a set of chains with the starts that matter',
-        )
     digits, numbers = _digits(asked, chain.states, length)
     moves, widths, lows = _moves(digits, chain.states, length)
     width = int(np.prod([float(w) for w in widths]))
-    _check_size(length * len(chain.states) * width, len(chain.states) * length * width * width // 6)
-    allowed = np.ones((length, len(chain.states)), dtype=bool)
+    k = len(chain.states)
+    starts = np.eye(k) if chain.initial is None else chain.initial[None, :]  # Statement 48
+    _check_size(length * k * width * len(starts), k * length * width * width * len(starts) // 6)
+    allowed = np.ones((length, k), dtype=bool)
     for node, state in (know or {}).items():
         allowed[node - 1] = _known_state(chain, node, state, length)
     from quiltwork.laws import tables  # compiled: loaded when needed
 
     with np.errstate(divide="ignore"):
-        log_p, log_start = np.log(chain.transition), np.log(chain.initial)
-    before = tables.forward(log_p, log_start, moves, allowed, width)
+        log_p, log_starts = np.log(chain.transition), np.log(starts)
     after = tables.backward(log_p, moves, allowed, width)
-    logs = np.empty_like(before)
-    in_threads(lambda nodes: tables.join(before[nodes], after[nodes], logs[nodes]), length, progress)
+    logs, leads = np.empty((length, len(starts), k, width)), np.empty((length, len(starts), k))
+    for z, log_start in enumerate(log_starts):
+        before = tables.forward(log_p, log_start, moves, allowed, width)
+        leads[:, z] = _log_sum(before) + _log_sum(after)
+        joined = np.empty_like(before)
+        in_threads(partial(_join, tables.join, before, after, joined), length, progress)
+        logs[:, z] = joined
+    logs = logs.reshape(length, -1, width)
     _check_known(logs)
     sums = np.stack(np.unravel_index(np.arange(width), widths), axis=1) + lows
     points = np.stack([base + sums @ weights for weights, base in numbers], axis=1)
@@ -96,7 +102,19 @@ def chain_laws(
         kept = np.isfinite(logs).any(axis=(0, 1))
         points, logs = points[kept], np.ascontiguousarray(logs[:, :, kept])
     names = tuple(str(t) for t in range(1, length + 1))
-    return SecretLaws(names, (chain.states,) * length, points.astype(np.int64), logs)
+    told = SecretLaws(names, (chain.states,) * length, points.astype(np.int64), logs)
+    return told if chain.initial is not None else replace(told, leads=leads)
+
+
+def _join(
+    join: Callable[[Floats, Floats, Floats], None], before: Floats, after: Floats, out: Floats, some: slice
+) -> None:
+    join(before[some], after[some], out[some])
+
+
+def _log_sum(table: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.logaddexp.reduce(table, axis=2))
 
 
 def record_laws(law: RecordLaw, asked: Sequence[Statistic], *, know: Mapping[str, str] | None = None) -> SecretLaws:
@@ -170,8 +188,11 @@ def expected_work(query: Query, belief: Belief, length: int) -> float:
     if belief.variables is not None or (steps := query.steps(belief.states)) is None:
         return 0.0
     widths = [float(np.ptp(row)) * length + 1 for row in (steps[:-1] if len(steps) > 1 else steps)]
+    k, unknown = len(belief.states), any(chain.initial is None for chain in belief.chains[:1])
     with np.errstate(over="ignore"):
-        return float(len(belief.members) * len(belief.states) * length * np.prod(widths) ** 2 / 6)
+        tables = k * length * np.prod(widths) ** 2 / 6 * (k if unknown else 1)
+        pairs = 50.0 * k**4 * length * np.prod(widths) if unknown else 0.0  # every two states, for every two starts
+        return float(len(belief.members) * (tables + pairs))
 
 
 def unit_of(asked: Statistic, belief: Belief, length: int) -> Fraction:

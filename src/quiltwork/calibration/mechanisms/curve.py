@@ -19,7 +19,7 @@ from quiltwork.calibration.mechanisms.networks import tree_curve
 from quiltwork.calibration.mechanisms.quilt import Quilt, approx_quilt, exact_quilt
 from quiltwork.calibration.record import Calibration, Reason
 from quiltwork.calibration.request import Request
-from quiltwork.certificate import Certificate, SideProof
+from quiltwork.certificate import Bridges, Certificate, SideProof
 from quiltwork.errors import BeliefError, NotCoveredError
 from quiltwork.influence.curve.any_start import AnyStart
 from quiltwork.influence.curve.constant import MOST_STATES, InfluenceCurve, curve_members, within_cell
@@ -272,6 +272,9 @@ def _look(influence: InfluenceCurve, profile: Floats, length: int | None, epsilo
             return None
         nodes = [influence.own(profile)] * length
         future, past = (node_by_node(side, nodes) for side in (influence.future, influence.past))
+        together = zip(reversed(future), past, strict=True)
+        if max(float((nodes[0] + R.values + L.values).max()) for R, L in together) > epsilon:
+            return None  # bridges at single nodes were needed, which a certificate does not hold
         return _proof(future, steady=False), _proof(past, steady=False)
 
     a, b = losses.pair
@@ -280,7 +283,9 @@ def _look(influence: InfluenceCurve, profile: Floats, length: int | None, epsilo
 
 
 def _proof(bounds: Sequence[Bound], *, steady: bool) -> SideProof:
-    return SideProof(np.array([b.values for b in bounds]), np.array([b.skips for b in bounds]), steady)
+    tables = bounds[-1].bridges
+    bridges = None if tables is None else Bridges(*tables)
+    return SideProof(np.array([b.values for b in bounds]), np.array([b.skips for b in bounds]), steady, bridges)
 
 
 def _search(
@@ -298,7 +303,9 @@ def _search(
     scale = max(unsafe * 1.02, enough / USUAL_GAIN) if math.isfinite(enough) else unsafe * 100
     if length is not None:
         scale = min(max(WORTHWHILE * enough, unsafe * 1.0005), enough)
-    elif (influence.future.states > 2 or isinstance(influence.past, AnyStart)) and influence.future.states <= MOST_STATES:
+    elif (
+        influence.future.states > 2 or isinstance(influence.past, AnyStart)
+    ) and influence.future.states <= MOST_STATES:
         scale = _aimed(influence, sensitivity, epsilon, scale) * (1 + precision / 2)
     for n in range(MOST_LOOKS):
         # a λ that stays what it is when it is added up again from several releases

@@ -25,7 +25,7 @@ from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.laws.exact import SecretLaws, Statistic, chain_laws, laws_by_part, record_laws
 from quiltwork.numeric import round_up
 from quiltwork.queries import Query
-from quiltwork.types import Floats
+from quiltwork.types import Floats, Integers
 
 SLACK = 1e-10
 SMALLEST_DELTA = 1e-9
@@ -158,6 +158,8 @@ def _largest_distance(laws: SecretLaws, factor: float, delta: float, member: int
     order = np.argsort(laws.points[:, 0])
     values = laws.points[order, 0]
     best = Distance(0.0, laws.nodes[0], (laws.states[0][0], laws.states[0][0]), delta, member)
+    if laws.leads is not None:
+        return _any_start(laws, order, factor, best, slack)
     for name, states, law in zip(laws.nodes, laws.states, laws.logs[:, :, order], strict=True):
         present = [x for x in range(len(states)) if np.isfinite(law[x]).any()]
         for n, x in enumerate(present):
@@ -165,6 +167,30 @@ def _largest_distance(laws: SecretLaws, factor: float, delta: float, member: int
                 moved = factor * line_distance(values, law[x], law[y], delta, slack=slack)
                 if moved > best.distance:
                     best = Distance(moved, name, (states[x], states[y]), delta, member)
+    return best
+
+
+def _any_start(laws: SecretLaws, order: Integers, factor: float, best: Distance, slack: float) -> Distance:
+    """The largest distance over all starts on two states, which no other start exceeds (Statement 48)."""
+    from quiltwork.laws.starts import start_distance
+
+    leads = laws.leads
+    assert leads is not None  # noqa: S101 - any start
+    if best.delta > 0:
+        raise NotCoveredError(
+            "wasserstein with a delta needs a start",
+            got='initial "any"',
+            why="what a coupling leaves out is known for one start at a time",
+            fix='Give initial as a vector or "stationary", or leave delta out',
+        )
+    furthest = np.empty(3)
+    for n, name in enumerate(laws.nodes):
+        by_start = laws.logs[n][:, order].reshape(*leads[n].shape, -1)
+        start_distance(laws.points[order, 0], np.ascontiguousarray(by_start), leads[n], slack, furthest)
+        distance, x, y = furthest.tolist()
+        if factor * distance > best.distance:
+            states = laws.states[n]
+            best = Distance(factor * distance, name, (states[int(x)], states[int(y)]), best.delta, best.member)
     return best
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from quiltwork.influence.curve.bridges import UNIT_ROUNDOFF, Bridge, any_start
 from quiltwork.influence.curve.ratios import AnyPast
-from quiltwork.influence.curve.sides import UNCERTIFIED, Bound, KernelSide
+from quiltwork.influence.curve.sides import BRIDGED, UNCERTIFIED, Bound, KernelSide, Tables
 from quiltwork.influence.curve.solve import alike
 from quiltwork.influence.curve.transport import LARGEST_DIFFERENCE
 from quiltwork.types import Floats, Integers
@@ -26,7 +26,11 @@ from quiltwork.types import Floats, Integers
 APART_UP_TO = 16  # states: with more, starts are taken together in groups
 TOGETHER_FROM = 32  # states: with more, so are the values in between
 FEW = 8  # groups
-MOST_WORK, LEAST_STEPS = 8e6, 20  # steps times states to the third; with fewer steps cross-ratios do as well
+MOST_NODES, MOST_WORK = 1500, 8e6  # looked at; times states to the third
+LEAST_STEPS = 20  # with fewer, cross-ratios do as well
+NO_GAIN = 0.98
+LEAST_DIFFERENCE = 1e-9  # less than this drowns in rounding errors
+MOST_KEPT = 4e4  # entries of all tables: more would take minutes to be proved anew
 FINE = 20  # steps, one by one, before several are taken at once
 COARSE, PRECISION = {True: 0.025, False: 0.03}, {True: 2e-4, False: 1e-3}  # with few states, and with many
 RAISED = 5e-3  # relatively: by how much later nodes may be above the first ones
@@ -58,20 +62,23 @@ class _Between:
 
 
 @dataclass(frozen=True)
-class _Node:
-    """A bound that holds so many steps after the start and up to the next node."""
+class Node:
+    """A bound that holds so many steps after the start, and at this many nodes from there on."""
 
     steps: int
     values: Floats
+    reach: int = 1
 
 
 @dataclass(frozen=True)
 class _Nodes:
     """Bounds from the start on; ``later`` holds at every node."""
 
-    first: tuple[_Node, ...]
+    first: tuple[Node, ...]
     later: Floats
     settled: bool
+    bridges: Tables | None
+    """What proves them, where that is little enough to be kept."""
 
 
 class AnyStart(AnyPast):
@@ -85,24 +92,32 @@ class AnyStart(AnyPast):
         self._limit = limit
         self._above = 1.0  # by how much the last bound was above the limit's
 
-    def refined(self, profile: Floats, bound: Bound, *, thorough: bool = False) -> Bound:
+    def refined(self, profile: Floats, bound: Bound, *, thorough: bool = False) -> Bound:  # noqa: ARG002 - always so
         """The smaller of both bounds."""
-        nodes = self._nodes(profile, bound.values, thorough=thorough)
+        nodes = self._nodes(profile, bound.values)
         if nodes is None:
             return bound
         if self._limit is not None and (limit := float(self._limit.estimate(profile).max())) > 0:
             self._above = max(float(np.minimum(nodes.later, bound.values).max()) / limit, 1.0)
-        return replace(bound.improved(nodes.later, UNCERTIFIED), settled=nodes.settled)
+        how = UNCERTIFIED if nodes.bridges is None else BRIDGED
+        return replace(bound.improved(nodes.later, how), settled=nodes.settled, bridges=nodes.bridges)
 
-    def by_node(self, profile: Floats, *, thorough: bool = False) -> list[tuple[int, Floats]]:
-        """Bounds from so many steps after the start on, each up to the next; the last holds at all nodes."""
-        every = AnyPast.bound(self, profile, thorough=thorough).values
-        nodes = self._nodes(profile, every, thorough=thorough)
+    def by_node(self, profile: Floats) -> list[Node]:
+        """Bounds at the start and after it, each up to the next one's node; the last holds at all nodes."""
+        every, start = self.cross_bound(profile).values, Node(0, np.zeros_like(profile))
+        nodes = self._nodes(profile, every)
         if nodes is None:
-            return [(0, np.zeros_like(profile)), (1, every)]
-        first = [(node.steps, np.minimum(node.values, every)) for node in nodes.first]
-        last, _ = first[-1]
-        return [(0, np.zeros_like(profile)), *first, (last + 1, np.minimum(nodes.later, every))]
+            return [start, Node(1, every)]
+        first = [Node(node.steps, np.minimum(node.values, every), node.reach) for node in nodes.first]
+        return [start, *first, Node(first[-1].steps + first[-1].reach, np.minimum(nodes.later, every))]
+
+    def cross_bound(self, profile: Floats) -> Bound:
+        """By cross-ratios alone."""
+        return AnyPast(self._power(1)[0]).bound(profile)
+
+    def steady(self, profile: Floats, *, thorough: bool = False) -> Bound:
+        """By cross-ratios alone: bridges reach back to before a change of the profile."""
+        return AnyPast(self._power(1)[0]).steady(profile, thorough=thorough)
 
     def estimate(self, profile: Floats) -> Floats:
         """About what ``bound`` would find: the stationary chain's, enlarged as the last time."""
@@ -111,27 +126,33 @@ class AnyStart(AnyPast):
         return np.asarray(self._limit.estimate(profile) * self._above)
 
     def _worthwhile(self, profile: Floats) -> bool:
-        return LEAST_STEPS * self.states**3 <= MOST_WORK and 0 < float(profile.max()) <= LARGEST_DIFFERENCE / 2
+        few = LEAST_STEPS * self.states**3 <= MOST_WORK
+        return few and LEAST_DIFFERENCE < float(profile.max()) <= LARGEST_DIFFERENCE / 2
 
-    def _nodes(self, profile: Floats, every: Floats, *, thorough: bool) -> _Nodes | None:
+    def _nodes(self, profile: Floats, every: Floats) -> _Nodes | None:
         """Node by node, until later nodes cannot be much worse; None if that is never seen."""
         if not self._worthwhile(profile):
             return None
         most, off = float(profile.max()), 1 - np.eye(self.states)
         largest, first, looked = np.zeros_like(profile), [], 0.0
-        close = RAISED / 5 if thorough else RAISED
+        kept: list[_Between] = []
         for between in self._walk(profile, largest):
             reach = (between.taken - 1) * most * (1 + 1e-12)
             values = between.bound(profile, np.zeros_like(profile)) + reach * off  # Statements 12 and 46
-            first.append(_Node(between.told.steps, values))
+            first.append(Node(between.told.steps, values, between.taken))
+            kept.append(between)
             np.maximum(largest, values, out=largest)
+            if np.minimum(largest, every).max() >= NO_GAIN * every.max():
+                return None
             if between.told.steps < LOOK_AGAIN * looked:
                 continue
             looked = between.told.steps
             later = np.maximum(between.bound(profile, np.minimum(largest, every)), largest)
-            if float((np.minimum(later, every) - largest).max()) <= close * float(largest.max()):
-                return _Nodes(tuple(first), self._kept(between, profile, largest, every), True)
-        return _Nodes(tuple(first), self._kept(between, profile, largest, every), False) if first else None
+            if float((np.minimum(later, every) - largest).max()) <= RAISED * float(largest.max()):
+                return _Nodes(tuple(first), self._kept(between, profile, largest, every), True, _tables(kept))
+        if not first:
+            return None
+        return _Nodes(tuple(first), self._kept(between, profile, largest, every), False, _tables(kept))
 
     def _kept(self, between: _Between, profile: Floats, largest: Floats, every: Floats) -> Floats:
         """A bound on the first nodes that the step to later ones does not raise; what holds anyway if none is found."""
@@ -156,11 +177,11 @@ class AnyStart(AnyPast):
         while told.usable:
             ahead = 1
             if told.steps >= FINE:
-                ahead = max(1, int(COARSE[few] * float(largest.max()) / most))
+                ahead = min(max(1, int(COARSE[few] * float(largest.max()) / most)), told.steps)
             # a node's bound reaches up to the next one
             yield _Between(told, ends, ahead)
             taken += 1
-            if taken * k**3 > MOST_WORK:
+            if taken > min(MOST_NODES, MOST_WORK / k**3):
                 return
             by, _ = self._power(ahead)
             told = told.longer(profile, by, steps=ahead, precision=PRECISION[few])
@@ -181,3 +202,14 @@ def _starts(power: Floats) -> tuple[Integers, ...]:
     laws = power / np.maximum(power.sum(axis=1, keepdims=True), 1e-300)
     labels = alike(np.array([np.abs(laws - law).sum(axis=1) for law in laws]), FEW)
     return tuple(np.flatnonzero(labels == g) for g in range(int(labels.max()) + 1))
+
+
+def _tables(walked: list[_Between]) -> Tables | None:
+    """The tables of all bridges, if they are few enough to be kept and proved anew."""
+    k = len(walked[0].told.power)
+    if k > APART_UP_TO or len(walked) * k**3 > MOST_KEPT:
+        return None
+    told, ends = (
+        np.array([b.by_end() for b in bridges]) for bridges in zip(*((w.told, w.ends) for w in walked), strict=True)
+    )
+    return Tables(np.array([w.told.steps for w in walked]), told, ends)

@@ -94,7 +94,19 @@ class Bridge:
                 members, held = self.groups[g], self.routes[g].held
                 alike = bool((self.support[members] == self.support[members[0]]).all())
                 laws = self.power, by, power
-                _lengthen(laws, members, alike, self.kinds, profile, self.values[g], guess[g], precision, held, worst[g], values[g])
+                _lengthen(
+                    laws,
+                    members,
+                    alike,
+                    self.kinds,
+                    profile,
+                    self.values[g],
+                    guess[g],
+                    precision,
+                    held,
+                    worst[g],
+                    values[g],
+                )
 
         if k < THREADS_FROM:
             work(slice(0, len(self.groups)))

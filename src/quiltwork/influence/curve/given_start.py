@@ -24,6 +24,7 @@ from quiltwork.influence.quilts.tables import UNIT_ROUNDOFF
 from quiltwork.types import Floats, Integers
 
 MOST_NODES, MOST_WORK = 1000, 4e7  # followed one by one; nodes times states to the third
+PRECISION = 1e-6  # of a shipment: nodes must not end above the limit
 SETTLED, NEARLY_SETTLED = 1e-9, 1e-6  # log C/c; what is enough where no more nodes can be followed
 
 
@@ -54,7 +55,7 @@ class _Backward:
         if len(self.before) > 2 and most < LARGEST_DIFFERENCE:
             shipments = Shipments.of(self.rows, shortest(D))
             guess = 0.9 * values if near is None else np.minimum(near[np.ix_(self.here, self.here)], values)
-            better = shipments.smallest(values, near=guess, precision=1e-4) * (1 + 1e-12) + self.error * apart
+            better = shipments.smallest(values, near=guess, precision=PRECISION) * (1 + 1e-12) + self.error * apart
             bound = bound.improved(better, SHIPPED)
         return bound
 

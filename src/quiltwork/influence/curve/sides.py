@@ -31,7 +31,7 @@ CLOSE = 1e-6  # a relative change too small to matter
 ROUGH, QUICK, THOROUGH = 3e-3, 5e-4, 1e-5  # relative precision of a solution
 STEPS_DOWN = 8
 SHIPPED = 0  # in place of a skip: proved by one pairwise step
-UNCERTIFIED = -1  # proved, but not in a way that a certificate holds
+BRIDGED, UNCERTIFIED = -1, -2  # proved by bridges; or in a way that no certificate holds
 LONGEST_SKIP = 2**21
 POWER_ERROR = 1e-12  # of one step with a matrix power, for each transition skipped
 THREADS_FROM = 12  # states: with fewer, starting a thread takes longer than the work
@@ -39,14 +39,23 @@ Given = TypeVar("Given")
 Result = TypeVar("Result")
 
 
+class Tables(NamedTuple):
+    """What bridges of these numbers of steps tell about their later and their earlier end."""
+
+    steps: Integers
+    told: Floats
+    ends: Floats
+
+
 @dataclass(frozen=True)
 class Bound:
-    """A bound for every node, and the skip that proves each of its entries (0: a shipment)."""
+    """A bound for every node, and the skip that proves each of its entries (0: a shipment, -1: bridges)."""
 
     values: Floats
     skips: Integers
     settled: bool = True
     """Whether the search for a smaller one came to its own end, and not to a limit."""
+    bridges: Tables | None = None
 
     def improved(self, values: Floats, skip: int) -> "Bound":
         """The smaller of the two bounds in each entry."""

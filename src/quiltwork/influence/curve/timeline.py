@@ -21,6 +21,7 @@ import numpy as np
 
 from quiltwork.beliefs.base import Belief
 from quiltwork.errors import ParameterError
+from quiltwork.influence.curve.any_start import AnyStart
 from quiltwork.influence.curve.constant import InfluenceCurve, canonical, check_states, curve_members
 from quiltwork.influence.curve.profile import Profile, Stretch
 from quiltwork.influence.curve.sides import POWER_ERROR, Bound, Frontier, Side, on_both, skips
@@ -160,9 +161,7 @@ def follow(curve: InfluenceCurve, profile: Profile) -> Losses:
     asked = [w for w in onward if matrices.most[w.matrix] > 0]
     if not asked:
         return Losses(np.ones(1, dtype=np.int64), np.zeros(1), length, (0, 0), (0.0, 0.0, 0.0))
-    makers = _tracks(
-        asked[-1].end - asked[0].first, curve.future.states, sum(most > 0 for most in matrices.most), curve.started
-    )
+    makers = _tracks(curve, asked[-1].end - asked[0].first, sum(most > 0 for most in matrices.most))
 
     def tracks(walked_side: tuple[Side, list[Walked]]) -> list[_Track]:
         side, walked = walked_side
@@ -172,22 +171,23 @@ def follow(curve: InfluenceCurve, profile: Profile) -> Losses:
     return _together(onward, matrices, [_mirrored(track, length) for track in future], past, length)
 
 
-def _tracks(
-    span: int, states: int, distinct: int, started: bool
-) -> list[Callable[[Side, list[Walked], _Matrices], _Track]]:
+def _tracks(curve: InfluenceCurve, span: int, distinct: int) -> list[Callable[[Side, list[Walked], _Matrices], _Track]]:
     """The tracks that are worth their time; ``span`` is how long it is from the first asked about to the last."""
     total, fixed, growing = PAIRWISE_SECONDS
-    if states <= 2 and not started:
-        return [_one_number]  # with one pair there is nothing to tell apart
+    states, one_kind = curve.future.states, [_endless] if distinct == 1 else []
+    if isinstance(curve.past, AnyStart):
+        one_kind = [_endless]
+    if states <= 2 and not curve.started:
+        return [_one_number, *(one_kind if isinstance(curve.past, AnyStart) else [])]  # one pair: nothing to tell apart
     if states <= 2 and not is_short(span, states):
-        return [_one_number, _endless] if distinct == 1 else [_one_number]
+        return [_one_number, *one_kind]
     if is_short(span, states):
-        return [_one_number, _node_by_node]
+        return [_one_number, _node_by_node, *(one_kind if isinstance(curve.past, AnyStart) else [])]
     if distinct == 1 and fixed + growing * states**4 <= total:
         return [_one_number, _by_stretch, _endless]
     if distinct * (fixed + growing * states**4) <= total:
-        return [_one_number, _by_stretch]
-    return [_one_number]
+        return [_one_number, _by_stretch, *one_kind]
+    return [_one_number, *(one_kind if isinstance(curve.past, AnyStart) else [])]
 
 
 def is_short(length: int, states: int) -> bool:
@@ -239,10 +239,15 @@ def _arrays(side: Side, lambdas: Floats, lengths: Integers) -> Arrays:
     )
 
 
-def _endless(side: Side, walked: list[Walked], matrices: _Matrices) -> _Track:  # noqa: ARG001 - one form for all
-    """One λ wherever anything was asked: what holds at every node of every length."""
-    matrix = next(m for m in matrices.distinct if m.any())
-    base = matrices.keep(side.bound(canonical(matrix), thorough=True).values)  # Statement 38
+def _endless(side: Side, walked: list[Walked], matrices: _Matrices) -> _Track:
+    """The largest λ of any stretch as if it were asked everywhere: what holds at every node of every length."""
+    matrix = canonical(np.max(matrices.distinct, axis=0))
+    if isinstance(side, AnyStart):  # the first value asked about may have any law
+        begun = next(w.first for w in walked if matrices.most[w.matrix] > 0)
+        nodes = side.by_node(matrix)  # Statements 46 and 47
+        firsts = np.array([1, *(begun + node.steps for node in nodes[1:])])
+        return _Track(firsts, np.array([matrices.keep(node.values) for node in nodes]), np.zeros(len(nodes)))
+    base = matrices.keep(side.bound(matrix, thorough=True).values)  # Statement 38
     return _Track(np.ones(1, dtype=np.int64), np.array([base]), np.zeros(1))
 
 
