@@ -1,7 +1,7 @@
 """Output densities under Laplace noise, compiled; everything in logarithms."""
 
 import numpy as np
-from numba import njit
+from quiltwork.compiled import njit
 
 from quiltwork.laws.tables import add_logs
 from quiltwork.types import Floats

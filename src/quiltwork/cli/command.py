@@ -9,6 +9,7 @@ import typer
 
 from quiltwork import __version__
 from quiltwork.cli import belief, check, ledger, release
+from quiltwork.cli.compile import compile_all
 from quiltwork.cli.options import in_options
 from quiltwork.errors import QuiltworkError
 from quiltwork.show.terminal import err, give_up_output
@@ -48,6 +49,7 @@ for command in (
     release.demo,
 ):
     app.command()(command)
+app.command("compile")(compile_all)
 belief_app.command("fit")(belief.belief_fit)
 belief_app.command("show")(belief.belief_show)
 app.add_typer(belief_app, name="belief")

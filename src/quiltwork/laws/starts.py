@@ -1,7 +1,7 @@
 """The worst start on two states (Statement 48), compiled: for any start no other needs a look."""
 
 import numpy as np
-from numba import njit
+from quiltwork.compiled import njit
 
 from quiltwork.types import Floats, Integers
 

@@ -1,7 +1,7 @@
 """The tables behind ``laws/exact.py``, compiled: sums of masses as logarithms, so that no tail underflows."""
 
 import numpy as np
-from numba import njit
+from quiltwork.compiled import njit
 
 from quiltwork.types import Flags, Floats, Integers
 

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from quiltwork.beliefs import Belief
-from quiltwork.calibration.mechanisms.networks import tree_curve
 from quiltwork.calibration.mechanisms.quilt import Quilt, approx_quilt, exact_quilt
 from quiltwork.calibration.record import Calibration, Reason
 from quiltwork.calibration.request import Request
@@ -30,7 +29,7 @@ from quiltwork.influence.curve.timeline import follow, is_short, node_by_node
 from quiltwork.numeric import round_up
 from quiltwork.types import Floats, Guarantee
 
-PRECISION = {True: 1e-6, False: 2e-3}  # of the scale, for two states and for more
+PRECISION = {True: 1e-6, False: 2e-3}  # of the scale, where single steps are exact and where not
 MOST_LOOKS = 40
 NEAR_AIM = 0.02  # a distance from log ε from which one straight line is enough
 USUAL_GAIN = 4.0  # over quilts, to begin with
@@ -114,6 +113,8 @@ def curve(request: Request) -> Calibration:
     """
     belief, epsilon, length, guarantee = request.belief, request.epsilon, request.length, request.guarantee
     if belief.networks:
+        from quiltwork.calibration.mechanisms.networks import tree_curve  # for networks only
+
         return tree_curve(request)
     sensitivity = request.query.sensitivity(belief.states)
     curves = curve_members(belief, guarantee=guarantee)
@@ -295,7 +296,8 @@ def _search(
 
     Straight lines on logarithmic axes between a scale that is proved and one that is not.
     """
-    precision = PRECISION[len(sensitivity) == 2 and not isinstance(influence.past, AnyStart)]
+    exact = len(sensitivity) == 2 and not isinstance(influence.past, AnyStart)
+    precision = PRECISION[exact]
     best: tuple[float, _Look] | None = None
     largest = float(sensitivity.max())
     unsafe, unsafe_epsilon = largest / epsilon * (1 - 1e-9), math.inf

@@ -16,7 +16,7 @@ mostly serves them all, and following a plan is far cheaper than finding one.
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
+from quiltwork.compiled import njit
 
 from quiltwork.influence.curve.transport import (
     LARGEST_DIFFERENCE,
@@ -40,6 +40,7 @@ THREADS_FROM = 10  # states: with fewer, starting a thread takes longer than the
 UNIT_ROUNDOFF = 2.0**-53
 TINY = 1e-250  # less than this is too small to trust
 Laws = tuple[Floats, Floats, Floats]  # of the states before, of one more move, and after it
+Ends = tuple[Laws, Integers, Integers, bool]  # with a group of ends, kinds of states, whether the ends lead to the same
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Bridge:
     def shortest(cls, P: Floats, groups: tuple[Integers, ...], kinds: Integers) -> "Bridge":
         """One step: there is nothing in between."""
         k, nothing = len(P), np.zeros((len(groups), *P.shape))
-        worst = np.array([np.full(P.shape, members[0]) for members in groups])
+        worst = np.zeros((len(groups), *P.shape), dtype=np.int64)
         routes = tuple(Routes(k * k, int(kinds.max()) + 1) for _ in groups)
         return cls(groups, kinds, 1, np.ascontiguousarray(P), P > 0, nothing, nothing, worst, routes)
 
@@ -93,20 +94,8 @@ class Bridge:
             for g in range(some.start, min(some.stop, len(self.groups))):
                 members, held = self.groups[g], self.routes[g].held
                 alike = bool((self.support[members] == self.support[members[0]]).all())
-                laws = self.power, by, power
-                _lengthen(
-                    laws,
-                    members,
-                    alike,
-                    self.kinds,
-                    profile,
-                    self.values[g],
-                    guess[g],
-                    precision,
-                    held,
-                    worst[g],
-                    values[g],
-                )
+                ends = (self.power, by, power), members, self.kinds, alike
+                _lengthen(ends, (profile, self.values[g], guess[g]), precision, held, worst[g], values[g])
 
         if k < THREADS_FROM:
             work(slice(0, len(self.groups)))
@@ -125,12 +114,13 @@ def _plans(lengths: Floats, kinds: Integers) -> Plans:
     gains, nearest = np.empty((k, k)), np.empty((k, k))
     targets = np.empty((k, k), dtype=np.int32)
     for y in range(k):
-        order = np.argsort(lengths[y])
-        for n in range(k):
-            gains[y, n] = np.exp(min(lengths[y, n] * (1.0 + MARGIN), APART)) * (1.0 + MARGIN)
-        for n in range(k):
-            targets[y, n] = order[n]
-            nearest[y, n] = gains[y, order[n]]
+        for z in range(k):
+            gains[y, z] = np.exp(min(lengths[y, z] * (1.0 + MARGIN), APART)) * (1.0 + MARGIN)
+            n = z  # insert it among those before
+            while n > 0 and nearest[y, n - 1] > gains[y, z]:
+                nearest[y, n], targets[y, n] = nearest[y, n - 1], targets[y, n - 1]
+                n -= 1
+            nearest[y, n], targets[y, n] = gains[y, z], z
     return kinds, gains, targets, nearest
 
 
@@ -180,19 +170,16 @@ def _proved(a: Floats, b: Floats, claim: float, plans: Plans, held: Held, pair: 
 
 @njit(cache=True, nogil=True)
 def _lengthen(
-    laws: Laws,
-    members: Integers,
-    alike: bool,
-    kinds: Integers,
-    profile: Floats,
-    bound: Floats,
-    guess: Floats,
+    ends: Ends,
+    known: tuple[Floats, Floats, Floats],  # λ, Γ, and a guess at the next Γ
     precision: float,
     held: Held,
     worst: Integers,
     values: Floats,
 ) -> None:
     """The pairwise step with the kernels of chains that started in one of the members: the largest of their claims."""
+    laws, members, kinds, alike = ends
+    profile, bound, guess = known
     k = len(profile)
     g = kinds.max() + 1
     lengths, hops = np.empty((g, g)), np.zeros((g, g), dtype=np.int32)
@@ -200,13 +187,12 @@ def _lengthen(
     if alike:  # else a detour may lead through states that only some members lead to
         _shorten(lengths, hops)  # Statement 37
     plans, space = _plans(lengths, kinds), _space(g)
-    nowhere = np.empty(0, dtype=np.int16), np.empty(0, dtype=np.int16), 0
+    nowhere = np.empty(0, dtype=np.int16), np.empty(0, dtype=np.int16), np.int64(0)
     rows = np.empty((k, len(members), k))
     reached = np.empty((k, len(members)), dtype=np.bool_)
     for a in range(k):
         for n in range(len(members)):
             reached[a, n] = _row(laws, members[n], a, rows[a, n])
-    first = np.searchsorted(members, worst.ravel()).reshape((k, k))
     for a in range(k):
         for b in range(k):
             values[a, b] = 0.0
@@ -216,16 +202,16 @@ def _lengthen(
                 values[a, b] = most
                 continue
             pair, near = a * k + b, min(max(guess[a, b], 0.02 * most), most)
-            claim = 0.0
+            claim, first = 0.0, worst[a, b]
             for j in range(len(members)):
-                n = (first[a, b] + j) % len(members)  # the last node's worst one first
+                n = (first + j) % len(members)  # the last node's worst one first
                 if not (reached[a, n] and reached[b, n]):
                     continue
                 above, below = rows[a, n], rows[b, n]
                 if claim == 0.0 or not _proved(above, below, claim, plans, held, pair, space):
                     claim = _least(above, below, most, max(near, claim), precision, plans, nowhere, space)
                     _keep(above, below, claim, plans, space, held, pair)
-                    worst[a, b] = members[n]
+                    worst[a, b] = n
             values[a, b] = claim  # Statement 11
 
 

@@ -8,15 +8,14 @@ smallest enlargement of it that a step does not raise, in the direction in which
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.sparse import csr_matrix, identity
-from scipy.sparse.linalg import gmres
-from scipy.spatial.distance import squareform
-
 from quiltwork.influence.curve.transport import Routes, Shipments, Ways, shortest
 from quiltwork.types import Floats, Integers
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 MOST_ROUNDS = 24
 STALLED = 2  # rounds that did not come nearer by half
@@ -39,7 +38,7 @@ class Solution:
     difference: Floats
     residual: Floats
     ahead: Floats
-    system: csr_matrix | Floats
+    system: "csr_matrix | Floats"
     routes: Routes
     settled: bool
 
@@ -151,7 +150,7 @@ class Equation:
         if not ways.direct:
             weights = weights @ ways.steps()
         small = D.size <= SMALL_SYSTEM
-        system = np.eye(D.size) - weights.toarray() if small else identity(D.size, format="csr") - weights
+        system = np.eye(D.size) - weights.toarray() if small else _one_minus(weights)
         residual = np.where(first != second, (self.profile + claims)[first, second] - D.ravel(), 0.0)
         return Solution(claims, D, residual, _solve(system, residual), system, routes, True)
 
@@ -184,15 +183,26 @@ class Equation:
         return np.minimum(stepped + self.error * (1 - np.eye(len(bound))), bound)
 
 
-def _solve(system: csr_matrix | Floats, right: Floats) -> Floats:
+def _one_minus(weights: "csr_matrix") -> "csr_matrix":
+    from scipy.sparse import identity  # slow to import
+
+    return identity(weights.shape[0], format="csr") - weights
+
+
+def _solve(system: "csr_matrix | Floats", right: Floats) -> Floats:
     if isinstance(system, np.ndarray):
         return np.asarray(np.linalg.lstsq(system, right)[0])
+    from scipy.sparse.linalg import gmres  # slow to import
+
     solution, _ = gmres(system, right, rtol=1e-2, restart=50, maxiter=8)
     return np.asarray(solution)
 
 
 def alike(difference: Floats, most: int) -> Integers:
     """At most so many groups of states, such that within a group no two are far apart."""
+    from scipy.cluster.hierarchy import fcluster, linkage  # slow to import
+    from scipy.spatial.distance import squareform
+
     D = np.maximum(difference, difference.T)
     np.fill_diagonal(D, 0.0)
     tree = linkage(squareform(D, checks=False), method="complete")

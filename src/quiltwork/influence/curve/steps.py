@@ -11,7 +11,7 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
+from quiltwork.compiled import njit
 
 from quiltwork.influence.curve.transport import LARGEST_DIFFERENCE, MARGIN, Shipments, shortest
 from quiltwork.types import Floats

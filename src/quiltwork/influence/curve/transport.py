@@ -10,14 +10,17 @@ deficit are those of whole groups. A plan between groups is one between their st
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
+from quiltwork.compiled import njit
 from quiltwork.numeric import in_threads
 from quiltwork.types import Floats, Integers
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 LARGEST_DIFFERENCE = 300.0  # beyond this a difference counts as unbounded
 MARGIN = 1e-13  # more than the rounding error of one step
@@ -93,8 +96,10 @@ class Shipments:
         self._each_row(lambda some: _shorter(self.rows, claims, self._plans, precision, some, routes.held, replaced))
         return int(replaced.sum())
 
-    def weights(self, routes: Routes, claims: Floats) -> csr_matrix:
+    def weights(self, routes: Routes, claims: Floats) -> "csr_matrix":
         """How the claims depend on D: a row for each pair of states, a column for each entry of D."""
+        from scipy.sparse import csr_matrix  # slow to import
+
         k, g = len(self.rows), len(self.targets)
         sizes, pieces = np.zeros(k * k, dtype=np.int64), {}
 
@@ -329,7 +334,7 @@ def _smallest(
     rows: Floats, known: Floats, near: Floats, plans: Plans, precision: float, some: Span, least: Floats, held: Held
 ) -> None:
     k, space = len(rows), _space(len(plans[2]))
-    nowhere = np.empty(0, dtype=np.int16), np.empty(0, dtype=np.int16), 0
+    nowhere = np.empty(0, dtype=np.int16), np.empty(0, dtype=np.int16), np.int64(0)
     for a in range(some[0], some[1]):
         for b in range(k):
             if a == b or known[a, b] >= LARGEST_DIFFERENCE:
@@ -346,7 +351,7 @@ def _along(
 ) -> None:
     k, space = len(rows), _space(len(plans[2]))
     origin, goal, count = held
-    nowhere = np.empty(0, dtype=np.int16), np.empty(0, dtype=np.int16), 0
+    nowhere = np.empty(0, dtype=np.int16), np.empty(0, dtype=np.int16), np.int64(0)
     for a in range(some[0], some[1]):
         for b in range(k):
             pair, most, guess = a * k + b, known[a, b], near[a, b]
@@ -365,7 +370,7 @@ def _shorter(
     rows: Floats, claims: Floats, plans: Plans, precision: float, some: Span, held: Held, replaced: Integers
 ) -> None:
     k, space = len(rows), _space(len(plans[2]))
-    nowhere = np.empty(0, dtype=np.int16), np.empty(0, dtype=np.int16), 0
+    nowhere = np.empty(0, dtype=np.int16), np.empty(0, dtype=np.int16), np.int64(0)
     for a in range(some[0], some[1]):
         for b in range(k):
             if a == b or claims[a, b] >= LARGEST_DIFFERENCE:
@@ -478,8 +483,10 @@ class Ways:
         """Whether no detour is shorter."""
         return bool((self.hops == np.arange(len(self.hops))).all())
 
-    def steps(self) -> csr_matrix:
+    def steps(self) -> "csr_matrix":
         """Which entries of the given D each entry is the sum of: a row for each pair."""
+        from scipy.sparse import csr_matrix  # slow to import
+
         size, ends = self.hops.size, np.zeros(self.hops.size + 1, dtype=np.int64)
         _ways(self.hops, np.empty(0, dtype=np.int32), ends)
         columns = np.empty(ends[-1], dtype=np.int32)

@@ -6,7 +6,7 @@ step inside the stretch, every later R is at most the larger of D* - λ and the 
 """
 
 import numpy as np
-from numba import njit
+from quiltwork.compiled import njit
 
 from quiltwork.types import Floats, Integers
 

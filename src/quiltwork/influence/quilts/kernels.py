@@ -4,7 +4,7 @@ Infinity is the finite number ``INFINITE`` here, so that sums of influences neve
 """
 
 import numpy as np
-from numba import njit
+from quiltwork.compiled import njit
 from numpy.typing import NDArray
 
 from quiltwork.types import Flags, Floats

@@ -8,7 +8,7 @@ from a parent back up to other parents exactly if it or a descendant is known.
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
+from quiltwork.compiled import njit
 
 from quiltwork.beliefs.graph import Graph
 from quiltwork.types import Flags, Integers

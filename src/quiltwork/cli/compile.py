@@ -1,0 +1,41 @@
+"""The command that compiles ahead of time: small problems of every kind, each in a process of its own."""
+
+import subprocess
+import sys
+
+from quiltwork.errors import ParameterError
+
+PARTS = ("noise", "losses")
+
+
+def compile_all() -> None:
+    """Compile the numerical code for this machine, so that the first plan does not have to wait for it."""
+    from quiltwork.show.terminal import err, out
+
+    err.print("Compiling the numerical code for this machine, about half a minute ...")
+    begun = [
+        subprocess.Popen(  # noqa: S603 - our own code
+            [sys.executable, "-c", f"from quiltwork.cli.compile import run; run({part!r})"]
+        )
+        for part in PARTS
+    ]
+    if any([process.wait() for process in begun]):
+        raise ParameterError("the numerical code could not be compiled", got="an error, above", fix="Reinstall numba")
+    out.print("Done: it is kept beside the package.")
+
+
+def run(part: str) -> None:
+    """Small problems that need everything there is to compile."""
+    from quiltwork import Count, MarkovChain, Noisy, audit, calibrate
+
+    chain = MarkovChain([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.2, 0.7]])
+    lazy = MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+    if part == "noise":
+        for belief in (chain, chain.with_start("stationary"), chain.with_start([1, 0, 0]), lazy):
+            for length in (None, 30, 3000):
+                calibrate("histogram", belief=belief, epsilon=1.0, length=length)
+        return
+    for belief in (lazy, lazy.with_start("stationary")):
+        for mechanism in ("audited", "wasserstein", "quilt-exact"):
+            calibrate("count:1", belief=belief, epsilon=1.0, length=5, mechanism=mechanism)
+    audit(chain.with_start("stationary"), [Noisy(Count("1"), 5.0)] * 2, length=4)
