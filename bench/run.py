@@ -33,6 +33,7 @@ from ledgers import (
 from networks import random_network
 from plain import plain_network_score, plain_quilt_score
 from scales import (
+    any_start_at_every_scale,
     curve_against_memory_length,
     curve_against_states,
     curve_at_every_scale,
@@ -260,6 +261,7 @@ BENCHMARKS = (
     exact_audit,
     curve_against_quilts,
     curve_on_random_chains,
+    any_start_at_every_scale,
     curve_at_every_scale,
     curve_on_slow_chains,
     curve_against_states,

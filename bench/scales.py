@@ -9,12 +9,16 @@ import time
 from typing import Any
 
 import numpy as np
-from chains import slow_band, slow_rows
+from chains import band_chain, slow_band, slow_rows
 from numpy.typing import NDArray
 
 from quiltwork import MarkovChain, calibrate
 from quiltwork.auditor import smallest_scale
+from quiltwork.influence.curve.constant import InfluenceCurve
+from quiltwork.influence.curve.ratios import AnyPast
+from quiltwork.numeric import smallest_within
 from quiltwork.queries import parse_query
+from quiltwork.samples.diary import diary_belief
 
 Row = dict[str, Any]
 
@@ -49,6 +53,38 @@ def curve_at_every_scale() -> Row:
         row |= {f"{name}_curve": curve, f"{name}_curve_seconds": curve_seconds}
         row |= {f"{name}_quilts": quilts, f"{name}_quilts_seconds": quilts_seconds, f"{name}_ratio": curve / quilts}
     return row | {"target": "band at most 1,220 and 4,750; 51 states below 3 s"}
+
+
+def any_start_at_every_scale() -> Row:
+    """ε = 1: any start by bridges and by cross-ratios alone, a start known for certain, stationary; noise, seconds."""
+    warm_up()
+    cases = {
+        "diary": ("histogram", diary_belief().transition),
+        "slow_rows_12": ("histogram", slow_rows(12, 0.003, np.random.default_rng(0))),
+        "band_25_count": ("count:0", band_chain(25)),
+        "band_51_count": ("count:0", band_chain(51)),
+    }
+    row: Row = {}
+    for name, (query, P) in cases.items():
+        certain = np.eye(len(P))[len(P) // 2]
+        for start, initial in (("any", "any"), ("stationary", "stationary"), ("certain", certain)):
+            begun = time.perf_counter()
+            found = calibrate(query, belief=MarkovChain(P, initial=initial), epsilon=1.0, mechanism="curve")
+            row |= {f"{name}_{start}": found.noise_scale, f"{name}_{start}_seconds": time.perf_counter() - begun}
+        row[f"{name}_cross_ratios"] = by_cross_ratios(query, P)
+        row[f"{name}_ratio"] = row[f"{name}_any"] / row[f"{name}_cross_ratios"]
+    return row | {"target": "diary at most 112; within 10 % of stationary where the chain mixes within the series"}
+
+
+def by_cross_ratios(query: str, P: NDArray[np.float64]) -> float:
+    """The noise for any start from cross-ratios alone."""
+    chain, asked = MarkovChain(P), parse_query(query)
+    curve, sensitivity = InfluenceCurve(chain), asked.sensitivity(chain.states)
+    curve.past = AnyPast(P)
+    quilts = calibrate(query, belief=chain, epsilon=1.0, mechanism="quilt-exact").noise_scale
+    return min(
+        quilts, smallest_within(lambda scale: curve.at(sensitivity / scale).epsilon, 1.0, quilts, precision=1e-3)
+    )
 
 
 def curve_on_slow_chains() -> Row:

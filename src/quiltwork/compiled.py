@@ -14,7 +14,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 WAIT = "Compiling the numerical code for this machine: about 20 seconds, once. (`quiltwork compile` does it ahead.)"
 
 
-class _Once(event.Listener):  # type: ignore[misc]
+class _Once(event.Listener):
     """Says so on a terminal, at the first function that is not kept from an earlier run."""
 
     said = False
@@ -28,10 +28,9 @@ class _Once(event.Listener):  # type: ignore[misc]
         """Nothing more to say."""
 
 
-event.register("numba:compile", _Once())
+event.register("numba:compile", _Once())  # type: ignore[no-untyped-call]
 
 
 def njit(**options: Any) -> Callable[[Function], Function]:
     """``numba.njit`` with keyword arguments only."""
     return numba.njit(**options)  # type: ignore[no-any-return]
-

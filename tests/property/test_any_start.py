@@ -38,7 +38,7 @@ def profiles(draw: st.DrawFn, states: int) -> np.ndarray:
     if draw(st.booleans()):
         return size * (1 - np.eye(states))
     hit = np.arange(states) == draw(st.integers(0, states - 1))
-    return size * np.not_equal.outer(hit, hit)
+    return np.asarray(size * np.not_equal.outer(hit, hit))
 
 
 def told_by_the_past(P: np.ndarray, start: np.ndarray, steps: int, profile: np.ndarray, seed: int) -> np.ndarray:

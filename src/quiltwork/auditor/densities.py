@@ -1,8 +1,8 @@
 """Output densities under Laplace noise, compiled; everything in logarithms."""
 
 import numpy as np
-from quiltwork.compiled import njit
 
+from quiltwork.compiled import njit
 from quiltwork.laws.tables import add_logs
 from quiltwork.types import Floats
 

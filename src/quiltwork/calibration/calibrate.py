@@ -23,6 +23,8 @@ _WHERE = {
     "entry": ("baselines", "entry"),
 }
 MECHANISMS = tuple(_WHERE)
+SINGLE = ("wasserstein", "audited")  # for one release; their tables grow with the length
+QUICK_WORK = 5e6
 FOR_CHAINS = ("curve", "quilt-approx", "gk16")  # they know more about chains than about networks
 
 
@@ -95,6 +97,15 @@ def calibrated(request: Request) -> Calibration:
     if request.belief.variables is not None:
         return replace(calibration, records=True, certificate=None)  # a path's certificate is about a chain
     return calibration
+
+
+def takes_long(name: str, request: Request) -> bool:
+    """Whether a mechanism whose tables grow with the length would take more than about a second."""
+    from quiltwork.laws.exact import expected_work
+
+    if name not in SINGLE or request.length is None:
+        return False
+    return expected_work(request.query, request.belief, request.length) > QUICK_WORK
 
 
 def _as_chain(belief: Belief, query: Query, name: str) -> Belief:

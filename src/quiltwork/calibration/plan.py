@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from quiltwork.beliefs import Belief
 from quiltwork.calibration.accuracy import noise_error
-from quiltwork.calibration.calibrate import MECHANISMS, calibrated, find_mechanism
+from quiltwork.calibration.calibrate import MECHANISMS, calibrated, find_mechanism, takes_long
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
 from quiltwork.errors import NotCoveredError, ParameterError
@@ -15,8 +15,6 @@ from quiltwork.numeric import check_length, round_up
 from quiltwork.queries import Query
 from quiltwork.types import Guarantee
 
-SLOW = ("wasserstein", "audited")  # their tables grow with the length
-QUICK_WORK = 5e6
 # how K releases within one ε are planned: profiles add, quilt releases add by Theorem 3.7, group privacy is DP
 SHARED = {"curve": "influence-curve", "group": "group privacy adds", "entry": "differential privacy adds"}
 SPLIT = {"quilt-exact": "sequential-quilt", "quilt-approx": "sequential-quilt"}
@@ -34,6 +32,8 @@ class Offer:
     error_95_all: float | None = None
     rule: str | None = None
     refused: str | None = None
+    skipped: bool = False
+    """Whether it was not tried because it takes long."""
 
     def to_dict(self) -> dict[str, Any]:
         """The offer as plain values, as ``quiltwork plan --json`` prints it."""
@@ -75,6 +75,11 @@ class Plan:
         full = ("pufferfish", "bayesian")
         real = [o for o in self.offers if o.calibration is not None and o.calibration.guarantee in full]
         return min(real, key=lambda o: o.noise_scale or 0.0, default=None)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every mechanism was tried that may need less noise."""
+        return not any(offer.skipped for offer in self.offers)
 
     def multiple(self, offer: Offer) -> float | None:
         """An offer's noise as a multiple of the least that any analysis could allow, where that is known."""
@@ -156,7 +161,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
         lipschitz=request.lipschitz / divisor,
         offers=tuple(
             _too_slow(name)
-            if not mechanisms and releases == 1 and _is_slow(name, request)
+            if not mechanisms and releases == 1 and takes_long(name, request)
             else _offer(replace(request, mechanism=name), divisor, releases)
             for name in names
         ),
@@ -165,16 +170,9 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
     )
 
 
-def _is_slow(name: str, request: Request) -> bool:
-    from quiltwork.laws.exact import expected_work
-
-    if name not in SLOW or request.length is None:
-        return False
-    return expected_work(request.query, request.belief, request.length) > QUICK_WORK
-
-
 def _too_slow(name: str) -> Offer:
-    return Offer(name, 0.0, refused=f"{name} would take more than a second here. Ask for it: mechanism='{name}'.")
+    why = f"{name} would take more than a second here. Ask for it: mechanism='{name}'."
+    return Offer(name, 0.0, refused=why, skipped=True)
 
 
 class _Each(NamedTuple):

@@ -38,6 +38,8 @@ class Request:
     """An answer for each window of this kind."""
     by_subject: bool = False
     """An answer for each subject."""
+    alone: bool = False
+    """Whether no budget is kept: then the mechanism with the least noise will do, however its releases add up."""
 
     def __post_init__(self) -> None:
         checked = {
@@ -68,6 +70,11 @@ class Request:
     ) -> "Request":
         """As a user says it: the query may be text, and the length "any"."""
         return cls(query=as_query(query), belief=belief, epsilon=epsilon, length=check_length(length), **more)
+
+    @property
+    def divided(self) -> bool:
+        """Whether there is more than one answer."""
+        return self.window is not None or self.by_subject
 
     @property
     def lipschitz(self) -> float:

@@ -1,15 +1,18 @@
 """Noise that is enough for every one of some series: with gaps, of different lengths, or from a later segment on."""
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from quiltwork.beliefs import Belief
-from quiltwork.calibration.calibrate import calibrated
+from quiltwork.calibration.calibrate import SINGLE, calibrated, takes_long
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
 from quiltwork.data import Series
 from quiltwork.errors import NotCoveredError
 from quiltwork.types import Gaps
+
+WORTHWHILE = 0.999  # of the usual noise: for less of a gain, the mechanism whose releases add up
 
 
 @dataclass(frozen=True)
@@ -46,8 +49,26 @@ def for_series(series: Series, request: Request) -> ForSeries:
             fix="Use quilt-exact, or declare the stretches independent",
         )
     if calibration.one_length:
-        calibration = max([calibration, *map(of_length, chains.others)], key=lambda candidate: candidate.noise_scale)
+        calibration = _largest([calibration, *map(of_length, chains.others)])
+    if request.mechanism is None and request.alone and not with_gaps and not request.divided:
+        calibration = _least(asked, calibration, [longest, *chains.others])
     return ForSeries(held, calibration, longest)
+
+
+def _least(request: Request, usual: Calibration, lengths: list[int]) -> Calibration:
+    """The calibration with the least noise among those that give the same promise and do not take long."""
+    best = usual
+    for name in SINGLE if request.guarantee == "pufferfish" and request.delta == 0 else ():
+        if any(takes_long(name, replace(request, length=length)) for length in lengths):
+            continue
+        with suppress(NotCoveredError):
+            found = _largest([calibrated(replace(request, mechanism=name, length=length)) for length in lengths])
+            best = found if found.noise_scale < WORTHWHILE * best.noise_scale else best
+    return best
+
+
+def _largest(calibrations: list[Calibration]) -> Calibration:
+    return max(calibrations, key=lambda candidate: candidate.noise_scale)
 
 
 class _Chains(NamedTuple):

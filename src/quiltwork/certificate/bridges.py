@@ -60,15 +60,8 @@ class _Bridged:
             there = [a for a in self._k if both[z][a] != 0]
             if not all(law[z][y] > 0 for y in here) or not all(both[z][a] > 0 for a in there):
                 return False
-            gains = gains_of(
-                {
-                    y: {
-                        x: arb(float(self._profile[y, x])) + arb(float(tables[j - 1, z, y, x])) if x != y else arb(0)
-                        for x in here
-                    }
-                    for y in here
-                }
-            )
+            D = np.nextafter(self._profile + tables[j - 1, z], np.inf)  # not below their sum
+            gains = gains_of({y: {x: arb(float(D[y, x])) if x != y else arb(0) for x in here} for y in here})
             rows = {a: [law[z][y] * by[y][a] / both[z][a] for y in self._k] for a in there}
             for a, b in itertools.permutations(there, 2):
                 claim = arb(float(tables[j, z, a, b])) - skipped
@@ -87,9 +80,7 @@ class _Bridged:
     def _bounded(self, j: int, earlier: Floats, extra: arb) -> bool:
         """Whether the step from a start, about which this much was told before, stays within the bound."""
         power, steps = self._table(int(self._bridges.steps[j])), int(self._bridges.steps[j])
-        changed = largest(
-            [arb(float(x)) + arb(float(y)) for x, y in zip(self._profile.flat, earlier.flat, strict=True)]
-        )
+        changed = arb(float(np.nextafter((self._profile + earlier).max(), np.inf)))
         for a, b in itertools.permutations(self._k, 2):
             if self._skips[a, b] != BRIDGED:
                 continue
@@ -103,29 +94,20 @@ class _Bridged:
             told = {z: arb(float(self._bridges.told[j, z, a, b])) for z in starts}
             if not all(own <= room for own in told.values()):
                 return False
-            if not all(
-                self._two(j, b, (z, y), shift, told, earlier, room) for z, y in itertools.permutations(starts, 2)
-            ):
-                return False
+            for z, y in itertools.permutations(starts, 2):
+                shown = (self._profile[z, y], self._bridges.ends[j, b, z, y], earlier[z, y])
+                D = sum((arb(float(part)) for part in shown), arb(0))
+                if not _two_starts(shift[z] - shift[y], D, largest([told[z], told[y]]), room):
+                    return False
         return True
 
-    def _two(
-        self,
-        j: int,
-        b: int,
-        pair: tuple[int, int],
-        shift: dict[int, arb],
-        told: dict[int, arb],
-        earlier: Floats,
-        room: arb,
-    ) -> bool:
-        z, y = pair
-        c = shift[z] - shift[y]
-        if c <= 0:
-            return True
-        D = arb(float(self._profile[z, y])) + arb(float(self._bridges.ends[j, b, z, y])) + arb(float(earlier[z, y]))
-        c, own = largest([c, 0]), largest([told[z], told[y]])
-        if own + c <= room or own + D <= room:
-            return True
-        e, d = (c / 2).exp(), (D / 2).exp()
-        return bool(own + 2 * ((1 + e * d) / (e + d)).log() <= room)  # Statement 46
+
+def _two_starts(c: arb, D: arb, own: arb, room: arb) -> bool:
+    """Whether a start on two states tells no more than there is room for (Statement 46)."""
+    if c <= 0:
+        return True
+    c = largest([c, 0])
+    if own + c <= room or own + D <= room:
+        return True
+    e, d = (c / 2).exp(), (D / 2).exp()
+    return bool(own + 2 * ((1 + e * d) / (e + d)).log() <= room)

@@ -27,7 +27,7 @@ BRIDGED = -1  # in place of a number of transitions
 class Bridges:
     """For some numbers of steps n, 1 first, what the values between two ends tell: Γ_n and Γ'_n of Statement 45.
 
-    ``told[j,z,a,b]`` is about the later end, the earlier being z; ``ends[j,b,z,y]`` about the earlier, the later being b.
+    ``told[j,z,a,b]`` is about the later end if the earlier is z, ``ends[j,b,z,y]`` about the earlier if the later is b.
     """
 
     steps: Integers

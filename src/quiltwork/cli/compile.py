@@ -19,7 +19,8 @@ def compile_all() -> None:
         )
         for part in PARTS
     ]
-    if any([process.wait() for process in begun]):
+    codes = [process.wait() for process in begun]
+    if any(codes):
         raise ParameterError("the numerical code could not be compiled", got="an error, above", fix="Reinstall numba")
     out.print("Done: it is kept beside the package.")
 

@@ -198,6 +198,7 @@ def release(
             gaps=gaps,
             window=window,
             by_subject=by_subject,
+            alone=ledger is None,
         )
         ready = prepare(rows, request)
     with progress("Counting"):

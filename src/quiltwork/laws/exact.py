@@ -8,7 +8,7 @@ k T R^2 / 6 and the memory k T R numbers. An explicit joint distribution is simp
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -53,8 +53,10 @@ class SecretLaws:
     @property
     def possible(self) -> Flags:
         """Which secrets can occur, by node and state."""
-        possible = np.isfinite(self.logs).any(axis=2)
-        return np.asarray(possible if self.leads is None else possible.reshape(self.leads.shape).any(axis=1))
+        possible = np.asarray(np.isfinite(self.logs).any(axis=2))
+        if self.leads is None:
+            return possible
+        return np.asarray(np.isfinite(self.leads).any(axis=1))
 
 
 def chain_laws(
@@ -87,14 +89,14 @@ def chain_laws(
     with np.errstate(divide="ignore"):
         log_p, log_starts = np.log(chain.transition), np.log(starts)
     after = tables.backward(log_p, moves, allowed, width)
-    logs, leads = np.empty((length, len(starts), k, width)), np.empty((length, len(starts), k))
+    by_start, leads = np.empty((length, len(starts), k, width)), np.empty((length, len(starts), k))
     for z, log_start in enumerate(log_starts):
         before = tables.forward(log_p, log_start, moves, allowed, width)
         leads[:, z] = _log_sum(before) + _log_sum(after)
         joined = np.empty_like(before)
-        in_threads(partial(_join, tables.join, before, after, joined), length, progress)
-        logs[:, z] = joined
-    logs = logs.reshape(length, -1, width)
+        in_threads(partial(tables.join_some, before, after, joined), length, progress)
+        by_start[:, z] = joined
+    logs = by_start.reshape(length, -1, width)
     _check_known(logs)
     sums = np.stack(np.unravel_index(np.arange(width), widths), axis=1) + lows
     points = np.stack([base + sums @ weights for weights, base in numbers], axis=1)
@@ -104,12 +106,6 @@ def chain_laws(
     names = tuple(str(t) for t in range(1, length + 1))
     told = SecretLaws(names, (chain.states,) * length, points.astype(np.int64), logs)
     return told if chain.initial is not None else replace(told, leads=leads)
-
-
-def _join(
-    join: Callable[[Floats, Floats, Floats], None], before: Floats, after: Floats, out: Floats, some: slice
-) -> None:
-    join(before[some], after[some], out[some])
 
 
 def _log_sum(table: Floats) -> Floats:

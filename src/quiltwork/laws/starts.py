@@ -1,8 +1,8 @@
 """The worst start on two states (Statement 48), compiled: for any start no other needs a look."""
 
 import numpy as np
-from quiltwork.compiled import njit
 
+from quiltwork.compiled import njit
 from quiltwork.types import Floats, Integers
 
 NEARLY_ALL = 40.0  # log odds of a start that is all but certain
@@ -10,7 +10,9 @@ LARGEST, GRID = 100.0, 2000  # logarithms in the equation; how many odds are tri
 
 
 @njit(cache=True, nogil=True)
-def worst_odds(above: Floats, below: Floats, to_above: Floats, to_below: Floats) -> tuple[float, float]:
+def worst_odds(  # noqa: C901 - compiled: which of two starts is possible given a, given b, or both
+    above: Floats, below: Floats, to_above: Floats, to_below: Floats
+) -> tuple[float, float]:
     """log of the largest ratio of two averages, and log of the odds of the second start to the first for it.
 
     ``above`` has the logarithms of what is averaged given a, for two starts; ``below`` those given b. ``to_above`` and
@@ -43,10 +45,8 @@ def worst_odds(above: Floats, below: Floats, to_above: Floats, to_below: Floats)
     log_g, log_h = above[second] - above[first], below[second] - below[first]
     log_kappa = to_below[second] - to_below[first] - shift
     best, odds = base, -np.inf
-    if log_h > -np.inf:
-        beyond = log_g - log_h
-    else:
-        beyond = np.inf if log_g > -np.inf else log_kappa
+    unbounded = np.inf if log_g > -np.inf else log_kappa  # where given b the second start gives 0
+    beyond = log_g - log_h if log_h > -np.inf else unbounded
     if beyond > 0.0:
         best, odds = base + beyond, np.inf
     if best == np.inf:
@@ -126,7 +126,9 @@ def start_losses(density: Floats, leads: Floats, found: Floats) -> None:
 
 
 @njit(cache=True, nogil=True)
-def start_distance(values: Integers, laws: Floats, leads: Floats, slack: float, furthest: Floats) -> None:
+def start_distance(  # noqa: C901 - compiled: one loop over pairs of states and of starts
+    values: Integers, laws: Floats, leads: Floats, slack: float, furthest: Floats
+) -> None:
     """The largest W_∞ between the laws given two states, over all starts: (distance, one state, the other).
 
     ``laws[z,x,v]`` is log P(values[v] | X_1 = z, X_i = x). cdf given x at s must be at most cdf given y at s + w.

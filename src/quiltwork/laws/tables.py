@@ -1,8 +1,8 @@
 """The tables behind ``laws/exact.py``, compiled: sums of masses as logarithms, so that no tail underflows."""
 
 import numpy as np
-from quiltwork.compiled import njit
 
+from quiltwork.compiled import njit
 from quiltwork.types import Flags, Floats, Integers
 
 NEGLIGIBLE = 45.0  # terms smaller than the largest by more than exp(45) are left out of a sum
@@ -69,6 +69,11 @@ def join(before: Floats, after: Floats, out: Floats) -> None:
                 for s in range(width):
                     total += np.exp(out[t, x, s] - largest)
                 out[t, x] -= largest + np.log(total)
+
+
+def join_some(before: Floats, after: Floats, out: Floats, nodes: slice) -> None:
+    """The same for some of the nodes."""
+    join(before[nodes], after[nodes], out[nodes])
 
 
 @njit(cache=True)

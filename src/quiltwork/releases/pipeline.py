@@ -27,6 +27,10 @@ from quiltwork.types import Gaps, Guarantee
 if TYPE_CHECKING:
     from quiltwork.ledger import Ledger
 
+SINGLE_RELEASE = (
+    "The noise is the least for a single release. Later releases of the same data add up by their noise, not by their "
+    "ε. If there will be more, keep a ledger or choose mechanism curve."
+)
 UNEVEN = (
     "The times are not evenly spaced, so the noise also covers values in between that were not recorded. With a gap "
     "option, pauses up to that gap count as one step, and longer ones split the series."
@@ -79,6 +83,7 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
         gaps=gaps,
         window=window,
         by_subject=by_subject,
+        alone=True,
     )
     return prepare(data, request).draw()
 
@@ -246,7 +251,10 @@ def _of_series(series: Series, request: Request, ready: ForSeries, window: Windo
         unit=query.unit(series.states),
         states=series.states,
         sizes=(series.subjects, series.size),
-        notes=(UNEVEN,) if series.shape.uneven else (),
+        notes=(
+            *((UNEVEN,) if series.shape.uneven else ()),
+            *((SINGLE_RELEASE,) if request.mechanism is None and ready.calibration.one_length else ()),
+        ),
     )
 
 

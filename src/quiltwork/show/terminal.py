@@ -86,7 +86,8 @@ def print_plan(made: Plan) -> None:
     several = "" if made.releases == 1 else f" shared by {made.releases:,} releases (noise of each)"
     out.print(table(rows, title=f"{made.query}, ε = {made.epsilon:g}{several}, {span}"))
     if made.best is not None:
-        out.print(f"Least noise with a guarantee: {made.best.mechanism}.")
+        among = "" if made.complete else " among those shown"
+        out.print(f"Least noise with a guarantee{among}: {made.best.mechanism}.")
     if made.releases > 1:
         out.print(_against_adding(made))
 

@@ -11,6 +11,7 @@ for the start, if what came before that is added to D (Statement 47): so a bound
 step does not raise holds at all nodes. With n = 1 this is the projective step.
 """
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -26,7 +27,7 @@ from quiltwork.types import Floats, Integers
 APART_UP_TO = 16  # states: with more, starts are taken together in groups
 TOGETHER_FROM = 32  # states: with more, so are the values in between
 FEW = 8  # groups
-MOST_NODES, MOST_WORK = 1500, 8e6  # looked at; times states to the third
+MOST_NODES, MOST_WORK, GIVE_UP = 1500, 8e6, 64  # looked at; times states to the third; where starts stay apart
 LEAST_STEPS = 20  # with fewer, cross-ratios do as well
 NO_GAIN = 0.98
 LEAST_DIFFERENCE = 1e-9  # less than this drowns in rounding errors
@@ -102,10 +103,13 @@ class AnyStart(AnyPast):
         how = UNCERTIFIED if nodes.bridges is None else BRIDGED
         return replace(bound.improved(nodes.later, how), settled=nodes.settled, bridges=nodes.bridges)
 
-    def by_node(self, profile: Floats) -> list[Node]:
-        """Bounds at the start and after it, each up to the next one's node; the last holds at all nodes."""
+    def by_node(self, profile: Floats, *, last: int | None = None) -> list[Node]:
+        """Bounds at the start and after it, each up to the next one's node; the last holds at all nodes.
+
+        Nodes of more than ``last`` steps after the start do not matter.
+        """
         every, start = self.cross_bound(profile).values, Node(0, np.zeros_like(profile))
-        nodes = self._nodes(profile, every)
+        nodes = self._nodes(profile, every, last)
         if nodes is None:
             return [start, Node(1, every)]
         first = [Node(node.steps, np.minimum(node.values, every), node.reach) for node in nodes.first]
@@ -129,21 +133,24 @@ class AnyStart(AnyPast):
         few = LEAST_STEPS * self.states**3 <= MOST_WORK
         return few and LEAST_DIFFERENCE < float(profile.max()) <= LARGEST_DIFFERENCE / 2
 
-    def _nodes(self, profile: Floats, every: Floats) -> _Nodes | None:
+    def _nodes(self, profile: Floats, every: Floats, last: int | None = None) -> _Nodes | None:
         """Node by node, until later nodes cannot be much worse; None if that is never seen."""
         if not self._worthwhile(profile):
             return None
         most, off = float(profile.max()), 1 - np.eye(self.states)
         largest, first, looked = np.zeros_like(profile), [], 0.0
         kept: list[_Between] = []
-        for between in self._walk(profile, largest):
+        few = MOST_NODES if np.isfinite(every).all() else GIVE_UP  # what is never forgotten does not settle either
+        for between in itertools.islice(self._walk(profile, largest), few):
             reach = (between.taken - 1) * most * (1 + 1e-12)
             values = between.bound(profile, np.zeros_like(profile)) + reach * off  # Statements 12 and 46
             first.append(Node(between.told.steps, values, between.taken))
             kept.append(between)
             np.maximum(largest, values, out=largest)
-            if np.minimum(largest, every).max() >= NO_GAIN * every.max():
+            if last is None and np.minimum(largest, every).max() >= NO_GAIN * every.max():
                 return None
+            if last is not None and between.told.steps + between.taken > last:
+                return _Nodes(tuple(first), every, True, None)
             if between.told.steps < LOOK_AGAIN * looked:
                 continue
             looked = between.told.steps
@@ -181,7 +188,7 @@ class AnyStart(AnyPast):
             # a node's bound reaches up to the next one
             yield _Between(told, ends, ahead)
             taken += 1
-            if taken > min(MOST_NODES, MOST_WORK / k**3):
+            if taken * k**3 > MOST_WORK:
                 return
             by, _ = self._power(ahead)
             told = told.longer(profile, by, steps=ahead, precision=PRECISION[few])

@@ -16,8 +16,8 @@ mostly serves them all, and following a plan is far cheaper than finding one.
 from dataclasses import dataclass
 
 import numpy as np
-from quiltwork.compiled import njit
 
+from quiltwork.compiled import njit
 from quiltwork.influence.curve.transport import (
     LARGEST_DIFFERENCE,
     MARGIN,

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+
 from quiltwork.influence.curve.transport import Routes, Shipments, Ways, shortest
 from quiltwork.types import Floats, Integers
 
@@ -186,7 +187,8 @@ class Equation:
 def _one_minus(weights: "csr_matrix") -> "csr_matrix":
     from scipy.sparse import identity  # slow to import
 
-    return identity(weights.shape[0], format="csr") - weights
+    system: csr_matrix = identity(weights.shape[0], format="csr") - weights
+    return system
 
 
 def _solve(system: "csr_matrix | Floats", right: Floats) -> Floats:

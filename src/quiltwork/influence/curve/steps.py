@@ -11,8 +11,8 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
-from quiltwork.compiled import njit
 
+from quiltwork.compiled import njit
 from quiltwork.influence.curve.transport import LARGEST_DIFFERENCE, MARGIN, Shipments, shortest
 from quiltwork.types import Floats
 

@@ -244,7 +244,7 @@ def _endless(side: Side, walked: list[Walked], matrices: _Matrices) -> _Track:
     matrix = canonical(np.max(matrices.distinct, axis=0))
     if isinstance(side, AnyStart):  # the first value asked about may have any law
         begun = next(w.first for w in walked if matrices.most[w.matrix] > 0)
-        nodes = side.by_node(matrix)  # Statements 46 and 47
+        nodes = side.by_node(matrix, last=walked[-1].end - 1 - begun)  # Statements 46 and 47
         firsts = np.array([1, *(begun + node.steps for node in nodes[1:])])
         return _Track(firsts, np.array([matrices.keep(node.values) for node in nodes]), np.zeros(len(nodes)))
     base = matrices.keep(side.bound(matrix, thorough=True).values)  # Statement 38

@@ -30,7 +30,7 @@ NEGLIGIBLE = 1e-9  # of a step's dependence on one entry of D
 
 Plans = tuple[Integers, Floats, NDArray[np.int32], Floats]  # groups, gains, and nearest first: targets, their gains
 Routed = NDArray[np.int16]
-Route = tuple[Routed, Routed, int]
+Route = tuple[Routed, Routed, int | np.int64]
 Held = tuple[Routed, Routed, Integers]  # origins and goals by pair, and how many
 Span = tuple[int, int]  # rows from the first up to, but not with, the last
 Space = tuple[Floats, Floats, Integers, Integers, Floats, Integers, Integers, Floats, Floats]

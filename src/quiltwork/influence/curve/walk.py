@@ -6,8 +6,8 @@ step inside the stretch, every later R is at most the larger of D* - λ and the 
 """
 
 import numpy as np
-from quiltwork.compiled import njit
 
+from quiltwork.compiled import njit
 from quiltwork.types import Floats, Integers
 
 LARGEST = 300.0

@@ -8,9 +8,9 @@ from a parent back up to other parents exactly if it or a descendant is known.
 from dataclasses import dataclass
 
 import numpy as np
-from quiltwork.compiled import njit
 
 from quiltwork.beliefs.graph import Graph
+from quiltwork.compiled import njit
 from quiltwork.types import Flags, Integers
 
 
