@@ -269,8 +269,6 @@ def test_refusals() -> None:
         audit(LAZY, [Noisy(Transitions(), 1.0)], length=5)
     with pytest.raises(NotCoveredError, match="adds up"):
         audit(LAZY, [Noisy(Custom(len, constant=1), 1.0)], length=5)
-    with pytest.raises(NotCoveredError, match="need a start"):
-        audit(LAZY.with_start("any"), [Noisy(Count("1"), 1.0)], length=5)
     with pytest.raises(NotCoveredError, match=r"too large, got .* numbers.*limits"):
         audit(LAZY, [Noisy(Count("1"), 1.0)], length=10**6)
     with pytest.raises(NotCoveredError, match="too many outputs"):

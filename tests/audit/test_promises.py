@@ -202,7 +202,6 @@ def test_what_wasserstein_refuses() -> None:
     for query, belief, length, said in (
         (Histogram(), three, 5, "histogram"),
         (Count("0"), three, None, "length"),
-        (Count("0"), three.with_start("any"), 5, "start"),
     ):
         with pytest.raises(NotCoveredError, match=said):
             wasserstein(query, belief=belief, epsilon=1.0, length=length)

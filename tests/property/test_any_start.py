@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import distributions, epsilons, transitions
 
-from quiltwork import Count, MarkovChain, Noisy, NotCoveredError, audit, calibrate
+from quiltwork import Count, MarkovChain, Noisy, NotCoveredError, Sum, audit, calibrate
 from quiltwork.influence.curve.any_start import AnyStart
 from quiltwork.influence.curve.bridges import Bridge
 from quiltwork.influence.curve.constant import InfluenceCurve
@@ -184,3 +184,19 @@ def test_wasserstein_with_a_delta_needs_a_start() -> None:
     chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]])
     with pytest.raises(NotCoveredError, match="needs a start"):
         calibrate("count:1", belief=chain, epsilon=1.0, length=5, mechanism="wasserstein", delta=0.01)
+
+
+def test_odds_far_from_even_are_found() -> None:
+    """A start that hardly leads to a state decides about it, however small its share."""
+    P = np.zeros((5, 5))
+    P[0, 2], P[0, 3], P[1, 2], P[1, 3], P[1, 4] = 1, 1e-48, 1e-200, 1e-200, 1
+    P[2, 1] = P[4, 1] = P[3, 4] = 1
+    chain, asked = MarkovChain(P, states=["1.0", "0.0", "1.00", "0.00", "1.000"]), [Noisy(Sum(), 1.0)]
+    nearly = chain.with_start([1e-176, 1, 0, 0, 0])
+    assert audit(chain, asked, length=2).epsilon >= audit(nearly, asked, length=2).epsilon
+
+
+def test_a_circle_of_many_states_is_followed_without_groups() -> None:
+    circle = MarkovChain(np.roll(np.eye(34), 1, axis=1))
+    asked = 0.01 * (1 - np.eye(34))
+    assert loss_along_time(circle, Profile.of([(asked, None)], length=50)).epsilon == pytest.approx(0.5)

@@ -123,7 +123,7 @@ def mechanism_loss(chain: MarkovChain, start: np.ndarray, length: int, profile: 
     return worst
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(chains(max_states=3), st.integers(1, 4), st.data())
 def test_the_curve_holds_for_random_outputs(chain: MarkovChain, length: int, data: st.DataObject) -> None:
     k = len(chain.states)
@@ -135,7 +135,7 @@ def test_the_curve_holds_for_random_outputs(chain: MarkovChain, length: int, dat
         assert mechanism_loss(chain, start, length, profile, seed) <= bound * (1 + 1e-9) + 1e-9
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(chains(max_states=4), st.integers(1, 10), epsilons)
 def test_audited_loss_of_the_curve_is_within_epsilon(chain: MarkovChain, length: int, epsilon: float) -> None:
     scale = calibrate(Count("0"), belief=chain, epsilon=epsilon, length=length, mechanism="curve").noise_scale

@@ -59,13 +59,13 @@ def test_permuting_states_changes_nothing(chain: MarkovChain, length: int, epsil
     )
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(chains(), st.integers(1, 10**6), epsilons, st.floats(1, 4))
 def test_noise_never_rises_with_epsilon(chain: MarkovChain, length: int, epsilon: float, factor: float) -> None:
     assert noise(chain, epsilon * factor, length) <= noise(chain, epsilon, length) * (1 + 1e-12)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(chains(), st.integers(1, 10**6), st.integers(0, 10**6), epsilons)
 def test_noise_never_falls_with_length_and_stays_within_group(
     chain: MarkovChain, length: int, more: int, epsilon: float
@@ -82,7 +82,7 @@ def test_exact_never_needs_more_than_approximate(P: np.ndarray, start: str, leng
     assert noise(chain, epsilon, length) <= noise(chain, epsilon, length, "quilt-approx") * (1 + 1e-8)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(transitions(), st.data(), st.integers(1, 10**5), epsilons)
 def test_any_start_covers_every_start(P: np.ndarray, data: st.DataObject, length: int, epsilon: float) -> None:
     whole = noise(MarkovChain(P), epsilon, length)

@@ -110,6 +110,8 @@ def rounding_error(laws: SecretLaws, lattice: Lattice, scales: Floats) -> float:
     """A bound on the error of a computed loss: so many roundings of logarithms of this size."""
     finite = laws.logs[np.isfinite(laws.logs)]
     size = float(np.abs(finite).max(initial=1.0)) + float((np.array(lattice.shape) / scales).sum())
+    if laws.leads is not None:
+        size += 2 * float(np.abs(laws.leads[np.isfinite(laws.leads)]).max(initial=0.0))
     states = laws.logs.shape[1]
     return float(4 * (states + 2) * (len(laws.nodes) + sum(lattice.shape)) * size * 2.0**-53)
 

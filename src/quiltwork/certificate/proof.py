@@ -34,6 +34,9 @@ class Bridges:
     told: Floats
     ends: Floats
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "steps", _whole(self.steps))
+
 
 @dataclass(frozen=True)
 class SideProof:
@@ -48,8 +51,7 @@ class SideProof:
     bridges: Bridges | None = None
 
     def __post_init__(self) -> None:
-        for name in ("values", "skips"):
-            table = np.array(getattr(self, name))
+        for name, table in (("values", np.array(self.values)), ("skips", _whole(self.skips))):
             object.__setattr__(self, name, table if table.ndim == 3 else table[None])
 
 
@@ -165,6 +167,14 @@ class Certificate:
         )
 
 
+def _whole(numbers: Integers) -> Integers:
+    """Numbers of transitions, which must be whole."""
+    table = np.array(numbers)
+    if table.dtype.kind not in "iu":
+        raise CertificateError("the certificate's numbers of transitions must be whole", got="others")
+    return table.astype(np.int64)
+
+
 def _plain(proof: SideProof) -> dict[str, Any]:
     contents = {"values": proof.values.tolist(), "skips": proof.skips.tolist(), "steady": proof.steady}
     if proof.bridges is not None:
@@ -176,4 +186,4 @@ def _bridges(contents: dict[str, Any]) -> Bridges | None:
     tables = contents.get("bridges")
     if tables is None:
         return None
-    return Bridges(np.array(tables["steps"], dtype=np.int64), *(np.array(tables[name]) for name in ("told", "ends")))
+    return Bridges(*(np.array(tables[name]) for name in ("steps", "told", "ends")))

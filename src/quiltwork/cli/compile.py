@@ -9,7 +9,7 @@ PARTS = ("noise", "losses")
 
 
 def compile_all() -> None:
-    """Compile the numerical code for this machine, so that the first plan does not have to wait for it."""
+    """Compile the numerical code ahead of time."""
     from quiltwork.show.terminal import err, out
 
     err.print("Compiling the numerical code for this machine, about half a minute ...")

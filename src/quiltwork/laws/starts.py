@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from quiltwork.compiled import njit
+from quiltwork.numeric import njit
 from quiltwork.types import Floats, Integers
 
 NEARLY_ALL = 40.0  # log odds of a start that is all but certain
@@ -55,10 +55,10 @@ def worst_odds(  # noqa: C901 - compiled: which of two starts is possible given 
     if size > LARGEST:  # beyond what the equation can be solved for: odds of all sizes, and room for those in between
         grid = 3.0 * size / GRID
         for n in range(-GRID, GRID + 1):
-            at = sign * n * grid
-            ratio = _ratio(above, below, to_above, to_below, at) + grid
+            at = n * grid - shift
+            ratio = _ratio(above, below, to_above, to_below, sign * at) + grid
             if ratio > best:
-                best, odds = ratio, sign * at
+                best, odds = ratio, at
         return best, sign * min(max(odds, -NEARLY_ALL), NEARLY_ALL)
     g, h, kappa = np.exp(log_g), np.exp(log_h), np.exp(log_kappa)
     # with x the odds given a: (1 + g x)(1 + κ x) / ((1 + x)(1 + κ h x))

@@ -204,3 +204,25 @@ def test_a_calibration_is_tied_to_its_query(other: Query) -> None:
             dataclasses.replace(made, noise_scale=scale).verify(chain)
     with pytest.raises(InputError, match="must hold its query"):
         dataclasses.replace(made, query="histogram")  # type: ignore[arg-type]
+
+
+def test_bridges_prove_the_past_only_and_by_whole_numbers() -> None:
+    chain = MarkovChain([[0.6, 0.2, 0.2], [0.8, 0.1, 0.1], [0.05, 0.35, 0.6]])
+    certificate = certified(chain, query="count:0")
+    (sides,) = certificate.members
+    past = sides[1]
+    assert past.bridges is not None
+    with pytest.raises(CertificateError, match="future"):
+        dataclasses.replace(certificate, epsilon=2.0, members=((past, past),)).verify(chain)
+    with pytest.raises(CertificateError, match="whole"):
+        SideProof(0 * past.values, past.skips - 0.5, True, past.bridges)  # type: ignore[arg-type]
+    with pytest.raises(CertificateError, match="whole"):
+        dataclasses.replace(past.bridges, steps=past.bridges.steps + 0.1)  # type: ignore[arg-type]
+    for name in ("told", "ends"):
+        less = dataclasses.replace(past.bridges, **{name: 0.9 * getattr(past.bridges, name)})
+        tampered = dataclasses.replace(past, bridges=less)
+        with pytest.raises(CertificateError, match="past"):
+            dataclasses.replace(certificate, members=((sides[0], tampered),)).verify(chain)
+    stationary = chain.with_start("stationary")
+    with pytest.raises(CertificateError, match="past"):
+        dataclasses.replace(certificate, belief=stationary.fingerprint).verify(stationary)

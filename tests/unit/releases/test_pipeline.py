@@ -21,6 +21,7 @@ from quiltwork import (
     Records,
     ReleaseRecord,
     Series,
+    Session,
     Sum,
     calibrate,
     release,
@@ -59,8 +60,24 @@ def test_a_known_start_is_forgotten_after_a_gap_or_in_a_later_segment() -> None:
     assert both.noise_scale == pytest.approx(expected, rel=1e-12)
     later = Series.from_codes([np.zeros(40, dtype=np.int64)], states=CHAIN.states, segment=(11, 40))
     expected = calibrate(Count("0"), belief=CHAIN.with_start("any"), epsilon=1.0, length=30).noise_scale
-    found = release(later, Count("0"), belief=known, epsilon=1.0)
+    found = release(later, Count("0"), belief=known, epsilon=1.0, mechanism="curve")
     assert found.noise_scale == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_single_release_takes_the_least_noise() -> None:
+    """Without a budget whatever mechanism needs least; within one, that which adds up."""
+    belief, data = CHAIN.with_start("any"), Series.from_values(DATA[:30], states=CHAIN.states)
+    noise = {
+        name: calibrate(Count("0"), belief=belief, epsilon=1.0, length=30, mechanism=name).noise_scale
+        for name in ("curve", "audited", "wasserstein")
+    }
+    found = release(data, Count("0"), belief=belief, epsilon=1.0)
+    assert found.noise_scale == pytest.approx(min(noise.values()))
+    assert found.calibration.mechanism == "audited"
+    assert any("add up by their noise" in note for note in found.notes)
+    session = Session(data, belief=belief, budget=2.0)
+    assert session.release(Count("0"), epsilon=1.0).calibration.mechanism == "curve"
+    assert release(data, Count("0"), belief=belief, epsilon=1.0, window=10).calibration.mechanism == "curve"
 
 
 def test_each_subject_is_a_chain_of_its_own() -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from quiltwork.influence.curve.bridges import UNIT_ROUNDOFF, Bridge, any_start
+from quiltwork.influence.curve.bridges import TINY, UNIT_ROUNDOFF, Bridge, any_start
 from quiltwork.influence.curve.ratios import AnyPast
 from quiltwork.influence.curve.sides import BRIDGED, UNCERTIFIED, Bound, KernelSide, Tables
 from quiltwork.influence.curve.solve import alike
@@ -57,7 +57,8 @@ class _Between:
         changed = profile + earlier
         between = (self.told.steps - 1) * most * (1 + 1e-12)
         any_start(logs, self.told.by_end(), self.ends.by_end() + changed, float(changed.max()), between, bounds)
-        bounds += 16 * self.told.steps * (k + 4) * UNIT_ROUNDOFF  # of the cross-ratios
+        sizes = float(np.abs(logs[self.told.support]).max())
+        bounds += 16 * (self.told.steps * (k + 4) + sizes) * UNIT_ROUNDOFF  # of the cross-ratios
         np.fill_diagonal(bounds, 0.0)
         return bounds
 
@@ -190,7 +191,9 @@ class AnyStart(AnyPast):
             taken += 1
             if taken * k**3 > MOST_WORK:
                 return
-            by, _ = self._power(ahead)
+            by, possible = self._power(ahead)
+            if (possible & (by < TINY)).any():
+                return
             told = told.longer(profile, by, steps=ahead, precision=PRECISION[few])
             ends = ends.longer(profile, np.ascontiguousarray(by.T), steps=ahead, precision=PRECISION[few])
 
@@ -198,7 +201,8 @@ class AnyStart(AnyPast):
         """States that values in between are told apart by: all, or a few kinds with little between their own."""
         if self.states <= TOGETHER_FROM or self._limit is None:
             return np.arange(self.states)
-        return alike(profile + self._limit.estimate(profile), FEW)
+        D = profile + self._limit.estimate(profile)
+        return alike(D, FEW) if np.isfinite(D).all() else np.arange(self.states)
 
 
 def _starts(power: Floats) -> tuple[Integers, ...]:

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quiltwork.compiled import njit
 from quiltwork.influence.curve.transport import (
     LARGEST_DIFFERENCE,
     MARGIN,
@@ -32,13 +31,13 @@ from quiltwork.influence.curve.transport import (
     _shorten,
     _space,
 )
-from quiltwork.numeric import in_threads
+from quiltwork.numeric import in_threads, njit
 from quiltwork.types import Flags, Floats, Integers
 
 APART = 2 * LARGEST_DIFFERENCE  # between values of which one cannot occur
 THREADS_FROM = 10  # states: with fewer, starting a thread takes longer than the work
 UNIT_ROUNDOFF = 2.0**-53
-TINY = 1e-250  # less than this is too small to trust
+TINY = 1e-140  # less than this is too small to trust: products of two must not underflow
 Laws = tuple[Floats, Floats, Floats]  # of the states before, of one more move, and after it
 Ends = tuple[Laws, Integers, Integers, bool]  # with a group of ends, kinds of states, whether the ends lead to the same
 
@@ -209,7 +208,8 @@ def _lengthen(
                     continue
                 above, below = rows[a, n], rows[b, n]
                 if claim == 0.0 or not _proved(above, below, claim, plans, held, pair, space):
-                    claim = _least(above, below, most, max(near, claim), precision, plans, nowhere, space)
+                    needed = _least(above, below, most, max(near, claim), precision, plans, nowhere, space)
+                    claim = max(claim, needed)
                     _keep(above, below, claim, plans, space, held, pair)
                     worst[a, b] = n
             values[a, b] = claim  # Statement 11

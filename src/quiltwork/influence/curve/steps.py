@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quiltwork.compiled import njit
 from quiltwork.influence.curve.transport import LARGEST_DIFFERENCE, MARGIN, Shipments, shortest
+from quiltwork.numeric import njit
 from quiltwork.types import Floats
 
 SMALLEST = 1e-120  # with an unbounded difference, less than this counts as 0

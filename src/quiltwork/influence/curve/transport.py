@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from quiltwork.compiled import njit
-from quiltwork.numeric import in_threads
+from quiltwork.numeric import in_threads, njit
 from quiltwork.types import Floats, Integers
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ step inside the stretch, every later R is at most the larger of D* - λ and the 
 
 import numpy as np
 
-from quiltwork.compiled import njit
+from quiltwork.numeric import njit
 from quiltwork.types import Floats, Integers
 
 LARGEST = 300.0

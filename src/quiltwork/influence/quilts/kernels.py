@@ -6,7 +6,7 @@ Infinity is the finite number ``INFINITE`` here, so that sums of influences neve
 import numpy as np
 from numpy.typing import NDArray
 
-from quiltwork.compiled import njit
+from quiltwork.numeric import njit
 from quiltwork.types import Flags, Floats
 
 TINY = 1e-140  # an entry of a matrix power below this is not trusted
