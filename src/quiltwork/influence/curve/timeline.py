@@ -146,6 +146,9 @@ class _Matrices:
             return len(self.bases) - 1
 
 
+Maker = Callable[[Side, list[Walked], _Matrices], _Track]
+
+
 def follow(curve: InfluenceCurve, profile: Profile) -> Losses:
     """The loss at each time under one chain or class; the profile must have an end."""
     check_states(curve.future.states)
@@ -171,23 +174,20 @@ def follow(curve: InfluenceCurve, profile: Profile) -> Losses:
     return _together(onward, matrices, [_mirrored(track, length) for track in future], past, length)
 
 
-def _tracks(curve: InfluenceCurve, span: int, distinct: int) -> list[Callable[[Side, list[Walked], _Matrices], _Track]]:
+def _tracks(curve: InfluenceCurve, span: int, distinct: int) -> list[Maker]:
     """The tracks that are worth their time; ``span`` is how long it is from the first asked about to the last."""
     total, fixed, growing = PAIRWISE_SECONDS
-    states, one_kind = curve.future.states, [_endless] if distinct == 1 else []
-    if isinstance(curve.past, AnyStart):
-        one_kind = [_endless]
-    if states <= 2 and not curve.started:
-        return [_one_number, *(one_kind if isinstance(curve.past, AnyStart) else [])]  # one pair: nothing to tell apart
-    if states <= 2 and not is_short(span, states):
-        return [_one_number, *one_kind]
-    if is_short(span, states):
-        return [_one_number, _node_by_node, *(one_kind if isinstance(curve.past, AnyStart) else [])]
-    if distinct == 1 and fixed + growing * states**4 <= total:
-        return [_one_number, _by_stretch, _endless]
-    if distinct * (fixed + growing * states**4) <= total:
-        return [_one_number, _by_stretch, *one_kind]
-    return [_one_number, *(one_kind if isinstance(curve.past, AnyStart) else [])]
+    states, short = curve.future.states, is_short(span, curve.future.states)
+    by_pair = states > 2 or curve.started  # else there is one pair, and nothing to tell apart
+    seconds = fixed + growing * states**4 if states > 2 else 0.0
+    tracks: list[Maker] = [_one_number]
+    if short and by_pair:
+        tracks.append(_node_by_node)
+    elif states > 2 and distinct * seconds <= total:
+        tracks.append(_by_stretch)
+    if isinstance(curve.past, AnyStart) or (by_pair and not short and distinct == 1 and seconds <= total):
+        tracks.append(_endless)
+    return tracks
 
 
 def is_short(length: int, states: int) -> bool:
