@@ -10,7 +10,7 @@ from quiltwork.numeric import round_up
 def audited(request: Request) -> Calibration:
     """Noise of the smallest scale whose exact loss is at most ε, rounded up.
 
-    Promise: ε-Pufferfish privacy for this one release. Limits: chains with a start, sets of them, joint tables;
+    Promise: ε-Pufferfish privacy for this one release. Limits: chains, sets of them, joint tables;
     counts, sums and small histograms; releases calibrated like this do not add up in any simple way.
 
     >>> from quiltwork import MarkovChain
