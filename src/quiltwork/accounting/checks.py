@@ -17,6 +17,7 @@ from quiltwork.beliefs import Belief
 from quiltwork.calibration.calibrate import calibrate
 from quiltwork.errors import QuiltworkError
 from quiltwork.queries import Custom
+from quiltwork.queries.base import largest_change
 
 QUILTS = ("quilt-exact", "quilt-approx")
 CONTIGUOUS = ("wasserstein", "audited", "gk16")  # their theorems are about values without gaps between them
@@ -124,7 +125,7 @@ def by_mechanism(record: ReleaseRecord, terms: Basis, length: int | None) -> flo
     except QuiltworkError as refusal:
         return f"cannot be by {name}: {str(refusal).rstrip('.')}"
     by_constant = noisy is None or name in QUILTS
-    noise = 1 / max(float(matrix.max()) for matrix in profile) if noisy is None or by_constant else noisy.noise_scale
+    noise = 1 / max(map(largest_change, profile)) if noisy is None or by_constant else noisy.noise_scale
     if noise >= needed * (1 - ROUNDED_UP):
         return claim
     if name == "curve" or noise < needed * (1 - SLACK):

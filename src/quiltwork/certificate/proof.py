@@ -7,7 +7,7 @@ that proves it. The check is the theorem read forwards (Statements 9 to 14). Wit
     m = 0   R[a,b] ≥ step with D by pair, proved by a shipment
     m = -1  for any start: by what lies between a start and a value (Statements 46 and 47)
 
-and λ + R + L ≤ ε in every entry. Balls of Arb (python-flint) carry every rounding error along. A series that never
+and λ + R + L ≤ ε in every entry, plus what the diagonal of λ says that any change tells besides. Balls of Arb (python-flint) carry every rounding error along. A series that never
 forgets needs no more than its length: T max λ ≤ ε.
 """
 
@@ -121,7 +121,8 @@ class Certificate:
         else:
             sums = list(zip(future.values[::-1], past.values, strict=True))
         off = ~np.eye(len(profile), dtype=bool)
-        totals = [np.nextafter(np.nextafter(profile + R, np.inf) + L, np.inf)[off].max(initial=0.0) for R, L in sums]
+        itself = np.nextafter(profile + np.diagonal(self.profile).max(initial=0.0), np.inf)  # Statement 49
+        totals = [np.nextafter(np.nextafter(itself + R, np.inf) + L, np.inf)[off].max(initial=0.0) for R, L in sums]
         return self._within(float(max(totals)))
 
     def _within(self, worst: float) -> float:

@@ -1,7 +1,8 @@
 """What is asked of the data. Each query knows its sensitivity by pair of states.
 
 ``sensitivity(states)[y, y']`` is the most the answer changes, in L1 norm, when one value goes from y to y'; its largest
-entry is the Lipschitz constant L (Statement 2). Answers are whole multiples of ``unit(states)``, so that exact
+entry is the Lipschitz constant L (Statement 2). What counts transitions is different: n neighbouring values belong to n+1
+of them, so that the diagonal has what a change costs once besides (Statement 49). Answers are whole multiples of ``unit(states)``, so that exact
 integer noise can be added to them; frequencies and means are divided by the (public) number of values afterwards.
 Of a record with named variables a query may ask some and not others, and weigh them: ``by_variable`` says what it asks
 of each of them.
@@ -58,16 +59,19 @@ class Query(ABC):
 
     @abstractmethod
     def sensitivity(self, states: States) -> NDArray[np.float64]:
-        """The most that the answer changes when one value goes from y to y'; shape (states, states)."""
+        """The most that the answer changes when one value goes from y to y'; shape (states, states).
+
+        The diagonal is added once where neighbouring values change too; it is 0 unless transitions are counted.
+        """
 
     def lipschitz(self, states: States) -> float:
-        """The largest entry of the sensitivity.
+        """The most that one value can change the answer.
 
         >>> from quiltwork import Count, Histogram
         >>> Histogram().lipschitz(["sit", "walk"]), Count("sit").lipschitz(["sit", "walk"])
         (2.0, 1.0)
         """
-        return float(self.sensitivity(states).max())
+        return largest_change(self.sensitivity(states))
 
     def unit(self, states: States) -> Fraction:  # noqa: ARG002 - numeric queries need the states
         """The step of the lattice that the answer lives on."""
@@ -117,6 +121,16 @@ class Query(ABC):
     def by_variable(self, variables: Variables) -> "Asked":
         """What is asked of each variable of a record: the same of all of them, unless the query says otherwise."""
         return Asked.of(self, variables, dict.fromkeys(variables, Fraction(1)))
+
+
+def largest_change(sensitivity: NDArray[np.float64]) -> float:
+    """The most that one value alone can change an answer.
+
+    >>> largest_change(np.array([[2.0, 2.0], [2.0, 2.0]])), largest_change(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    (4.0, 1.0)
+    """
+    once = float(np.diagonal(sensitivity).max(initial=0.0))
+    return float((sensitivity * ~np.eye(len(sensitivity), dtype=bool)).max(initial=0.0)) + once
 
 
 @dataclass(frozen=True)
@@ -175,7 +189,7 @@ class Asked:
     @property
     def lipschitz_by_variable(self) -> tuple[float, ...]:
         """The most that one variable can change the answer, for each of them."""
-        return tuple(float(changes.max()) for changes in self.sensitivity)
+        return tuple(map(largest_change, self.sensitivity))
 
     @property
     def lipschitz(self) -> float:

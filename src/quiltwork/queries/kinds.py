@@ -232,12 +232,14 @@ class Mean(Sum):
 class Transitions(Query):
     """How often each state is directly followed by each.
 
-    Changing one value moves the transition into it and the one out of it: two counts fall and two rise.
+    Changing one value moves the transition into it and the one out of it: two counts fall and two rise. Changing n
+    neighbours moves n + 1 transitions, not 2n. Releases recorded before this was used have ``linked=False``.
 
     >>> Transitions().lipschitz(["sit", "walk"])
     4.0
     """
 
+    linked: bool = True
     ordered = followed = True
 
     @property
@@ -247,11 +249,13 @@ class Transitions(Query):
 
     def to_dict(self) -> dict[str, Any]:
         """The query as plain values."""
-        return {"kind": self.text}
+        return {"kind": self.text} | ({"linked": True} if self.linked else {})
 
     def sensitivity(self, states: States) -> NDArray[np.float64]:
-        """4 between different states."""
-        return 4.0 * ~np.eye(len(states), dtype=bool)
+        """2 for each value that changes, and 2 once besides: for n neighbours 2 (n + 1) in all."""
+        if not self.linked:
+            return 4.0 * ~np.eye(len(states), dtype=bool)
+        return np.full((len(states),) * 2, 2.0)  # Statement 49
 
     def by_variable(self, variables: Variables) -> Asked:
         """Not for records: their variables do not follow one another."""

@@ -75,6 +75,7 @@ def _tally(values: list[list[Any]]) -> Tally:
 _READERS: dict[str, Callable[..., Query]] = {
     "count": lambda state: Count(str(state)),
     **_NAMED,
+    "transitions": lambda linked=False: Transitions(linked=linked is True),
     "over": _over,
     "tally": _tally,
     "declared": lambda name, sensitivity: Declared(name, sensitivity),

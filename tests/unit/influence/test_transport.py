@@ -149,7 +149,7 @@ def test_a_slow_band_is_solved_at_its_own_time_scale() -> None:
 
 
 def test_a_search_that_comes_to_its_limit_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quiltwork.influence.curve.solve.MOST_ROUNDS", 1)
+    monkeypatch.setattr("quiltwork.influence.curve.solve.MOST_ROUNDS", 0)
     chain = MarkovChain(band(9), initial="stationary")
     found = calibrate("histogram", belief=chain, epsilon=1.0, mechanism="curve")
     assert "limit" in found.reason.sentence() or "quilts" in found.theorem

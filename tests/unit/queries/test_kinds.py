@@ -27,8 +27,24 @@ def test_sensitivity_is_the_largest_change_of_one_value(query: Query) -> None:
             after = query.evaluate(series(*path[:position], value, *path[position + 1 :]))
             change = unit * float(np.abs(after - before).sum())
             largest[path[position], value] = max(largest[path[position], value], change)
-    assert np.allclose(largest, query.sensitivity(STATES))
+    changes, off = query.sensitivity(STATES), ~np.eye(3, dtype=bool)
+    assert np.allclose(largest, off * (changes + np.diagonal(changes)))
     assert query.lipschitz(STATES) == pytest.approx(largest.max())
+
+
+def test_neighbours_share_their_transitions() -> None:
+    """Statement 49: n neighbours that change move n + 1 transitions at most, and some do."""
+    paths = list(itertools.product(range(3), repeat=5))
+    answers = {path: Transitions().evaluate(series(*path)) for path in paths}
+    changes = Transitions().sensitivity(STATES)
+    largest = dict.fromkeys(range(1, 6), 0)
+    for before, after in itertools.combinations(paths, 2):
+        apart = [n for n in range(5) if before[n] != after[n]]
+        if apart[-1] - apart[0] + 1 == len(apart):
+            largest[len(apart)] = max(largest[len(apart)], int(np.abs(answers[before] - answers[after]).sum()))
+    allowed = {n: n * changes[0, 1] + changes[0, 0] for n in largest}
+    assert all(largest[n] <= allowed[n] for n in largest)
+    assert [largest[n] for n in (1, 2, 3)] == [4, 6, 8]
 
 
 def test_answers() -> None:

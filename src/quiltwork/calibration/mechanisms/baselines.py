@@ -29,7 +29,7 @@ def group(request: Request) -> Calibration:
             "group privacy needs a length", why="its noise grows with it without bound", fix="Give length="
         )
     asked = request.query.on(belief)
-    together, size = asked.lipschitz * length, length
+    together, size = float(asked.sensitivity[0].max()) * length, length  # Statement 49: what is linked counts once
     hidden = f"all {length:,} values of a series are hidden together."
     if belief.variables is not None:
         together, size = belief.heaviest_part(asked.lipschitz_by_variable)

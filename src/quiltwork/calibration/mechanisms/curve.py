@@ -23,17 +23,15 @@ from quiltwork.errors import BeliefError, NotCoveredError
 from quiltwork.influence.curve.any_start import AnyStart
 from quiltwork.influence.curve.constant import MOST_STATES, InfluenceCurve, curve_members, within_cell
 from quiltwork.influence.curve.given_start import GivenPast
-from quiltwork.influence.curve.profile import Profile
-from quiltwork.influence.curve.sides import UNCERTIFIED, Bound, KernelSide
+from quiltwork.influence.curve.profile import Profile, links
+from quiltwork.influence.curve.sides import MANY, UNCERTIFIED, USUAL_GAIN, USUAL_SLOPE, Bound, KernelSide
 from quiltwork.influence.curve.timeline import follow, is_short, node_by_node
 from quiltwork.numeric import round_up
 from quiltwork.types import Floats, Guarantee
 
-PRECISION = {True: 1e-6, False: 2e-3}  # of the scale, where single steps are exact and where not
+EXACT, USUAL, QUICK = 1e-6, 2e-3, 4e-3  # precision of the scale: with exact single steps, without, with many states
 MOST_LOOKS = 40
 NEAR_AIM = 0.02  # a distance from log ε from which one straight line is enough
-USUAL_GAIN = 4.0  # over quilts, to begin with
-USUAL_SLOPE = 1.15  # of log ε against log λ
 LONG = 50.0  # a series with λ T beyond so many ε gains nothing from its ends
 WORTHWHILE = 0.98
 MANY_NODES = 2048
@@ -119,7 +117,7 @@ def curve(request: Request) -> Calibration:
     sensitivity = request.query.sensitivity(belief.states)
     curves = curve_members(belief, guarantee=guarantee)
     numbers = (number for number, _ in belief.numbered_members)
-    needed = [_smallest(c, sensitivity, epsilon, length, n) for n, c in zip(numbers, curves, strict=True)]
+    needed = [_smallest(c, request, sensitivity, n) for n, c in zip(numbers, curves, strict=True)]
     most = max(needed, key=lambda candidate: candidate.scale)
     noise_scale = round_up(most.scale)
     profile = sensitivity / noise_scale if most.scale > 0 else np.zeros_like(sensitivity)  # Statement 8
@@ -149,11 +147,9 @@ def _certificate(
     )
 
 
-def _smallest(
-    influence: InfluenceCurve, sensitivity: Floats, epsilon: float, length: int | None, member: int | None
-) -> _Needed:
+def _smallest(influence: InfluenceCurve, request: Request, sensitivity: Floats, member: int | None) -> _Needed:
     """The smaller of the curve's scale and the quilts', with its theorem and reason."""
-    lipschitz = float(sensitivity.max())
+    epsilon, length, lipschitz = request.epsilon, request.length, request.lipschitz
     bayesian = influence.guarantee == "bayesian"
     between = None if bayesian else _quilts_between(influence, epsilon, length)
     quilt = None if between else _quilt(_quick(influence.belief, length), epsilon, length, member, bayesian)
@@ -274,7 +270,7 @@ def _look(influence: InfluenceCurve, profile: Floats, length: int | None, epsilo
         nodes = [influence.own(profile)] * length
         future, past = (node_by_node(side, nodes) for side in (influence.future, influence.past))
         together = zip(reversed(future), past, strict=True)
-        if max(float((nodes[0] + R.values + L.values).max()) for R, L in together) > epsilon:
+        if max(float((nodes[0] + R.values + L.values).max()) for R, L in together) + links(profile) > epsilon:
             return None  # bridges at single nodes were needed, which a certificate does not hold
         return _proof(future, steady=False), _proof(past, steady=False)
 
@@ -297,7 +293,7 @@ def _search(
     Straight lines on logarithmic axes between a scale that is proved and one that is not.
     """
     exact = len(sensitivity) == 2 and not isinstance(influence.past, AnyStart)
-    precision = PRECISION[exact]
+    precision = EXACT if exact else USUAL if influence.future.states <= MANY else QUICK
     best: tuple[float, _Look] | None = None
     largest = float(sensitivity.max())
     unsafe, unsafe_epsilon = largest / epsilon * (1 - 1e-9), math.inf

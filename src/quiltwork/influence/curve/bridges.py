@@ -208,9 +208,9 @@ def _lengthen(
                     continue
                 above, below = rows[a, n], rows[b, n]
                 if claim == 0.0 or not _proved(above, below, claim, plans, held, pair, space):
-                    needed = _least(above, below, most, max(near, claim), precision, plans, nowhere, space)
-                    claim = max(claim, needed)
-                    _keep(above, below, claim, plans, space, held, pair)
+                    needed, made = _least(above, below, most, max(near, claim), precision, plans, nowhere, space)
+                    claim, made = max(claim, needed), made if needed >= claim else 0
+                    _keep(above, below, claim, made, plans, space, held, pair)
                     worst[a, b] = n
             values[a, b] = claim  # Statement 11
 

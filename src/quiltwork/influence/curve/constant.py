@@ -19,6 +19,7 @@ from quiltwork.beliefs.mixing import MixingClass
 from quiltwork.errors import NotCoveredError
 from quiltwork.influence.curve.any_start import AnyStart
 from quiltwork.influence.curve.given_start import GivenPast
+from quiltwork.influence.curve.profile import links
 from quiltwork.influence.curve.ratios import AnyPast, IntervalFuture, IntervalRatios, mixing_sides
 from quiltwork.influence.curve.sides import Bound, KernelSide, Side, on_both
 from quiltwork.influence.quilts.tables import UNIT_ROUNDOFF
@@ -67,10 +68,11 @@ class InfluenceCurve:
         return isinstance(self.past, GivenPast)
 
     def own(self, profile: Floats) -> Floats:
-        """The part of a matrix over all states that belongs to those that can occur."""
+        """λ between different states that can occur."""
+        off = 1 - np.eye(len(self.alive))
         if self.belief.alike:
-            return np.asarray(float(profile.max()) * (1 - np.eye(len(self.alive))))
-        return np.asarray(profile[np.ix_(self.alive, self.alive)])
+            return np.asarray(float(profile.max()) * off)
+        return np.asarray(profile[np.ix_(self.alive, self.alive)] * off)
 
     def at(self, profile: Floats, *, thorough: bool = False) -> CurvePoint:
         """The guarantee under the profile λ(y, y')."""
@@ -78,17 +80,18 @@ class InfluenceCurve:
         R, L = on_both(
             lambda side: side.bound(possible, thorough=thorough), (self.future, self.past), states=len(possible)
         )
-        total = possible + R.values + L.values  # Statement 9
+        itself = possible + links(profile)
+        total = itself + R.values + L.values  # Statements 9 and 49
         np.fill_diagonal(total, 0.0)
         a, b = np.unravel_index(int(np.argmax(total)), total.shape)
-        parts = (float(part[a, b]) for part in (possible, R.values, L.values))
+        parts = (float(part[a, b]) for part in (itself, R.values, L.values))
         return CurvePoint(float(total[a, b]) * (1 + 1e-12), R, L, (int(self.alive[a]), int(self.alive[b])), *parts)
 
     def estimate(self, profile: Floats) -> float:
         """About what ``at`` would find, without a proof where that is quicker."""
         possible = canonical(self.own(profile))
         sides = on_both(lambda side: side.estimate(possible), (self.future, self.past), states=len(possible))
-        return float((possible + sides[0] + sides[1]).max())
+        return float((possible + sides[0] + sides[1]).max()) + links(profile)
 
 
 def check_states(states: int) -> None:
@@ -138,7 +141,8 @@ def _of_chain(belief: MarkovChain, *, against_all: bool) -> tuple[Side, Side]:
     P = belief.transition[np.ix_(alive, alive)]
     if against_all:
         return AnyPast(P.T), AnyPast(P)  # Statement 20
-    return KernelSide(P, error=8 * UNIT_ROUNDOFF), _past(belief, P, alive)
+    future = KernelSide(P, error=8 * UNIT_ROUNDOFF)
+    return future, _past(belief, P, alive, future)
 
 
 @both_sides.register
@@ -158,13 +162,14 @@ def _of_mixing(belief: MixingClass, *, against_all: bool) -> tuple[Side, Side]:
     return past if against_all else future, past
 
 
-def _past(chain: MarkovChain, P: Floats, alive: NDArray[np.intp]) -> Side:
+def _past(chain: MarkovChain, P: Floats, alive: NDArray[np.intp], future: KernelSide) -> Side:
     if chain.start != "stationary":
-        limit = _reversed(chain.stationary, chain.transition) if chain.irreducible else None
+        limit = _reversed(chain.stationary, chain.transition, future) if chain.irreducible else None
         return GivenPast(chain, limit) if chain.start == "given" else AnyStart(P, limit)
-    return _reversed(chain.stationary[alive], P)
+    return _reversed(chain.stationary[alive], P, future)
 
 
-def _reversed(law: Floats, P: Floats) -> KernelSide:
+def _reversed(law: Floats, P: Floats, future: KernelSide) -> KernelSide:
     """The past of a stationary chain; its entries carry the error of the stationary law."""
-    return KernelSide(law[None, :] * P.T / law[:, None], error=16 * (len(P) ** 3 + 1) * UNIT_ROUNDOFF)  # Statement 9
+    error = 16 * (len(P) ** 3 + 1) * UNIT_ROUNDOFF
+    return KernelSide(law[None, :] * P.T / law[:, None], error=error, other=future)  # Statement 9

@@ -27,6 +27,9 @@ class Stretch:
 class Profile:
     """λ at every time of a series: stretches that follow one another from time 1 on, zero where nothing was asked.
 
+    The diagonal of a matrix is not about a value that stays what it is. It has what any change of a value tells besides,
+    through the transitions that it belongs to (``links``).
+
     >>> count = np.array([[0.0, 1.0], [1.0, 0.0]])
     >>> profile = Profile.of([(count, None), (count / 2, (3, 4))], length=9)
     >>> [(s.first, s.last, round(float(s.matrix.max()), 9)) for s in profile.stretches]
@@ -112,8 +115,16 @@ def _checked(matrix: ArrayLike) -> Floats:
             why="it has an entry for each pair of states",
         )
     _check_entries(table)
-    np.fill_diagonal(table, 0.0)
     return table
+
+
+def links(matrix: Floats) -> float:
+    """What any change of a value tells besides its own λ: once, however many of its neighbours change too.
+
+    >>> links(np.array([[0.2, 0.2], [0.2, 0.2]]))
+    0.2
+    """
+    return float(np.diagonal(matrix).max(initial=0.0))  # Statement 49
 
 
 def _check_entries(table: Floats) -> None:

@@ -28,8 +28,11 @@ SCALAR_UP_TO = 16  # states: with more, skips of one number for all pairs take l
 MOST_PAIRWISE = 300  # states that are told apart; beyond, groups of states that the query treats alike
 MOST_GROUPS = 6
 CLOSE = 1e-6  # a relative change too small to matter
-ROUGH, QUICK, THOROUGH = 3e-3, 5e-4, 1e-5  # relative precision of a solution
+ROUGH, QUICK, THOROUGH = 0.1, 5e-4, 1e-5  # relative precision of a solution
+MANY, QUICK_FOR_MANY = 64, 2e-3  # states, and the precision that is worth its time with so many
 STEPS_DOWN = 8
+USUAL_GAIN = 4.0  # over quilts
+USUAL_SLOPE = 1.15  # of log ε against log λ
 SHIPPED = 0  # in place of a skip: proved by one pairwise step
 BRIDGED, UNCERTIFIED = -1, -2  # proved by bridges; or in a way that no certificate holds
 LONGEST_SKIP = 2**21
@@ -230,12 +233,14 @@ class _Solved(NamedTuple):
 class KernelSide(Side):
     """One transition matrix: the future of a chain, or the past of a stationary one.
 
-    ``error`` bounds by how much a log-ratio of its entries may be off.
+    ``error`` bounds by how much a log-ratio of its entries may be off. ``other`` is the other side of the same chain,
+    whose solution is a good first guess.
     """
 
-    def __init__(self, P: Floats, *, error: float):
+    def __init__(self, P: Floats, *, error: float, other: "KernelSide | None" = None):
         super().__init__(len(P))
         self.error = error
+        self._other = other
         self.rows = np.ascontiguousarray(P)
         self._tables = ChainTables(self.rows)
         self._kernels: dict[int, Kernel] = {}
@@ -337,9 +342,10 @@ class KernelSide(Side):
         """
         if self.states <= 2:
             return bound
-        known, precision = bound.values, THOROUGH if thorough else QUICK
+        known, quick = bound.values, QUICK if self.states <= MANY else QUICK_FOR_MANY
+        precision = THOROUGH if thorough else quick
         equation, solution = self._solution(profile, known, precision, warm=not thorough)
-        values = equation.proved(solution, known)
+        values = equation.proved(equation.polished(solution, known, precision), known)
         if values is None:
             return replace(bound, settled=False)
         for _ in range(STEPS_DOWN):
@@ -355,7 +361,8 @@ class KernelSide(Side):
         far = self.far(most).values
         if self.states <= 2 or most == 0 or not far.max() <= LARGEST_DIFFERENCE:
             return self.bound(profile).values
-        return self._solution(profile, far, ROUGH, warm=True)[1].values
+        self._solution(profile, far, ROUGH, warm=True)
+        return self._solved[-1].values
 
     def _solution(self, profile: Floats, known: Floats, precision: float, *, warm: bool) -> tuple[Equation, Solution]:
         equation, start = Equation(self.rows, profile, error=self.error), np.zeros_like(known)
@@ -366,20 +373,16 @@ class KernelSide(Side):
             precision = max(precision, ROUGH)
         solution = equation.solved(known, start, precision)
         if warm:
-            self._solved.append(_Solved(float(profile.max()), solution.values))
+            self._solved.append(_Solved(float(profile.max()), equation.onward(solution, known)))
         return equation, solution
 
     def _start(self, size: float) -> Floats:
-        """From two earlier solutions by a power law, from one in proportion, else 0."""
-        if not self._solved:
-            return np.zeros_like(self.rows)
-        nearest = sorted(self._solved, key=lambda solved: abs(np.log(solved.most / size)))[:2]
-        (near, solution), (far, other) = nearest[0], nearest[-1]
-        if near == far:
-            return np.asarray(solution * (size / near))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            slope = np.clip(np.log(solution / other) / np.log(near / far), 0.0, 3.0)
-        return np.asarray(solution * (size / near) ** np.nan_to_num(slope, nan=1.0))
+        """From an earlier solution in proportion, else in the shape of the quilts' bound."""
+        solved = self._solved or (self._other._solved if self._other else [])
+        if not solved:
+            return self.far(size).values / USUAL_GAIN
+        near, solution = min(solved, key=lambda earlier: abs(np.log(earlier.most / size)))
+        return np.asarray(solution * (size / near) ** USUAL_SLOPE)
 
 
 def smallest_valid(step: Callable[[float], float], raised: float, valid: float) -> float:
@@ -404,8 +407,8 @@ def _until(numbers: Iterator[int], wanted: Callable[[int], bool]) -> Iterator[in
 
 
 def on_both(work: Callable[[Given], Result], sides: tuple[Given, Given], *, states: int) -> tuple[Result, Result]:
-    """The same work on the future and on the past, at the same time where it takes long."""
-    if states < THREADS_FROM:
+    """The same work on the future and on the past: at the same time where it takes long, but is not itself parallel."""
+    if not THREADS_FROM <= states <= MANY:
         onward, back = sides
         return work(onward), work(back)
     with ThreadPoolExecutor(2) as pool:

@@ -17,36 +17,51 @@ from quiltwork.types import Floats, Integers
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+    from scipy.sparse.linalg import LinearOperator
 
 MOST_ROUNDS = 24
 STALLED = 2  # rounds that did not come nearer by half
 MOST_REROUTED = 6
+MOST_POLISHED = 3
 SMOOTH = 3e-2  # how near the solution routes are held fixed from
 FIRST_LOOK = 1e-2  # how precise the first round is
 MOST_PRECISE = 1e-8
 SMALL_SYSTEM = 256  # unknowns: with fewer, a dense system is quicker
-ROOM = tuple(1e-7 * 3.0**n for n in range(12))
+CLOSE = 1e-2  # how well a system is solved, relatively: the next round mends what is left
+LARGE_WEIGHT, FEW_WEIGHTS = 1e-3, 12  # which weights decide where a slow chain leads; at most so many for a pair
+ROOM = tuple(1e-6 * 2.0**n for n in range(16))  # by how much a solution is enlarged, relatively, to be proved
 
 
 @dataclass(frozen=True)
 class Solution:
     """A guess at R, and at D = λ + R; what one step adds to that D, and how a step depends on it (I - ∂ step / ∂ D).
 
-    ``settled`` says whether the rounds came to an end by themselves.
+    ``look`` is how precise the step is; ``settled`` says whether the rounds came to an end by themselves.
     """
 
     values: Floats
     difference: Floats
     residual: Floats
     ahead: Floats
-    system: "csr_matrix | Floats"
+    system: "System"
     routes: Routes
-    settled: bool
+    look: float
+    settled: bool = True
 
     @property
     def change(self) -> float:
         """How far, relatively, Newton's method would still go."""
         return float(np.abs(self.ahead).max(initial=0.0)) / max(float(self.values.max()), 1e-300)
+
+    @cached_property
+    def raised(self) -> Floats:
+        """To first order, what has to be added so that a step raises nothing."""
+        return self.system.solve(np.maximum(self.residual, 0.0))
+
+    @property
+    def enlargement(self) -> float:
+        """The same, relatively, at its largest."""
+        return float(self.raised.max(initial=0.0)) / max(float(self.values.max()), 1e-300)
 
 
 class Equation:
@@ -103,57 +118,84 @@ class Equation:
         the equation smooth; then they are replaced by shorter ones and it is solved again.
         """
         near = np.minimum(start, known)
-        solution = self._newton(self.difference(near), known, near, max(precision, SMOOTH), None)
+        look = min(FIRST_LOOK, float(self.profile.max()) / max(float(near.max()), 1e-300) / 30)
+        first = self._stepped(self.difference(near), known, near, look, None)
+        solution = self._newton(first, known, max(precision, SMOOTH))
         for held in (True, False, True):
             if solution.change > precision:
-                fixed = solution.routes if held else None
-                tried = self._newton(solution.difference, known, solution.values, precision, fixed)
+                tried = self._newton(solution, known, precision, solution.routes if held else None)
                 solution = tried if tried.change < solution.change else solution
         for _ in range(MOST_REROUTED):
             before, routes = float(solution.values.max()), solution.routes
             if not self.shipments(solution.difference).shorter(routes, solution.values, precision):
                 break
-            solution = self._newton(solution.difference, known, solution.values, precision, routes)
+            again = self._stepped(solution.difference, known, solution.values, solution.look, routes)
+            solution = self._newton(again, known, precision, routes)
             if float(solution.values.max()) > before * (1 - precision):
                 break
         return solution
 
-    def _newton(self, D: Floats, known: Floats, near: Floats, precision: float, routes: Routes | None) -> Solution:
+    def _newton(self, guess: Solution, known: Floats, precision: float, routes: Routes | None = None) -> Solution:
         """Newton's method along fixed routes, or nearest first; the best guess if it stalls."""
-        most = self.difference(known)
-        look = min(FIRST_LOOK, float(self.profile.max()) / max(float(near.max()), 1e-300) / 30)
-        best, since = None, 0
+        best, since = guess, 0
         for _ in range(MOST_ROUNDS):
-            guess = self._stepped(D, known, near, look, routes)
-            since = 0 if best is None or guess.change < 0.5 * best.change else since + 1
-            best = guess if best is None or guess.change < best.change else best
-            if guess.change <= precision or since >= STALLED:
+            if best.change <= precision or since >= STALLED:
                 return best
-            near = guess.values
-            D = np.clip(D.ravel() + guess.ahead, 0.0, most.ravel()).reshape(D.shape)
-            raised = float(np.abs(guess.residual).max()) / max(float(near.max()), 1e-300)
-            look = max(min(look / 4, raised / 30), MOST_PRECISE)
-        return replace(best or guess, settled=False)
+            raised = float(np.abs(guess.residual).max()) / max(float(guess.values.max()), 1e-300)
+            look = max(min(guess.look / 4, raised / 30), MOST_PRECISE)
+            onward = self._onward(guess, known)
+            guess = self._stepped(onward, known, self._within(onward, known), look, routes)
+            since = 0 if guess.change < 0.5 * best.change else since + 1
+            best = guess if guess.change < best.change else best
+        return replace(best, settled=False)
 
-    def _stepped(self, D: Floats, known: Floats, near: Floats, precision: float, routes: Routes | None) -> Solution:
-        """One step from a D."""
+    def onward(self, guess: Solution, known: Floats) -> Floats:
+        """R where Newton's method goes from a guess."""
+        return self._within(self._onward(guess, known), known)
+
+    def _onward(self, guess: Solution, known: Floats) -> Floats:
+        return np.clip(guess.difference + guess.ahead.reshape(guess.difference.shape), 0.0, self.difference(known))
+
+    def _within(self, difference: Floats, known: Floats) -> Floats:
+        """R from D between groups, no entry above what is known."""
+        bound = np.minimum(np.maximum(difference[np.ix_(self.groups, self.groups)] - self.profile, 0.0), known)
+        np.fill_diagonal(bound, 0.0)
+        return bound
+
+    def _stepped(self, D: Floats, known: Floats, near: Floats, look: float, routes: Routes | None) -> Solution:
+        """One step from a D, looked at so closely."""
         ways = Ways.of(D)
         shipments = Shipments.of(self.rows, ways.difference, self.groups)
         if routes is None:
             routes = Routes(known.size, len(self._members))
-            claims = shipments.smallest(known, near=near, precision=precision, routes=routes)
+            claims = shipments.smallest(known, near=near, precision=look, routes=routes)
         else:
-            claims = shipments.along(routes, known, near=near, precision=precision)
+            claims = shipments.along(routes, known, near=near, precision=look)
         first, second = self._largest(self.profile + claims)
         weights = shipments.weights(routes, claims)
         if self._grouped:
             weights = weights[first * len(claims) + second]
         if not ways.direct:
             weights = weights @ ways.steps()
-        small = D.size <= SMALL_SYSTEM
-        system = np.eye(D.size) - weights.toarray() if small else _one_minus(weights)
+        system = System(weights)
         residual = np.where(first != second, (self.profile + claims)[first, second] - D.ravel(), 0.0)
-        return Solution(claims, D, residual, _solve(system, residual), system, routes, True)
+        return Solution(claims, D, residual, system.solve(residual), system, routes, look)
+
+    def polished(self, solution: Solution, known: Floats, precision: float) -> Solution:
+        """Looked at more closely, as long as what a step raises would have to be enlarged by more than the precision.
+
+        A slow chain multiplies what a step is off by as often as it takes to forget it.
+        """
+        for _ in range(MOST_POLISHED):
+            if solution.enlargement <= precision or solution.look <= MOST_PRECISE:
+                break
+            closer = max(solution.look * precision / solution.enlargement / 4, MOST_PRECISE)
+            onward = self._onward(solution, known)
+            tried = self._stepped(onward, known, self._within(onward, known), closer, solution.routes)
+            if tried.enlargement > solution.enlargement:
+                break
+            solution = replace(tried, settled=solution.settled)
+        return solution
 
     def proved(self, solution: Solution, known: Floats) -> Floats | None:
         """The smallest enlargement of a solution that one step proves; None if none is.
@@ -161,16 +203,16 @@ class Equation:
         What a step raises is made up for, to first order, with a little room for every entry. What is not below the
         known bound is proved by the known bound.
         """
-        top, within = float(solution.values.max()), np.ix_(self.groups, self.groups)
-        alike = _solve(solution.system, np.ones(solution.difference.size)).reshape(solution.difference.shape)
-        raised = _solve(solution.system, np.maximum(solution.residual, 0.0)).reshape(alike.shape)
+        top = float(solution.values.max())
+        alike = solution.system.solve(np.ones(solution.difference.size)).reshape(solution.difference.shape)
+        raised = solution.raised.reshape(alike.shape)
         for room in ROOM:
-            D = solution.difference + np.maximum(raised, 0.0) + (room * top + 2 * self.error) * alike
-            claim = np.minimum(np.maximum(D[within] - self.profile, 0.0), known)
-            np.fill_diagonal(claim, 0.0)
+            enough = room * top / max(float(alike.max()), 1.0) + 2 * self.error
+            D = solution.difference + np.maximum(raised, 0.0) + enough * alike
+            claim = self._within(D, known)
             shipments = self.shipments(self.difference(claim))
             if (shipments.holds(solution.routes, claim - self.error) | (claim >= known)).all():  # Statements 11 and 14
-                return np.asarray(claim)
+                return claim
         return None
 
     def holds(self, claim: Floats, known: Floats) -> bool:
@@ -184,20 +226,53 @@ class Equation:
         return np.minimum(stepped + self.error * (1 - np.eye(len(bound))), bound)
 
 
-def _one_minus(weights: "csr_matrix") -> "csr_matrix":
-    from scipy.sparse import identity  # slow to import
+class System:
+    """I - ∂ step / ∂ D, and what solves it.
 
-    system: csr_matrix = identity(weights.shape[0], format="csr") - weights
-    return system
+    A plan leads a pair of states to other pairs as a walk would. A walk that mixes is solved by a few products; a slow
+    one first where it goes with large weights, which leaves little to do for the rest.
+    """
 
+    def __init__(self, weights: "csr_matrix"):
+        self._weights = weights
 
-def _solve(system: "csr_matrix | Floats", right: Floats) -> Floats:
-    if isinstance(system, np.ndarray):
-        return np.asarray(np.linalg.lstsq(system, right)[0])
-    from scipy.sparse.linalg import gmres  # slow to import
+    def solve(self, right: Floats) -> Floats:
+        """About what this turns into the right-hand side."""
+        if len(right) <= SMALL_SYSTEM:
+            return np.asarray(np.linalg.lstsq(self._dense, right)[0])
+        from scipy.sparse.linalg import gmres  # slow to import
 
-    solution, _ = gmres(system, right, rtol=1e-2, restart=50, maxiter=8)
-    return np.asarray(solution)
+        solution, stopped = gmres(self._sparse, right, rtol=CLOSE, restart=20, maxiter=1)
+        if stopped:
+            solution, _ = gmres(self._sparse, right, x0=solution, rtol=CLOSE, restart=50, maxiter=4, M=self._by_large)
+        return np.asarray(solution)
+
+    @cached_property
+    def _dense(self) -> Floats:
+        return np.asarray(np.eye(self._weights.shape[0]) - self._weights.toarray())
+
+    @cached_property
+    def _sparse(self) -> "csr_matrix":
+        from scipy.sparse import identity  # slow to import
+
+        system: csr_matrix = identity(self._weights.shape[0], format="csr") - self._weights
+        return system
+
+    @cached_property
+    def _by_large(self) -> "LinearOperator":
+        """The solution with large weights alone."""
+        from scipy.sparse.linalg import LinearOperator, splu
+
+        system, least = self._sparse, LARGE_WEIGHT
+        while True:
+            large = system.copy()
+            large.data[np.abs(large.data) < least] = 0.0
+            large.eliminate_zeros()
+            if large.nnz <= FEW_WEIGHTS * large.shape[0]:
+                break
+            least *= 2.0
+        large.setdiag(system.diagonal())
+        return LinearOperator(system.shape, splu(large.tocsc()).solve)
 
 
 def alike(difference: Floats, most: int) -> Integers:

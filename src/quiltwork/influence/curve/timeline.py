@@ -23,7 +23,7 @@ from quiltwork.beliefs.base import Belief
 from quiltwork.errors import ParameterError
 from quiltwork.influence.curve.any_start import AnyStart
 from quiltwork.influence.curve.constant import InfluenceCurve, canonical, check_states, curve_members
-from quiltwork.influence.curve.profile import Profile, Stretch
+from quiltwork.influence.curve.profile import Profile, Stretch, links
 from quiltwork.influence.curve.sides import POWER_ERROR, Bound, Frontier, Side, on_both, skips
 from quiltwork.influence.curve.steps import without_detours
 from quiltwork.influence.curve.walk import EXPLICIT, LOOK_BACK, Arrays, walk, walk_steady
@@ -128,14 +128,17 @@ class _Matrices:
         k = curve.future.states
         self.bases: list[Floats] = [np.zeros((k, k))]
         self.distinct: list[Floats] = []
+        self.links: list[float] = []
         known: dict[bytes, int] = {}
         self.of: list[int] = []
         for stretch in stretches:
-            matrix = curve.own(stretch.matrix)
-            if matrix.tobytes() not in known:
-                known[matrix.tobytes()] = len(self.distinct)
+            matrix, linked = curve.own(stretch.matrix), links(stretch.matrix)
+            name = matrix.tobytes() + linked.hex().encode()
+            if name not in known:
+                known[name] = len(self.distinct)
                 self.distinct.append(matrix)
-            self.of.append(known[matrix.tobytes()])
+                self.links.append(linked)
+            self.of.append(known[name])
         self.most = [float(m.max()) for m in self.distinct]
         self._lock = threading.Lock()
 
@@ -356,7 +359,8 @@ def _digits(number: int, base: int) -> tuple[int, int, int]:
 
 def _peak(matrices: _Matrices, number: int, future: int, past: int) -> _Peak:
     """The largest λ + R + L, for which pair, and its three parts."""
-    parts = matrices.distinct[number], matrices.bases[future], matrices.bases[past]
+    itself = matrices.distinct[number] + matrices.links[number]
+    parts = itself, matrices.bases[future], matrices.bases[past]  # Statements 9 and 49
     total = np.where(np.eye(len(parts[0]), dtype=bool), -np.inf, sum(parts))
     a, b = np.unravel_index(int(np.argmax(total)), total.shape)
     return _Peak(max(float(total[a, b]), 0.0), (int(a), int(b)), tuple(float(part[a, b]) for part in parts))

@@ -253,34 +253,36 @@ def _space(g: int) -> Space:
 
 
 @njit(cache=True, nogil=True)
-def _left(a: Floats, b: Floats, claim: float, plans: Plans, route: Route, space: Space) -> float:
-    """What room a claim leaves: along a route, or nearest first where there is none."""
+def _left(a: Floats, b: Floats, claim: float, plans: Plans, route: Route, space: Space) -> tuple[float, int]:
+    """What room a claim leaves: along a route, or nearest first where there is none; how many shipments that made."""
     ratio = np.exp(claim) * (1.0 - MARGIN)
     if route[2] > 0:
-        return _follow(a, b, ratio, plans, route, space)
-    return _ship(a, b, ratio, plans, space)[0]
+        return _follow(a, b, ratio, plans, route, space), 0
+    return _ship(a, b, ratio, plans, space)
 
 
 @njit(cache=True, nogil=True)
 def _least(
     a: Floats, b: Floats, known: float, near: float, precision: float, plans: Plans, route: Route, space: Space
-) -> float:
+) -> tuple[float, int]:
     """The smallest claim that can be proved: a bracket around the guess, then straight lines through its ends.
+
+    Also the number of shipments of its plan, if that is the one in hand.
 
     A claim smaller by x leaves less room by x at least, so what is left over says how near the smallest one is.
     """
     low, high = 0.0, known
     short, spare = 0.0, -1.0  # what could not be shipped at the low end, what was left over at the high one
-    factor, middle, tries = 1.0 + 4.0 * precision, min(max(near, 1e-12), known), 0
+    factor, middle, tries, made = 1.0 + 4.0 * precision, min(max(near, 1e-12), known), 0, 0
     while high - low > precision * high and high > 1e-13:
         tries += 1
-        left = _left(a, b, middle, plans, route, space)
+        left, count = _left(a, b, middle, plans, route, space)
         if left >= 0.0:
-            high, spare = middle, left
+            high, spare, made = middle, left, count
             if left <= precision * high:
                 break
         else:
-            low, short = middle, -left
+            low, short, made = middle, -left, 0
         pad = 0.3 * precision * high
         if spare >= 0.0 and low > 0.0:
             middle = 0.5 * (low + high)
@@ -293,14 +295,15 @@ def _least(
             middle, factor = max(low + short, low * factor), factor**3
             if middle >= known:
                 middle = 0.5 * (low + known)
-    return high
+    return high, made
 
 
 @njit(cache=True, nogil=True)
-def _keep(a: Floats, b: Floats, claim: float, plans: Plans, space: Space, held: Held, pair: int) -> None:
-    """Ship nearest first and remember the route."""
+def _keep(a: Floats, b: Floats, claim: float, made: int, plans: Plans, space: Space, held: Held, pair: int) -> None:
+    """Remember the route nearest first; ship anew if the plan in hand has no shipments."""
     origin, goal, count = held
-    _, made = _ship(a, b, np.exp(claim) * (1.0 - MARGIN), plans, space)
+    if made == 0:
+        _, made = _ship(a, b, np.exp(claim) * (1.0 - MARGIN), plans, space)
     made = min(made, origin.shape[1])
     for j in range(made):
         origin[pair, j], goal[pair, j] = space[5][j], space[6][j]
@@ -325,7 +328,7 @@ def _holds(rows: Floats, claim: Floats, plans: Plans, some: Span, proved: NDArra
         for b in range(k):
             if a != b and claim[a, b] < LARGEST_DIFFERENCE:
                 route = origin[a * k + b], goal[a * k + b], count[a * k + b]
-                proved[a, b] = _left(rows[a], rows[b], claim[a, b], plans, route, space) >= 0.0
+                proved[a, b] = _left(rows[a], rows[b], claim[a, b], plans, route, space)[0] >= 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -339,9 +342,10 @@ def _smallest(
             if a == b or known[a, b] >= LARGEST_DIFFERENCE:
                 least[a, b] = 0.0 if a == b else known[a, b]
                 continue
-            least[a, b] = _least(rows[a], rows[b], known[a, b], near[a, b], precision, plans, nowhere, space)
+            claim, made = _least(rows[a], rows[b], known[a, b], near[a, b], precision, plans, nowhere, space)
             if len(held[2]) > 0:
-                _keep(rows[a], rows[b], least[a, b], plans, space, held, a * k + b)
+                _keep(rows[a], rows[b], claim, made, plans, space, held, a * k + b)
+            least[a, b] = claim
 
 
 @njit(cache=True, nogil=True)
@@ -358,10 +362,11 @@ def _along(
                 least[a, b] = 0.0 if a == b else most
                 continue
             route = origin[pair], goal[pair], count[pair]
-            least[a, b] = _least(rows[a], rows[b], most, guess, precision, plans, route, space)
-            if least[a, b] >= min(most, 1.5 * guess + 1e-9):  # the route leads nowhere: another one
-                least[a, b] = _least(rows[a], rows[b], most, guess, precision, plans, nowhere, space)
-                _keep(rows[a], rows[b], least[a, b], plans, space, held, pair)
+            claim, _ = _least(rows[a], rows[b], most, guess, precision, plans, route, space)
+            if claim >= min(most, 1.5 * guess + 1e-9):  # the route leads nowhere: another one
+                claim, made = _least(rows[a], rows[b], most, guess, precision, plans, nowhere, space)
+                _keep(rows[a], rows[b], claim, made, plans, space, held, pair)
+            least[a, b] = claim
 
 
 @njit(cache=True, nogil=True)
@@ -376,8 +381,8 @@ def _shorter(
                 continue
             less = claims[a, b] * (1.0 - precision)
             if _ship(rows[a], rows[b], np.exp(less) * (1.0 - MARGIN), plans, space)[0] > 0.0:
-                claim = _least(rows[a], rows[b], less, less, precision, plans, nowhere, space)
-                _keep(rows[a], rows[b], claim, plans, space, held, a * k + b)
+                claim, made = _least(rows[a], rows[b], less, less, precision, plans, nowhere, space)
+                _keep(rows[a], rows[b], claim, made, plans, space, held, a * k + b)
                 replaced[a] += 1
 
 
