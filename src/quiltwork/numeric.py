@@ -3,7 +3,7 @@
 import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from functools import cache
@@ -68,6 +68,18 @@ def smallest_within(loss: Callable[[float], float], epsilon: float, enough: floa
         else:
             unsafe, high_loss = middle, at
     return safe
+
+
+def sum_of(numbers: Iterable[float]) -> float:
+    """The exact sum of numbers that are not negative, rounded once; infinite where it is too large.
+
+    >>> sum_of([1e308, 1e308]), sum_of([0.1] * 10)
+    (inf, 1.0)
+    """
+    try:
+        return math.fsum(numbers)
+    except OverflowError:
+        return math.inf
 
 
 def add_up(a: Floats, b: Floats) -> Floats:

@@ -12,7 +12,7 @@ from quiltwork.influence.curve.constant import InfluenceCurve, curve_members
 from quiltwork.influence.curve.timeline import Losses, follow, largest_losses
 from quiltwork.influence.curve.tree import tree_epsilon
 from quiltwork.influence.quilts.cover import quilts_epsilon
-from quiltwork.numeric import round_up
+from quiltwork.numeric import round_up, sum_of
 from quiltwork.types import Guarantee
 
 
@@ -150,4 +150,4 @@ class Case:
                 return 0.0
             return math.inf if self.total.mass is None else round_up(self.total.mass)
         blocks = self.total.profile.stretches
-        return round_up(math.fsum(float(b.matrix.max()) * ((b.last or b.first) - b.first + 1) for b in blocks))
+        return round_up(sum_of(float(b.matrix.max()) * ((b.last or b.first) - b.first + 1) for b in blocks))

@@ -16,7 +16,7 @@ from quiltwork.calibration.mechanisms.quilt import approx_quilt
 from quiltwork.errors import NotCoveredError, QuiltworkError
 from quiltwork.influence.curve.sides import skips
 from quiltwork.influence.quilts.ends import Ends
-from quiltwork.numeric import round_up
+from quiltwork.numeric import round_up, sum_of
 from quiltwork.types import Guarantee
 
 
@@ -244,7 +244,7 @@ class Divergence(Rule):
 
     def floor(self, case: Case) -> float:
         """Σ ε."""
-        return math.fsum(record.epsilon or 0.0 for _, record in case.telling or ())
+        return sum_of(record.epsilon or 0.0 for _, record in case.telling or ())
 
     def _divergence(self, case: Case) -> float:
         return largest_divergence(case.belief, [record for _, record in case.telling or ()], case.length)
@@ -333,7 +333,7 @@ def _quilt_claims(case: Case) -> list[float | str]:
 
 
 def _sum_of(epsilons: list[float]) -> float:
-    return round_up(math.fsum(epsilons), roundings=1)
+    return round_up(sum_of(epsilons), roundings=1)
 
 
 def _not_bayesian(case: Case) -> str | None:

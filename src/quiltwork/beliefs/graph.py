@@ -1,7 +1,7 @@
 """Graphs of networks: order, components, and how wide exact inference on them is."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -74,8 +74,13 @@ class Graph:
         >>> Graph(((), (0,), (1,))).widest([2, 2, 2])
         (2, 2.0)
         """
+        families = list(self._families())
+        return max(map(len, families)), max(sum(math.log2(sizes[n]) for n in family) for family in families)
+
+    def _families(self) -> Iterator[set[int]]:
+        """Each variable with those it is joined to when it is summed out, the one first that joins fewest pairs."""
         near = self.moral()
-        left, most, bits = set(range(len(near))), 0, 0.0
+        left = set(range(len(near)))
         while left:
 
             def joined(node: int) -> tuple[int, int]:
@@ -85,12 +90,58 @@ class Graph:
 
             node = min(left, key=joined)
             family = near[node]
-            most = max(most, len(family) + 1)
-            bits = max(bits, sum(math.log2(sizes[n]) for n in (node, *family)))
+            yield {node, *family}
             for other in family:
                 near[other] = (near[other] | family) - {other, node}
             left.remove(node)
-        return most, bits
+
+    @cached_property
+    def cliques(self) -> "CliqueTree":
+        """Variables in overlapping sets such that each edge is within one, joined to trees by what they share.
+
+        >>> Graph(((), (), (0, 1), (2,))).cliques
+        CliqueTree(cliques=((0, 1, 2), (2, 3)), edges=((0, 1),))
+        """
+        cliques: list[set[int]] = []
+        for family in self._families():
+            if not any(family <= clique for clique in cliques):
+                cliques = [clique for clique in cliques if not clique <= family] + [family]
+        cliques.sort(key=sorted)
+        # the tree in which neighbours share most: whatever two cliques share is then shared by all between them
+        shared = [(len(a & b), n, m) for m, b in enumerate(cliques) for n, a in enumerate(cliques[:m]) if a & b]
+        tree_of, edges = list(range(len(cliques))), []
+        for _, n, m in sorted(shared, key=lambda pair: (-pair[0], *pair[1:])):
+            if tree_of[n] != tree_of[m]:
+                edges.append((n, m))
+                tree_of = [tree_of[n] if tree == tree_of[m] else tree for tree in tree_of]
+        return CliqueTree(tuple(tuple(sorted(clique)) for clique in cliques), tuple(edges))
+
+
+@dataclass(frozen=True)
+class CliqueTree:
+    """Cliques of a graph, and which of them are joined; one tree for each part of the graph."""
+
+    cliques: tuple[tuple[int, ...], ...]
+    edges: tuple[tuple[int, int], ...]
+
+    def neighbours(self, clique: int) -> list[int]:
+        """The cliques that a clique is joined to."""
+        return [m if n == clique else n for n, m in self.edges if clique in (n, m)]
+
+    def directed(self) -> list[tuple[int, int]]:
+        """Every edge in both directions, those into a clique before those that lead on from it."""
+        order: list[tuple[int, int]] = []
+        reached: set[int] = set()
+        for root in range(len(self.cliques)):
+            waiting = [] if root in reached else [root]
+            reached |= set(waiting)
+            while waiting:
+                clique = waiting.pop()
+                onward = [n for n in self.neighbours(clique) if n not in reached]
+                order += [(clique, n) for n in onward]
+                reached |= set(onward)
+                waiting += onward
+        return [(child, parent) for parent, child in reversed(order)] + order
 
 
 def cycle_of(parents: Sequence[Sequence[int]]) -> list[int] | None:

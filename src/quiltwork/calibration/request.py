@@ -55,6 +55,7 @@ class Request:
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         object.__setattr__(self, "length", self.belief.size(self.length))
+        object.__setattr__(self, "query", self.query.simplest(self.belief))
         lipschitz = self.lipschitz
         if lipschitz and not SMALLEST_SCALE <= lipschitz / self.epsilon <= LARGEST_SCALE:
             raise ParameterError(

@@ -7,8 +7,8 @@ that proves it. The check is the theorem read forwards (Statements 9 to 14). Wit
     m = 0   R[a,b] ≥ step with D by pair, proved by a shipment
     m = -1  for any start: by what lies between a start and a value (Statements 46 and 47)
 
-and λ + R + L ≤ ε in every entry, plus what the diagonal of λ says that any change tells besides. Balls of Arb (python-flint) carry every rounding error along. A series that never
-forgets needs no more than its length: T max λ ≤ ε.
+and λ + R + L ≤ ε in every entry, plus the diagonal of λ, which any change tells besides. Balls of Arb (python-flint)
+carry every rounding error along. A series that never forgets needs no more than its length: T max λ ≤ ε.
 """
 
 from dataclasses import dataclass

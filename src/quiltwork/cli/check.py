@@ -58,7 +58,7 @@ def audit(
         raise ParameterError("releases must be at least 1", got=str(releases))
     check_releases(releases)
     held = load_belief(belief)
-    asked, scale = whole_of(parse_query(query), noise_scale, values)
+    asked, scale = whole_of(parse_query(query).simplest(held), noise_scale, values)
     noisy = [Noisy(asked, scale, None if segment is None else segment_of(segment))] * releases
     span = None if length is None else length_of(length)
     with progress("exact laws") as bar:
@@ -155,10 +155,11 @@ def leakage(
     from quiltwork import load_belief, parse_query
     from quiltwork.accounting.leakage import bayesian_leakage
 
-    asked, scale = whole_of(parse_query(query), noise_scale, values)
+    held = load_belief(belief)
+    asked, scale = whole_of(parse_query(query).simplest(held), noise_scale, values)
     with progress("adversaries") as bar:
         found = bayesian_leakage(
-            load_belief(belief),
+            held,
             asked,
             noise_scale=scale,
             length=None if length is None else length_of(length),

@@ -1,9 +1,9 @@
 """What is asked of the data. Each query knows its sensitivity by pair of states.
 
 ``sensitivity(states)[y, y']`` is the most the answer changes, in L1 norm, when one value goes from y to y'; its largest
-entry is the Lipschitz constant L (Statement 2). What counts transitions is different: n neighbouring values belong to n+1
-of them, so that the diagonal has what a change costs once besides (Statement 49). Answers are whole multiples of ``unit(states)``, so that exact
-integer noise can be added to them; frequencies and means are divided by the (public) number of values afterwards.
+entry is the Lipschitz constant L (Statement 2). Neighbours share their transitions: where those are counted, the
+diagonal has what any change costs once besides (Statement 49). Answers are whole multiples of ``unit(states)``, so that
+exact integer noise can be added to them; frequencies and means are divided by the (public) number of values afterwards.
 Of a record with named variables a query may ask some and not others, and weigh them: ``by_variable`` says what it asks
 of each of them.
 """
@@ -89,6 +89,14 @@ class Query(ABC):
         Histogram()
         """
         return self
+
+    def simplest(self, belief: Belief) -> "Query":  # noqa: ARG002 - shares of two states are simpler
+        """The question that has the same answer under a belief, and needs the least noise."""
+        return self
+
+    def completed(self, numbers: Sequence[Fraction]) -> Sequence[Fraction]:
+        """The noisy numbers with those that follow from them."""
+        return numbers
 
     def steps(self, states: States) -> Codes | None:  # noqa: ARG002 - additive queries need the states
         """What each value adds to each number of the answer, in units, as (numbers, states); None if not additive."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from quiltwork.beliefs import Belief
 from quiltwork.data import Countable
 from quiltwork.errors import QueryError
 from quiltwork.numeric import float_above
@@ -118,6 +119,54 @@ class Frequencies(Histogram):
     def undivided(self) -> Query:
         """The histogram."""
         return Histogram()
+
+    def simplest(self, belief: Belief) -> Query:
+        """Two shares are one count: a change moves it by 1, not two counts."""
+        if belief.variables is not None or len(belief.states) != 2:
+            return self
+        return TwoShares(*belief.states)
+
+
+@dataclass(frozen=True)
+class TwoShares(Count):
+    """The shares of two states: one count with noise, divided by the public number of values, and the rest.
+
+    >>> shares = TwoShares("sit", "walk")
+    >>> shares.completed([Fraction(3, 4)]), shares.lipschitz(["sit", "walk"])
+    ((Fraction(3, 4), Fraction(1, 4)), 1.0)
+    """
+
+    rest: str
+
+    @property
+    def text(self) -> str:
+        """The query as written on the command line."""
+        return "frequencies"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The query as plain values."""
+        return {"kind": "two-shares", "state": self.state, "rest": self.rest}
+
+    def divisor(self, size: int) -> int:
+        """The number of values."""
+        return size
+
+    def undivided(self) -> Query:
+        """The count."""
+        return Count(self.state)
+
+    def completed(self, numbers: Sequence[Fraction]) -> Sequence[Fraction]:
+        """What is not the counted state is the other one."""
+        (share,) = numbers
+        return share, 1 - share
+
+    def labels(self, states: States) -> tuple[str, ...]:
+        """The states."""
+        return tuple(states)
+
+    def present(self, numbers: Sequence[float], states: States) -> dict[str, float]:
+        """Shares by state."""
+        return dict(zip(states, numbers, strict=True))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 from quiltwork.errors import QueryError
 from quiltwork.queries.base import Query
-from quiltwork.queries.kinds import Count, Declared, Frequencies, Histogram, Mean, Sum, Transitions
+from quiltwork.queries.kinds import Count, Declared, Frequencies, Histogram, Mean, Sum, Transitions, TwoShares
 from quiltwork.queries.variables import Over, Tally
 
 _NAMED: dict[str, Callable[[], Query]] = {
@@ -76,6 +76,7 @@ _READERS: dict[str, Callable[..., Query]] = {
     "count": lambda state: Count(str(state)),
     **_NAMED,
     "transitions": lambda linked=False: Transitions(linked=linked is True),
+    "two-shares": lambda state, rest: TwoShares(str(state), str(rest)),
     "over": _over,
     "tally": _tally,
     "declared": lambda name, sensitivity: Declared(name, sensitivity),

@@ -126,7 +126,10 @@ class Prepared:
         for answer in answers:
             divisor = query.divisor(answer.values)
             drawn = [next(noisy) for _ in answer.numbers]
-            own = tuple(_plain(Fraction(n) / divisor) if query.integer else float(n) for n in drawn)
+            if query.integer:
+                own = tuple(map(_plain, query.completed([Fraction(n) / divisor for n in drawn])))
+            else:
+                own = tuple(map(float, drawn))
             value = query.present(own, self.states)
             scale, step = round_up(calibration.noise_scale / divisor), float(self.unit / divisor)
             parts.append(PartAnswer(answer.part or "", value, answer.values, scale, step))

@@ -63,7 +63,7 @@ def test_shares_are_checked_as_the_counts_they_are_made_of() -> None:
     )  # noise for 1.0 on counts
     assert "says epsilon = 0.2" in finding([lie], "single-release", chain, 8)[1]
     assert Accountant(chain, length=8, releases=[lie]).composed().epsilon > 0.99
-    made = calibrate("frequencies", belief=chain, epsilon=1.0, length=8)
+    made = calibrate("histogram", belief=chain, epsilon=1.0, length=8)
     truth = ReleaseRecord(
         mechanism="curve", epsilon=1.0, noise_scale=made.noise_scale / 8, lipschitz=2.0 / 8, query="frequencies"
     )

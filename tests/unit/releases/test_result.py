@@ -5,7 +5,18 @@ import json
 import pytest
 from examples import CHAIN, DATA
 
-from quiltwork import Count, Frequencies, Histogram, MarkovChain, Mean, Sum, Transitions, release
+from quiltwork import (
+    Accountant,
+    Count,
+    Frequencies,
+    Histogram,
+    MarkovChain,
+    Mean,
+    ReleaseRecord,
+    Sum,
+    Transitions,
+    release,
+)
 
 
 def test_values_come_in_the_form_that_people_read() -> None:
@@ -14,8 +25,8 @@ def test_values_come_in_the_form_that_people_read() -> None:
     assert release(DATA, Sum(), belief=CHAIN, epsilon=1.0).value % 10 == 0
     assert set(release(DATA, Transitions(), belief=CHAIN, epsilon=1.0).value["0"]) == {"0", "10"}
     shares = release(DATA, Frequencies(), belief=CHAIN, epsilon=1.0)
-    assert shares.noise_scale == pytest.approx(2 * 3.33641 / 1200, rel=1e-5)
-    assert sum(shares.value.values()) == pytest.approx(1, abs=2 * shares.error(1 - 1e-9))
+    assert shares.noise_scale == pytest.approx(3.33641 / 1200, rel=1e-5)  # of one count
+    assert sum(shares.value.values()) == pytest.approx(1, abs=1e-15)
     assert shares.error(1 - 1e-9) < 0.2
 
 
@@ -52,3 +63,27 @@ def test_shares_and_means_explain_their_own_noise() -> None:
     found = release(DATA, Mean(), belief=CHAIN, epsilon=1.0)
     assert "divided by the 1,200 values" in found.explain()
     assert f"{found.noise_scale:.6g}" in found.explain()
+
+
+def test_shares_of_two_states_are_one_count() -> None:
+    chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit", "walk"])
+    values = ["sit", "sit", "walk", "sit"] * 250
+    shares = release(values, Frequencies(), belief=chain, epsilon=1.0)
+    count = release(values, "count:sit", belief=chain, epsilon=1.0)
+    histogram = release(values, Histogram(), belief=chain, epsilon=1.0)
+    assert shares.noise_scale * 1000 == pytest.approx(count.noise_scale) == pytest.approx(histogram.noise_scale / 2)
+    assert shares.value["sit"] + shares.value["walk"] == pytest.approx(1.0, abs=1e-15)
+    assert shares.labels == ("sit", "walk")
+    assert ReleaseRecord.from_dict(shares.record().to_dict()) == shares.record()
+    account = Accountant(chain)
+    assert account.add(shares.record()).epsilon <= 1.0 + 1e-12
+    windows = release(values, "frequencies", belief=chain, epsilon=1.0, window=500)
+    assert all(sum(part.value.values()) == pytest.approx(1.0) for part in windows.parts)
+
+
+def test_shares_of_two_states_by_hand_count_as_two_numbers() -> None:
+    chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit", "walk"])
+    by_hand = ReleaseRecord(query="frequencies", noise_scale=0.01, lipschitz=0.002, length=1000)
+    profile = by_hand.profile(chain)
+    assert profile is not None
+    assert float(profile[0].max()) == pytest.approx(0.2)

@@ -27,8 +27,8 @@ class Stretch:
 class Profile:
     """λ at every time of a series: stretches that follow one another from time 1 on, zero where nothing was asked.
 
-    The diagonal of a matrix is not about a value that stays what it is. It has what any change of a value tells besides,
-    through the transitions that it belongs to (``links``).
+    The diagonal of a matrix is not about a value that stays what it is. It has what any change of a value tells
+    besides, through the transitions that it belongs to (``links``).
 
     >>> count = np.array([[0.0, 1.0], [1.0, 0.0]])
     >>> profile = Profile.of([(count, None), (count / 2, (3, 4))], length=9)

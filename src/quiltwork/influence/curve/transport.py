@@ -153,11 +153,11 @@ def _ship(a: Floats, b: Floats, ratio: float, plans: Plans, space: Space) -> tup
     """
     groups, _, targets, gains = plans
     excess, room, heap, tried, keys, origin, goal, rate, amount = space
-    g = len(targets)
+    origins, g = targets.shape
     _fill(a, b, ratio, groups, excess, room)
     # a heap of those that wait, by how near their nearest target with room is
     waiting, stuck, made = 0, 0.0, 0
-    for y in range(g):
+    for y in range(origins):
         if excess[y] > 0.0:
             t = 0
             while t < g and room[targets[y, t]] <= 0.0:
@@ -214,7 +214,7 @@ def _ship(a: Floats, b: Floats, ratio: float, plans: Plans, space: Space) -> tup
     if stuck > 0.0:
         return -stuck, made
     left = 0.0
-    for z in range(g):
+    for z in range(len(room)):
         left += room[z]
     return left, made
 

@@ -48,7 +48,8 @@ class Inference:
         least = sum(math.log(table[table > 0].min()) for table in tables)
         self._shapes = None if least > math.log(SMALLEST) else _model(network, [_even(table) for table in tables])
         self._known: dict[tuple[int, ...], tuple[Floats, Flags]] = {}
-        self._margin = MARGIN * len(tables)
+        self.margin = MARGIN * len(tables)
+        """By how much, relatively, a joint law may be off."""
 
     def joint(self, nodes: Sequence[int]) -> tuple[Floats, Flags]:
         """P(values of the nodes) with an axis for each of them in increasing order, and which are possible."""
@@ -81,7 +82,7 @@ class Inference:
         if law.min() < SMALLEST:
             return math.inf
         logs = np.log(law) - np.log(law.sum(axis=1, keepdims=True))
-        return float(np.ptp(logs, axis=0).max()) + self._margin
+        return float(np.ptp(logs, axis=0).max()) + self.margin
 
     def _posterior(self, model: Any, nodes: tuple[int, ...]) -> Floats:
         shape = tuple(self._sizes[n] for n in nodes)
