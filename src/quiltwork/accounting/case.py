@@ -9,8 +9,8 @@ from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.accounting.total import FEW, Total
 from quiltwork.beliefs import BayesianNetwork, Belief
 from quiltwork.influence.curve.constant import InfluenceCurve, curve_members
+from quiltwork.influence.curve.networks import network_epsilon
 from quiltwork.influence.curve.timeline import Losses, follow, largest_losses
-from quiltwork.influence.curve.tree import tree_epsilon
 from quiltwork.influence.quilts.cover import quilts_epsilon
 from quiltwork.numeric import round_up, sum_of
 from quiltwork.types import Guarantee
@@ -128,7 +128,9 @@ class Case:
         if not self.total.telling:
             return 0.0
         if self.terms.network is not None:
-            return tree_epsilon(self.terms.belief, self.total.sums, guarantee=self.terms.guarantee)  # Statement 15
+            return network_epsilon(
+                self.terms.belief, self.total.sums, guarantee=self.terms.guarantee
+            )  # Statements 15 and 50
         if self.losses is not None:
             return self.losses.epsilon  # Statement 38
         (matrix,) = self.total.sums

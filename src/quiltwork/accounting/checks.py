@@ -91,7 +91,7 @@ def _by_noise(record: ReleaseRecord, terms: Basis, length: int | None) -> float 
     case = Case(terms, total)
     epsilon, network = case.together, terms.network
     with suppress(QuiltworkError):
-        if epsilon > claim and (terms.chain_like or (network is not None and network.graph.forest)):
+        if epsilon > claim and (terms.chain_like or network is not None):
             epsilon = min(epsilon, case.by_curve)  # Statement 9
         if epsilon > claim and network is not None and terms.guarantee == "pufferfish":
             epsilon = min(epsilon, case.by_quilts)  # Statement 17

@@ -11,9 +11,9 @@ from quiltwork.beliefs import Belief
 from quiltwork.calibration.request import as_belief, as_query
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.influence.curve.constant import curve_members
+from quiltwork.influence.curve.networks import network_epsilon
 from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.curve.timeline import loss_along_time
-from quiltwork.influence.curve.tree import tree_epsilon
 from quiltwork.numeric import check_length
 from quiltwork.queries import Query
 from quiltwork.types import Progress
@@ -80,7 +80,7 @@ def _bound(belief: Belief, query: Query, noise_scale: float, length: int | None,
     if belief.networks:
         asked = query.on(belief)
         times = releases / asked.divisor(1) / noise_scale * (1 + 1e-14)
-        return tree_epsilon(belief, [changes * times for changes in asked.sensitivity], guarantee="bayesian")
+        return network_epsilon(belief, [changes * times for changes in asked.sensitivity], guarantee="bayesian")
     if length is None and query.divisor(2) != 1:
         raise ParameterError(f"{query.text} needs a length", got="any", why="its numbers are divided by it")
     sensitivity = query.sensitivity(belief.states) / query.divisor(length or 1)

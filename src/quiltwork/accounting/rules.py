@@ -51,10 +51,12 @@ class InfluenceCurveRule(Rule):
     theorem = "the influence curve of the sum of all profiles"
 
     def applies(self, case: Case) -> str | None:
-        """Chains or a tree, and a profile of every release."""
+        """Chains or networks, and a profile of every release; against known values only trees."""
         network = case.terms.network
-        if not case.terms.chain_like and (network is None or not network.graph.forest):
-            return "it is about chains and trees"
+        if not case.terms.chain_like and network is None:
+            return "it is about chains and networks"
+        if network is not None and case.terms.guarantee == "bayesian" and not network.graph.forest:
+            return "against adversaries who know other values it is about chains and trees"
         if case.total.unknown is not None:
             return case.total.unknown
         try:

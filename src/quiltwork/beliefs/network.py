@@ -126,11 +126,6 @@ class BayesianNetwork(RecordLaw):
         return (self,)
 
     @property
-    def default_mechanism(self) -> str:  # type: ignore[override]
-        """The influence curve on trees."""
-        return "curve" if self.graph.forest else "quilt-exact"
-
-    @property
     def edges(self) -> list[tuple[str, str]]:
         """Parent and child of every edge."""
         return [(parent, child) for child, parents in self.parents.items() for parent in parents]
@@ -242,11 +237,6 @@ class NetworkSet(RecordBelief):
     def networks(self) -> tuple[BayesianNetwork, ...]:
         """The networks."""
         return self._members
-
-    @property
-    def default_mechanism(self) -> str:  # type: ignore[override]
-        """That of its graph."""
-        return self._members[0].default_mechanism
 
     def _behaviour(self) -> dict[str, Any]:
         return self._members[0]._behaviour() | {"members": len(self.members)}

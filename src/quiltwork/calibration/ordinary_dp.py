@@ -14,10 +14,9 @@ from quiltwork.calibration.mechanisms.curve import curve
 from quiltwork.calibration.request import Request, as_belief
 from quiltwork.errors import NotCoveredError
 from quiltwork.influence.curve.constant import curve_members
+from quiltwork.influence.curve.networks import network_epsilon
 from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.curve.timeline import loss_along_time
-from quiltwork.influence.curve.tree import tree_epsilon
-from quiltwork.influence.quilts.cover import quilts_epsilon
 from quiltwork.numeric import check_epsilon, check_length
 from quiltwork.queries import Custom
 
@@ -77,9 +76,7 @@ def _of_records(belief: Belief, epsilon_dp: float) -> EntryGuarantee:
     if not belief.networks:
         raise NotCoveredError("an entry-level guarantee needs a chain or a network", got=repr(belief))
     profile = [epsilon_dp * (1.0 - np.eye(len(states))) for states in belief.state_sets]
-    tree = belief.networks[0].graph.forest
-    epsilon = tree_epsilon(belief, profile) if tree else quilts_epsilon(belief, profile)
-    return EntryGuarantee(epsilon_dp, epsilon, belief.size())
+    return EntryGuarantee(epsilon_dp, network_epsilon(belief, profile), belief.size())
 
 
 def entry_epsilon(belief: Belief, epsilon: float, *, length: int | str | None = None) -> EntryGuarantee:

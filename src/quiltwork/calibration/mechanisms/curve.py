@@ -1,6 +1,6 @@
 """The influence curve as a mechanism (Statement 9): several times less noise than quilts.
 
-Promise: ε-Pufferfish privacy for every query, under chains, an interval, a mixing class, or networks that are trees.
+Promise: ε-Pufferfish privacy for every query, under chains, an interval, a mixing class, or networks.
 Rule: noise of scale s on a query of sensitivity c gives every time the profile λ(y,y') = c(y,y') / s; the curve turns
 it into ε. The scale is the smallest for which the curve is at most ε, found from the safe side, and never above that
 of quilts, which are the special case of a single skip. Series too short to forget are followed node by node.
@@ -111,9 +111,9 @@ def curve(request: Request) -> Calibration:
     """
     belief, epsilon, length, guarantee = request.belief, request.epsilon, request.length, request.guarantee
     if belief.networks:
-        from quiltwork.calibration.mechanisms.networks import tree_curve  # for networks only
+        from quiltwork.calibration.mechanisms.networks import record_curve  # for networks only
 
-        return tree_curve(request)
+        return record_curve(request)
     sensitivity = request.query.sensitivity(belief.states)
     curves = curve_members(belief, guarantee=guarantee)
     numbers = (number for number, _ in belief.numbered_members)

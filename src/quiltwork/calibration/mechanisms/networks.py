@@ -1,12 +1,12 @@
-"""Networks: the Markov Quilt Mechanism in its general form (A section 4.2), and the influence curve on trees.
+"""Networks: the influence curve, and the Markov Quilt Mechanism in its general form (A section 4.2).
 
 Promise: ε-Pufferfish privacy for every query that changes by at most L_j when variable j changes, and every network of
 the belief.
 Rule for quilts (A Theorem 4.4): a quilt Q for X_i leaves the near variables N, which weigh L(N) = Σ L_j; all others
 are independent of X_i given Q. Its score is L(N) / (ε - e) with e = e(X_Q | X_i), infinite if e ≥ ε; each variable
 takes its best quilt, the empty one included, and the noise is the largest of these scores.
-Rule on trees (Statement 15): noise of scale s gives variable j the profile λ_j = c_j / s, and the curve along edges
-turns the profile into ε; the scale is the smallest for which that is enough.
+Rule of the curve (Statements 15 and 50): noise of scale s gives variable j the profile λ_j = c_j / s, and the curve
+along edges or cliques turns the profile into ε; the scale is the smallest for which that is enough.
 """
 
 import math
@@ -18,12 +18,14 @@ from quiltwork.beliefs import BayesianNetwork, Belief
 from quiltwork.calibration.record import Calibration, Reason
 from quiltwork.calibration.request import Request
 from quiltwork.errors import ParameterError
-from quiltwork.influence.curve.tree import TreeCurve, TreeLoss
+from quiltwork.influence.curve.cliques import CliqueCurve
+from quiltwork.influence.curve.networks import network_curve
+from quiltwork.influence.curve.tree import NetworkLoss, TreeCurve
 from quiltwork.influence.quilts.cover import QUILT_SIZE, Cover, QuiltSearch
 from quiltwork.numeric import round_up, smallest_within
 from quiltwork.types import Floats
 
-PRECISION = 1e-7
+PRECISION, ROUGH = 1e-7, 1e-5  # of the scale, on trees and on cliques
 
 
 @dataclass(frozen=True)
@@ -96,35 +98,61 @@ class NetworkQuilt(Reason):
 
 
 @dataclass(frozen=True)
-class TreeReason(Reason):
+class NetworkReason(Reason):
     """The variable and the two states that are hardest to tell apart, and what tells them apart."""
 
     node: str
     pair: tuple[str, str]
     own: float
+    others: float
     branches: tuple[tuple[str, float], ...]
+    clique: tuple[str, ...]
+    coarse: int
     member: int | None = None
 
     @classmethod
-    def of(cls, loss: TreeLoss, network: BayesianNetwork, member: int | None) -> "TreeReason":
+    def of(cls, loss: NetworkLoss, network: BayesianNetwork, member: int | None) -> "NetworkReason":
         """A loss with names for numbers."""
         names = list(network.variables)
         states = network.variables[names[loss.node]]
-        branches = tuple((names[j], part) for j, part in loss.branches)
-        return cls(names[loss.node], (states[loss.pair[0]], states[loss.pair[1]]), loss.own, branches, member)
+        return cls(
+            names[loss.node],
+            (states[loss.pair[0]], states[loss.pair[1]]),
+            loss.own,
+            max(loss.epsilon - loss.own, 0.0),
+            tuple((names[j], part) for j, part in loss.branches),
+            tuple(names[n] for n in loss.clique if n != loss.node),
+            loss.coarse,
+            member,
+        )
 
     def sentence(self) -> str:
         """The reason in words."""
         whose = "" if self.member is None else f" under network {self.member} of the set"
-        shown = ", ".join(f"{part:.4g} through {name}" for name, part in self.branches)
-        return (
+        text = (
             f"{self.pair[0]} and {self.pair[1]} of {self.node} are the hardest to keep apart{whose}: the value itself "
-            f"shows up to {self.own:.4g}" + (f", and others {shown}." if shown else ".")
+            f"shows up to {self.own:.4g}"
         )
+        if self.branches:
+            text += ", and others " + ", ".join(f"{part:.4g} through {name}" for name, part in self.branches)
+        elif self.clique:
+            text += (
+                f", and all others up to {self.others:.4g}, through {', '.join(self.clique)} and what depends on them"
+            )
+        if self.coarse:
+            text += (
+                f". {self.coarse} group{'s' * (self.coarse != 1)} of variables had too many states for a close look, "
+                "so less noise may be enough"
+            )
+        return f"{text}."
 
     def detail(self) -> dict[str, Any]:
         """The reason as plain values."""
-        detail = {"node": self.node, "pair": list(self.pair), "own": self.own, "branches": dict(self.branches)}
+        detail: dict[str, Any] = {"node": self.node, "pair": list(self.pair), "own": self.own, "others": self.others}
+        if self.clique:
+            detail |= {"clique": [self.node, *self.clique], "coarse": self.coarse}
+        else:
+            detail |= {"branches": dict(self.branches)}
         return detail if self.member is None else detail | {"member": self.member}
 
 
@@ -161,12 +189,12 @@ def network_quilts(request: Request) -> Calibration:
     )
 
 
-def tree_curve(request: Request) -> Calibration:
-    """Noise of the smallest scale for which the influence curve along the edges of a tree is at most ε.
+def record_curve(request: Request) -> Calibration:
+    """Noise of the smallest scale for which the influence curve on a network is at most ε.
 
     >>> pair = BayesianNetwork({"x": "01", "y": "01"}, parents={"y": "x"},
     ...                        tables={"x": [0.5, 0.5], "y": [[0.6, 0.4], [0.4, 0.6]]})
-    >>> round(tree_curve(Request.of("count:1", belief=pair, epsilon=1.0, mechanism="curve")).noise_scale, 4)
+    >>> round(record_curve(Request.of("count:1", belief=pair, epsilon=1.0, mechanism="curve")).noise_scale, 4)
     1.1894
     """
     belief, epsilon, guarantee = request.belief, request.epsilon, request.guarantee
@@ -174,24 +202,28 @@ def tree_curve(request: Request) -> Calibration:
     # all variables that may depend on each other at once: group privacy is enough
     enough = belief.heaviest_part(asked.lipschitz_by_variable)[0] / epsilon  # Statement 18
     networks = _networks(belief)
-    needed = [_smallest(TreeCurve(m, guarantee=guarantee), asked.sensitivity, epsilon, enough) for _, m in networks]
+    needed = [_smallest(network_curve(m, guarantee=guarantee), asked.sensitivity, epsilon, enough) for _, m in networks]
     scale, loss = max(needed, key=lambda candidate: candidate[0])
     n, member = networks[needed.index((scale, loss))]
+    along = "the cliques of a network" if loss.clique else "the edges of a tree"
     return Calibration.of(
         request,
         noise_scale=round_up(scale or asked.lipschitz / epsilon),
-        theorem="influence curve along the edges of a tree" + (", by cross-ratios" if guarantee == "bayesian" else ""),
-        reason=TreeReason.of(loss, member, n),
+        theorem=f"influence curve along {along}" + (", by cross-ratios" if guarantee == "bayesian" else ""),
+        reason=NetworkReason.of(loss, member, n),
     )
 
 
-def _smallest(curve: TreeCurve, sensitivity: Sequence[Floats], epsilon: float, enough: float) -> tuple[float, TreeLoss]:
-    def look(scale: float) -> TreeLoss:
-        return curve.at([matrix / scale * (1 + 2.0**-50) for matrix in sensitivity])  # Statements 8 and 15
+def _smallest(
+    curve: TreeCurve | CliqueCurve, sensitivity: Sequence[Floats], epsilon: float, enough: float
+) -> tuple[float, NetworkLoss]:
+    def look(scale: float) -> NetworkLoss:
+        return curve.at([matrix / scale * (1 + 2.0**-50) for matrix in sensitivity])  # Statements 8, 15 and 50
 
     if enough == 0:
         return 0.0, curve.at([0.0 * matrix for matrix in sensitivity])
-    scale = smallest_within(lambda s: look(s).epsilon, epsilon, enough, precision=PRECISION)
+    precision = PRECISION if isinstance(curve, TreeCurve) else ROUGH
+    scale = smallest_within(lambda s: look(s).epsilon, epsilon, enough, precision=precision)
     return scale, look(scale or enough)
 
 

@@ -20,31 +20,37 @@ privacy. Where a clique has too many states, one difference for all that is not 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from quiltwork.beliefs import BayesianNetwork
 from quiltwork.errors import NotCoveredError
+from quiltwork.influence.curve.steps import Kernel, scalar_step
 from quiltwork.influence.curve.transport import MARGIN, _least, _space
+from quiltwork.influence.curve.tree import NetworkLoss
 from quiltwork.influence.quilts.inference import SMALLEST, Inference
 from quiltwork.numeric import in_threads, njit
 from quiltwork.types import Floats, Integers
 
 PRECISION = 1e-6  # of one transport, relatively
+MOST_STATES = 2500  # of a clique, that are told apart; beyond, two differences stand for all
+MOST_WORK = 3e8  # of two differences: pairs of what it is about, times what else there is
 PARALLEL_FROM = 20_000  # pairs of states of a clique: with fewer, starting a thread takes longer than the work
 
 
-@dataclass(frozen=True)
-class NetworkLoss:
-    """Where a network shows most: the variable, the two states, what the value itself shows, and in which clique."""
+Edge = tuple[int, int]
+Part = tuple[tuple[int, ...], Floats]
+"""Some variables, and what a change costs between each two of their possible states."""
 
-    epsilon: float
-    node: int
-    pair: tuple[int, int]
-    own: float
-    clique: tuple[int, ...]
+
+@dataclass(frozen=True)
+class _Told:
+    """A profile, and the messages that it leads to."""
+
+    profile: Sequence[Floats]
+    messages: dict[Edge, Floats]
 
 
 @dataclass(frozen=True)
@@ -55,11 +61,60 @@ class _Clique:
     codes: Integers  # states x nodes
     law: Floats
 
+    _known: dict[tuple[int, ...], tuple[Integers, Integers]] = field(default_factory=dict, compare=False, repr=False)
+
     def labels(self, nodes: Sequence[int]) -> tuple[Integers, Integers]:
         """The possible states of some of its nodes, and which of them each state of the clique has."""
-        places = [self.nodes.index(n) for n in nodes]
-        states, labels = np.unique(self.codes[:, places], axis=0, return_inverse=True)
-        return states, labels.ravel()
+        chosen = tuple(nodes)
+        if chosen not in self._known:
+            places = [self.nodes.index(n) for n in chosen]
+            states, labels = np.unique(self.codes[:, places], axis=0, return_inverse=True)
+            self._known[chosen] = states, labels.ravel()
+        return self._known[chosen]
+
+    def possible(self, node: int, matrix: Floats) -> Part:
+        """λ of a node between its possible states."""
+        states, _ = self.labels((node,))
+        return (node,), matrix[np.ix_(states[:, 0], states[:, 0])]
+
+    def difference(self, parts: Sequence[Part]) -> Floats:
+        """D between the states of the clique: all parts added up."""
+        total = np.zeros((len(self.law),) * 2)
+        for nodes, costs in parts:
+            _, labels = self.labels(nodes)
+            total += costs[np.ix_(labels, labels)]
+        return np.asarray(total * (1 + 1e-14))
+
+    def coarsely(self, about: Sequence[int], parts: Sequence[Part]) -> Floats:
+        """The same with two differences: one for states that are alike but in what it is about, one for all others."""
+        states, labels = self.labels(about)
+        most = sum(float(costs.max(initial=0.0)) for _, costs in parts)
+        alike = np.zeros((len(states),) * 2)
+        for nodes, costs in parts:
+            alike += self._if_alike(about, states, nodes, costs)
+        rest, columns = self.labels([n for n in self.nodes if n not in about])
+        if len(states) ** 2 * len(rest) <= MOST_WORK:
+            given = np.zeros((len(states), len(rest)))
+            given[labels, columns] = self.law
+            given /= given.sum(axis=1, keepdims=True)
+            alike += scalar_step(Kernel.of(given), most)  # Statement 10
+            return np.minimum(alike * (1 + 1e-12), most * (1 + 1e-12) * (1 - np.eye(len(states))))
+        return np.asarray(most * (1 + 1e-12) * (1 - np.eye(len(states))))
+
+    def _if_alike(self, about: Sequence[int], states: Integers, nodes: Sequence[int], costs: Floats) -> Floats:
+        """The most that a part costs between two states of what it is about, if nothing else changes."""
+        both = [n for n in nodes if n in about]
+        if not both:
+            return np.zeros((len(states),) * 2)
+        here, _ = self.labels(nodes)
+        _, kinds = np.unique(here[:, [list(nodes).index(n) for n in both]], axis=0, return_inverse=True)
+        count = int(kinds.max()) + 1
+        between = np.zeros((count, count))
+        np.maximum.at(between, (kinds.ravel()[:, None], kinds.ravel()[None, :]), costs)
+        np.fill_diagonal(between, 0.0)
+        own = states[:, [list(about).index(n) for n in both]]
+        _, which = np.unique(own, axis=0, return_inverse=True)
+        return np.asarray(between[np.ix_(which.ravel(), which.ravel())])
 
 
 class CliqueCurve:
@@ -76,73 +131,55 @@ class CliqueCurve:
         inference = Inference(network)
         self._tree = network.graph.cliques
         self._cliques = [_clique(inference, nodes, network) for nodes in self._tree.cliques]
-        self._sizes = [len(states) for states in network.variables.values()]
-        self._error = inference.margin
-        self._roots = [
-            min((c for c in self._cliques if node in c.nodes), key=lambda c: len(c.law))
-            for node in range(len(self._sizes))
+        # laws and conditional laws are quotients of sums that may each be off by the margin
+        self._error = 4 * inference.margin
+        cliques = range(len(self._cliques))
+        self._homes = [
+            min((c for c in cliques if node in self._cliques[c].nodes), key=lambda c: len(self._cliques[c].law))
+            for node in range(len(network.variables))
         ]
 
     @cached_property
-    def _shared(self) -> dict[tuple[int, int], tuple[int, ...]]:
+    def _shared(self) -> dict[Edge, tuple[int, ...]]:
         """What each two neighbours share."""
         cliques = self._tree.cliques
         return {(n, m): tuple(sorted({*cliques[n]} & {*cliques[m]})) for n, m in self._tree.directed()}
 
     def at(self, profile: Sequence[Floats]) -> NetworkLoss:
         """ε of everything released under a profile, one matrix for each variable."""
-        messages: dict[tuple[int, int], Floats] = {}
+        told = _Told(profile, {})
         for edge in self._tree.directed():
-            messages[edge] = self._message(edge, profile, messages)
-        worst = NetworkLoss(0.0, 0, (0, 0), 0.0, ())
-        differences: dict[int, Floats] = {}
-        for node, root in enumerate(self._roots):
-            states, labels = root.labels([node])
+            number, towards = edge
+            told.messages[edge] = self._told(number, self._shared[edge], told, towards)
+        worst = NetworkLoss(0.0, 0, (0, 0), 0.0)
+        for node, home in enumerate(self._homes):
+            clique = self._cliques[home]
+            states, _ = clique.labels([node])
             if len(states) < 2:
                 continue
-            number = self._cliques.index(root)
-            if number not in differences:
-                differences[number] = self._difference(number, root.nodes, profile, messages, None)
-            bounds = _transports(root.law, labels, differences[number]) + 2 * self._error  # Statement 50
-            np.fill_diagonal(bounds, 0.0)
+            bounds = self._told(home, (node,), told, None)
             a, b = (int(n) for n in np.unravel_index(int(np.argmax(bounds)), bounds.shape))
             if bounds[a, b] > worst.epsilon:
                 pair = int(states[a, 0]), int(states[b, 0])
-                worst = NetworkLoss(float(bounds[a, b]), node, pair, float(profile[node][pair]), root.nodes)
-        return worst
+                worst = NetworkLoss(float(bounds[a, b]), node, pair, float(profile[node][pair]), clique=clique.nodes)
+        return replace(worst, coarse=sum(len(clique.law) > MOST_STATES for clique in self._cliques))
 
-    def _message(
-        self, edge: tuple[int, int], profile: Sequence[Floats], messages: dict[tuple[int, int], Floats]
-    ) -> Floats:
-        """R of a clique towards a neighbour, by the states of what they share."""
-        number, towards = edge
-        clique, shared = self._cliques[number], self._shared[edge]
-        others = [n for n in clique.nodes if n not in shared]
-        difference = self._difference(number, others, profile, messages, towards)
-        _, labels = clique.labels(shared)
-        bounds = _transports(clique.law, labels, difference) + 2 * self._error  # Statement 50
+    def _told(self, number: int, about: Sequence[int], told: "_Told", towards: int | None) -> Floats:
+        """What a clique tells about some of its variables, by pair of their states: R towards a neighbour, else ε."""
+        clique = self._cliques[number]
+        # towards a neighbour, what both share counts over there
+        counted = [n for n in clique.nodes if towards is None or n not in about]
+        neighbours = [n for n in self._tree.neighbours(number) if n != towards]
+        parts = [clique.possible(n, told.profile[n]) for n in counted]
+        parts += [(self._shared[n, number], told.messages[n, number]) for n in neighbours]
+        if len(clique.law) <= MOST_STATES:
+            _, labels = clique.labels(about)
+            bounds = _transports(clique.law, labels, clique.difference(parts))  # Statement 50
+        else:
+            bounds = clique.coarsely(about, parts)
+        bounds[bounds > 0] += self._error  # where nothing changes anything, no law matters
         np.fill_diagonal(bounds, 0.0)
         return bounds
-
-    def _difference(
-        self,
-        number: int,
-        nodes: Sequence[int],
-        profile: Sequence[Floats],
-        messages: dict[tuple[int, int], Floats],
-        towards: int | None,
-    ) -> Floats:
-        """D between the states of a clique: λ of these nodes, and R of all neighbours but one."""
-        clique = self._cliques[number]
-        total = np.zeros((len(clique.law),) * 2)
-        for node in nodes:
-            values = clique.codes[:, clique.nodes.index(node)]
-            total += profile[node][np.ix_(values, values)]
-        for other in self._tree.neighbours(number):
-            if other != towards:
-                _, labels = clique.labels(self._shared[other, number])
-                total += messages[other, number][np.ix_(labels, labels)]
-        return np.asarray(total * (1 + 1e-14))
 
 
 def _clique(inference: Inference, nodes: tuple[int, ...], network: BayesianNetwork) -> _Clique:

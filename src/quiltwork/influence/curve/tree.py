@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from quiltwork.beliefs import BayesianNetwork, Belief
+from quiltwork.beliefs import BayesianNetwork
 from quiltwork.beliefs.graph import Graph
 from quiltwork.errors import NotCoveredError
 from quiltwork.influence.curve.steps import Kernel, cross_ratios, pairwise_step, projective_step, scalar_step
@@ -36,14 +36,20 @@ UNIT_ROUNDOFF = 2.0**-53
 
 
 @dataclass(frozen=True)
-class TreeLoss:
-    """Where a tree shows most: the variable, the two states, and what each part contributes."""
+class NetworkLoss:
+    """Where a network shows most: the variable, the two states, what the value itself shows, and what others do.
+
+    On a tree ``branches`` are the neighbours and what each contributes; elsewhere ``clique`` are the variables that it
+    was looked at together with, and ``coarse`` says how many cliques had too many states for every two of them.
+    """
 
     epsilon: float
     node: int
     pair: tuple[int, int]
     own: float
-    branches: tuple[tuple[int, float], ...]
+    branches: tuple[tuple[int, float], ...] = ()
+    clique: tuple[int, ...] = ()
+    coarse: int = 0
 
 
 class TreeCurve:
@@ -71,14 +77,14 @@ class TreeCurve:
         most = max(map(len, self._alive)) + 1
         self._error = 8 * most * (len(self._alive) + MOST_TARGETS) * UNIT_ROUNDOFF
 
-    def at(self, profile: Sequence[Floats]) -> TreeLoss:
+    def at(self, profile: Sequence[Floats]) -> NetworkLoss:
         """ε of everything released under a profile, one matrix a variable."""
         matrices = [matrix[np.ix_(alive, alive)] for matrix, alive in zip(profile, self._alive, strict=True)]
         branches = _Branches(self._graph, [float(matrix.max(initial=0.0)) for matrix in matrices])
         bounds: dict[Edge, Floats] = {}
         for edge in branches.weights:  # branches inside others come first
             bounds[edge] = self._step(edge, matrices, branches, bounds)
-        worst = TreeLoss(0.0, 0, (0, 0), 0.0, ())
+        worst = NetworkLoss(0.0, 0, (0, 0), 0.0)
         for i, matrix in enumerate(matrices):
             if len(matrix) < 2:
                 continue
@@ -89,7 +95,7 @@ class TreeCurve:
             if total[a, b] > worst.epsilon:
                 pair = (int(self._alive[i][a]), int(self._alive[i][b]))
                 shown = tuple((j, float(part[a, b])) for j, part in parts)
-                worst = TreeLoss(float(total[a, b]), i, pair, float(matrix[a, b]), shown)
+                worst = NetworkLoss(float(total[a, b]), i, pair, float(matrix[a, b]), shown)
         return worst
 
     def _step(
@@ -179,8 +185,3 @@ def _kernels(network: BayesianNetwork) -> tuple[dict[tuple[int, int], Floats], l
             kernels[parent, child] = down
             kernels[child, parent] = np.ascontiguousarray((joint / laws[child][None, alive[child]]).T)
     return kernels, alive
-
-
-def tree_epsilon(belief: Belief, profile: Sequence[Floats], *, guarantee: Guarantee = "pufferfish") -> float:
-    """ε of everything released under a profile, for every tree of the belief."""
-    return max(TreeCurve(network, guarantee=guarantee).at(profile).epsilon for network in belief.networks)
