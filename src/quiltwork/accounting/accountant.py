@@ -22,7 +22,7 @@ from quiltwork.types import Guarantee
 MOST_USED = ("influence-curve", "single-release", "group", "separate-segments")
 NEXT = (
     "Give the query (or lipschitz) and noise_scale of every release: then the influence curve covers chains and "
-    "trees, and group privacy covers all beliefs with a known number of values"
+    "networks, and group privacy covers all beliefs with a known number of values"
 )
 
 

@@ -128,6 +128,15 @@ class CliqueTree:
         """The cliques that a clique is joined to."""
         return [m if n == clique else n for n, m in self.edges if clique in (n, m)]
 
+    def connected(self) -> "CliqueTree":
+        """One tree: cliques of separate parts are joined too, though they share nothing."""
+        trees = [{n} for n in range(len(self.cliques))]
+        for n, m in self.edges:
+            one, other = (next(tree for tree in trees if clique in tree) for clique in (n, m))
+            trees = [tree for tree in trees if tree is not one and tree is not other] + [one | other]
+        roots = sorted(min(tree) for tree in trees)
+        return CliqueTree(self.cliques, (*self.edges, *((roots[0], root) for root in roots[1:])))
+
     def directed(self) -> list[tuple[int, int]]:
         """Every edge in both directions, those into a clique before those that lead on from it."""
         order: list[tuple[int, int]] = []

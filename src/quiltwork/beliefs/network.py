@@ -159,7 +159,7 @@ class BayesianNetwork(RecordLaw):
                     f"a network can be enumerated up to {MOST_OUTCOMES:,} possible records",
                     got=f"more, with {len(names)} variables",
                     why="every one of them is checked",
-                    fix="Use quilt-exact, or curve for a tree; ask about a part of the network",
+                    fix="Use curve or quilt-exact; ask about a part of the network",
                 )
             codes, logs = codes[before].copy(), logs[before] + np.log(rows[before, states])
             codes[:, node] = states

@@ -146,5 +146,5 @@ def _check_bayesian(request: Request, name: str) -> None:
             if name != "curve"
             else "delta is not for a Bayesian guarantee",
             why="its theorem is about adversaries who know no values",
-            fix="Use curve (chains, and networks that are trees) or group, without delta",
+            fix="Use curve (for chains and trees) or group, without delta",
         )

@@ -124,8 +124,7 @@ def release(
         typer.Option(
             "--mechanism",
             metavar="M",
-            help="Mechanism to use. Default: curve for series and trees, quilt-exact for other networks, "
-            "wasserstein for joint tables.",
+            help="Mechanism to use. Default: curve for series and networks, wasserstein for joint tables.",
         ),
     ] = None,
     segment: Annotated[

@@ -23,6 +23,7 @@ from quiltwork.types import Flags, Floats, Integers, Progress, Segment
 
 MOST_NUMBERS = 2**26
 MOST_WORK = 2 * 10**10
+FEW_RECORDS = 2**14  # networks with no more records than this are gone through record by record
 
 
 @dataclass(frozen=True)
@@ -137,6 +138,8 @@ def laws_by_part(network: BayesianNetwork, asked: Sequence[Statistic]) -> list[S
 def _added_up(law: RecordLaw, steps: Sequence[Sequence[Integers]], know: Mapping[str, str]) -> SecretLaws:
     """``steps`` say for each query and variable what each state adds."""
     names, sizes = list(law.variables), [len(states) for states in law.variables.values()]
+    if isinstance(law, BayesianNetwork) and math.prod(sizes) > FEW_RECORDS:
+        return _along_cliques(law, steps, know)
     outcomes = law.all_outcomes
     kept = np.ones(len(outcomes.logs), dtype=bool)
     for name, state in know.items():
@@ -156,6 +159,66 @@ def _added_up(law: RecordLaw, steps: Sequence[Sequence[Integers]], know: Mapping
     logs[np.isnan(logs)] = -np.inf
     _check_known(logs)
     return SecretLaws(tuple(names), tuple(law.variables.values()), points, logs)
+
+
+def _along_cliques(
+    network: BayesianNetwork, steps: Sequence[Sequence[Integers]], know: Mapping[str, str]
+) -> SecretLaws:
+    """The same along the tree of cliques, for networks with too many records to go through."""
+    from quiltwork.laws.cliques import clique_laws, clique_sizes  # compiled: loaded when needed
+
+    rows = [_mixed(by_variable) for by_variable in steps]
+    kept = np.concatenate([np.array(matrix) for matrix, _ in rows], axis=0)  # numbers x (variables, states) in a row
+    sizes = [len(states) for states in network.variables.values()]
+    ends = np.cumsum(sizes)[:-1]
+    lows = np.stack([part.min(axis=1) for part in np.split(kept, ends, axis=1)])  # variables x numbers
+    spans = np.stack([np.ptp(part, axis=1) for part in np.split(kept, ends, axis=1)]).sum(axis=0)
+    widths = tuple(int(span) + 1 for span in spans)
+    width = int(np.prod([float(w) for w in widths]))
+    work = sum(clique_sizes(network)) * float(width) ** 2
+    largest = max(float(size) for size in clique_sizes(network)) * width
+    if largest > MOST_NUMBERS or work > MOST_WORK:
+        variables, bits = network.width
+        raise NotCoveredError(
+            "the tables of exact laws would be too large",
+            got=f"tables of {variables} variables with 2^{bits:.0f} entries and {width:,} possible answers",
+            why=f"the limits are {MOST_NUMBERS:,} numbers (half a gigabyte) and {MOST_WORK:.0e} steps (a few minutes)",
+            fix="Ask about fewer variables, or use curve",
+        )
+    strides = np.concatenate([np.cumprod(widths[::-1])[-2::-1], [1]]).astype(np.int64)
+    parts = zip(np.split(kept, ends, axis=1), lows, strict=True)
+    moves = [strides @ (part - low[:, None]) for part, low in parts]
+    allowed = [
+        np.array([know.get(name, state) == state for state in states]) for name, states in network.variables.items()
+    ]
+    tables = clique_laws(network, moves, width, allowed)
+    logs = np.full((len(sizes), max(sizes), width), -np.inf)
+    for node, table in enumerate(tables):
+        logs[node, : len(table)] = table
+    with np.errstate(invalid="ignore"):
+        logs -= np.logaddexp.reduce(logs, axis=2, keepdims=True)
+    logs[np.isnan(logs)] = -np.inf
+    _check_known(logs)
+    sums = np.stack(np.unravel_index(np.arange(width), widths), axis=1) + lows.sum(axis=0)
+    occurs = np.isfinite(logs).any(axis=(0, 1))
+    points, place = [], 0
+    for matrix, constant in rows:
+        own = sums[:, place : place + len(matrix)]
+        place += len(matrix)
+        points += [*own.T] if constant is None else [*own.T, constant - own.sum(axis=1)]
+    told = np.stack(points, axis=1)[occurs].astype(np.int64)
+    return SecretLaws(tuple(network.variables), tuple(network.variables.values()), told, logs[:, :, occurs])
+
+
+def _mixed(by_variable: Sequence[Integers]) -> tuple[Integers, int | None]:
+    """What each state of each variable adds to the numbers that have to be kept, and what all add up to if known.
+
+    The last count of a histogram is what the others leave over, so it needs no sum of its own.
+    """
+    totals = [steps.sum(axis=0) for steps in by_variable]
+    whole = len(by_variable[0]) > 1 and all(len(set(total.tolist())) == 1 for total in totals)
+    matrix = np.concatenate(by_variable, axis=1)
+    return (matrix[:-1], sum(int(total[0]) for total in totals)) if whole else (matrix, None)
 
 
 def _add_up(sums: Floats, places: Integers, log_p: Floats) -> None:
@@ -181,6 +244,8 @@ def _record_steps(asked: Statistic, law: RecordLaw) -> list[Integers]:
 
 def expected_work(query: Query, belief: Belief, length: int) -> float:
     """About how many steps the tables of one query take; 0 where they do not apply."""
+    if belief.networks:
+        return sum(_network_work(query, network) for network in belief.networks)
     if belief.variables is not None or (steps := query.steps(belief.states)) is None:
         return 0.0
     widths = [float(np.ptp(row)) * length + 1 for row in (steps[:-1] if len(steps) > 1 else steps)]
@@ -189,6 +254,20 @@ def expected_work(query: Query, belief: Belief, length: int) -> float:
         tables = k * length * np.prod(widths) ** 2 / 6 * (k if unknown else 1)
         pairs = 50.0 * k**4 * length * np.prod(widths) if unknown else 0.0  # every two states, for every two starts
         return float(len(belief.members) * (tables + pairs))
+
+
+def _network_work(query: Query, network: BayesianNetwork) -> float:
+    if math.prod(map(len, network.state_sets)) <= FEW_RECORDS:
+        return 0.0
+    from quiltwork.laws.cliques import clique_sizes  # compiled: loaded when needed
+
+    kept = [step for step in query.on(network).steps if step is not None]
+    if not kept:
+        return 0.0
+    matrix, _ = _mixed(kept)
+    parts = np.split(matrix, np.cumsum([len(states) for states in network.state_sets])[:-1], axis=1)
+    width = np.prod(np.sum([np.ptp(part, axis=1) for part in parts], axis=0, dtype=np.float64) + 1)
+    return sum(clique_sizes(network)) * float(width) ** 2
 
 
 def unit_of(asked: Statistic, belief: Belief, length: int) -> Fraction:

@@ -62,7 +62,7 @@ def join(before: Floats, after: Floats, out: Floats) -> None:
     nodes, k, width = before.shape
     for t in range(nodes):
         for x in range(k):
-            _convolve(before[t, x], after[t, x], out[t, x])
+            convolve(before[t, x], after[t, x], out[t, x])
             largest = out[t, x].max()
             if largest > -np.inf:
                 total = 0.0
@@ -77,7 +77,7 @@ def join_some(before: Floats, after: Floats, out: Floats, nodes: slice) -> None:
 
 
 @njit(cache=True)
-def _convolve(a: Floats, b: Floats, out: Floats) -> None:
+def convolve(a: Floats, b: Floats, out: Floats) -> None:
     """out[w] = log of the sum over s of exp(a[s] + b[w - s]): the largest term first, then all that matter."""
     width = len(a)
     first_a, last_a = _span(a)

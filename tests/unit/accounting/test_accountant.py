@@ -156,12 +156,13 @@ def test_composition_on_a_network_adds_e_once() -> None:
     one = calibrate(Count("yes"), belief=household, epsilon=1.0, mechanism="quilt-exact")
     record = ReleaseRecord(mechanism="quilt-exact", epsilon=1.0, noise_scale=one.noise_scale, query="count:yes")
     composed = Accountant(household, releases=[record] * 3).composed()
-    assert composed.rule == "same-quilts"
-    assert 1.0 < composed.epsilon <= 3 - 2 * one.detail()["max_influence"] + 1e-9
+    by_quilts = next(finding for finding in composed.rules if finding.rule == "same-quilts").epsilon
+    assert by_quilts is not None
+    assert 1.0 < composed.epsilon <= by_quilts <= 3 - 2 * one.detail()["max_influence"] + 1e-9
     assert audit(household, [Noisy(Count("yes"), one.noise_scale)] * 3).epsilon <= composed.epsilon
     lie = ReleaseRecord(mechanism="quilt-exact", epsilon=0.01, noise_scale=one.noise_scale, query="count:yes")
     honest = Accountant(household, releases=[lie]).composed()
-    assert honest.epsilon == pytest.approx(1.0, rel=1e-6)
+    assert audit(household, [Noisy(Count("yes"), one.noise_scale)]).epsilon <= honest.epsilon <= 1.0 + 1e-6
     with pytest.raises(InputError, match="has no segment"):
         Accountant(household, releases=[ReleaseRecord(noise_scale=1.0, lipschitz=1.0, segment=(1, 2))])
 
@@ -183,8 +184,6 @@ def test_trees_compose_by_profiles_and_hold_against_all_adversaries() -> None:
     composed = Accountant(star, releases=[record, record]).composed()
     assert composed.rule == "influence-curve"
     assert audit(star, [Noisy(Count("1"), plain.noise_scale)] * 2).epsilon <= composed.epsilon
-    with pytest.raises(NotCoveredError, match="needs a tree, got 'cem' with 2 parents"):
-        calibrate(Count("yes"), belief=contagion_belief(), epsilon=1.0, mechanism="curve")
     with pytest.raises(NotCoveredError, match="no Bayesian guarantee"):
         calibrate(Count("yes"), belief=contagion_belief(), epsilon=1.0, guarantee="bayesian")
     with pytest.raises(NotCoveredError, match="tree, or small enough"):

@@ -370,7 +370,7 @@ class KernelSide(Side):
             start = self._start(float(profile.max()))
         if self.states > MOST_PAIRWISE:
             equation = Equation(self.rows, profile, alike(profile, MOST_GROUPS), error=self.error)
-            precision = max(precision, ROUGH)
+            precision = max(precision, QUICK_FOR_MANY)
         solution = equation.solved(known, start, precision)
         if warm:
             self._solved.append(_Solved(float(profile.max()), equation.onward(solution, known)))
