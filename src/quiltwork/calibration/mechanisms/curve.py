@@ -24,12 +24,13 @@ from quiltwork.influence.curve.any_start import AnyStart
 from quiltwork.influence.curve.constant import MOST_STATES, InfluenceCurve, curve_members, within_cell
 from quiltwork.influence.curve.given_start import GivenPast
 from quiltwork.influence.curve.profile import Profile, links
-from quiltwork.influence.curve.sides import MANY, UNCERTIFIED, USUAL_GAIN, USUAL_SLOPE, Bound, KernelSide
+from quiltwork.influence.curve.sides import MANY, MOST_PAIRWISE, UNCERTIFIED, USUAL_GAIN, USUAL_SLOPE, Bound, KernelSide
 from quiltwork.influence.curve.timeline import follow, is_short, node_by_node
 from quiltwork.numeric import round_up
 from quiltwork.types import Floats, Guarantee
 
-EXACT, USUAL, QUICK = 1e-6, 2e-3, 4e-3  # precision of the scale: with exact single steps, without, with many states
+EXACT, USUAL = 1e-6, 2e-3  # precision of the scale, where single steps are exact and where not
+QUICK, ROUGH = 4e-3, 1e-2  # with many states, and with so many that they go by groups
 MOST_LOOKS = 40
 NEAR_AIM = 0.02  # a distance from log ε from which one straight line is enough
 LONG = 50.0  # a series with λ T beyond so many ε gains nothing from its ends
@@ -293,7 +294,8 @@ def _search(
     Straight lines on logarithmic axes between a scale that is proved and one that is not.
     """
     exact = len(sensitivity) == 2 and not isinstance(influence.past, AnyStart)
-    precision = EXACT if exact else USUAL if influence.future.states <= MANY else QUICK
+    states = influence.future.states
+    precision = EXACT if exact else USUAL if states <= MANY else QUICK if states <= MOST_PAIRWISE else ROUGH
     best: tuple[float, _Look] | None = None
     largest = float(sensitivity.max())
     unsafe, unsafe_epsilon = largest / epsilon * (1 - 1e-9), math.inf
@@ -301,9 +303,7 @@ def _search(
     scale = max(unsafe * 1.02, enough / USUAL_GAIN) if math.isfinite(enough) else unsafe * 100
     if length is not None:
         scale = min(max(WORTHWHILE * enough, unsafe * 1.0005), enough)
-    elif (
-        influence.future.states > 2 or isinstance(influence.past, AnyStart)
-    ) and influence.future.states <= MOST_STATES:
+    elif states > 2 or isinstance(influence.past, AnyStart):
         scale = _aimed(influence, sensitivity, epsilon, scale) * (1 + precision / 2)
     for n in range(MOST_LOOKS):
         # a λ that stays what it is when it is added up again from several releases

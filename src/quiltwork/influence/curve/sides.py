@@ -29,7 +29,7 @@ MOST_PAIRWISE = 300  # states that are told apart; beyond, groups of states that
 MOST_GROUPS = 6
 CLOSE = 1e-6  # a relative change too small to matter
 ROUGH, QUICK, THOROUGH = 0.1, 5e-4, 1e-5  # relative precision of a solution
-MANY, QUICK_FOR_MANY = 64, 2e-3  # states, and the precision that is worth its time with so many
+MANY, QUICK_FOR_MANY, QUICK_IN_GROUPS = 64, 2e-3, 1e-2  # states, and the precision that is worth its time
 STEPS_DOWN = 8
 USUAL_GAIN = 4.0  # over quilts
 USUAL_SLOPE = 1.15  # of log ε against log λ
@@ -370,7 +370,7 @@ class KernelSide(Side):
             start = self._start(float(profile.max()))
         if self.states > MOST_PAIRWISE:
             equation = Equation(self.rows, profile, alike(profile, MOST_GROUPS), error=self.error)
-            precision = max(precision, QUICK_FOR_MANY)
+            precision = max(precision, QUICK_IN_GROUPS)
         solution = equation.solved(known, start, precision)
         if warm:
             self._solved.append(_Solved(float(profile.max()), equation.onward(solution, known)))
