@@ -28,7 +28,7 @@ IMAGES = Path(__file__).parents[1] / "docs" / "images"
 
 
 def main() -> None:
-    """Write docs/images/histogram.svg, noise.svg, loss.svg and network.svg, and the results in docs/images/results."""
+    """Write docs/images/histogram.svg, noise.svg, loss.svg, network.svg and reveals.svg, and the results in docs/images/results."""
     belief = diary_belief()
     series = read_series(diary_path(), column="activity", states=belief.states, subject="person", time="time")
     result = release(series, Histogram(), belief=belief, epsilon=1.0)
@@ -48,6 +48,8 @@ def main() -> None:
     building = sensors()
     found = calibrate(Count("on"), belief=building, epsilon=3.0, mechanism="quilt-exact")
     (IMAGES / "network.svg").write_text(to_svg(network_chart(building, found)), encoding="utf-8")
+    found = calibrate(Count("on"), belief=building, epsilon=1.0, mechanism="curve")
+    (IMAGES / "reveals.svg").write_text(to_svg(network_chart(building, found)), encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         for one in reproduce_all(folder):
             drawn = one.files[2] if one.name == "theorem-3-4" else one.files[1]  # thousands of squares

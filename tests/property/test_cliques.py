@@ -200,6 +200,10 @@ def test_the_curve_is_the_default_and_composes() -> None:
     assert (one.mechanism, one.guarantee) == ("curve", "pufferfish")
     assert "hardest to keep apart" in one.reason.sentence()
     assert set(one.detail()) >= {"node", "pair", "own", "others", "clique"}
+    reveals = one.detail()["reveals"]
+    assert list(reveals) == list(ASIA.variables)
+    assert reveals["lung"] == pytest.approx(one.detail()["own"], rel=1e-3)
+    assert max(reveals, key=reveals.__getitem__) == one.detail()["node"] == "lung"
     record = ReleaseRecord(mechanism="curve", epsilon=1.0, noise_scale=one.noise_scale, query="count:yes")
     composed = Accountant(ASIA, releases=[record] * 3).composed()
     assert composed.rule == "influence-curve"

@@ -18,6 +18,13 @@ PARTS = {
     "quilt": ACCENT,
     "remote (independent given the quilt)": "#e3e8f0",
 }
+REVEALING = {
+    "hardest to hide": WARNING,
+    "reveals much about it (over 5 % of ε)": ACCENT,
+    "reveals little": "#f0cfa8",
+    "reveals nothing": "#e3e8f0",
+}
+MUCH = 0.05
 SWEEPS = 12
 MOST_POINTS = 30
 GAP, ROW = 74, 84  # pixels between variables of a layer, and between layers
@@ -96,11 +103,12 @@ def network_chart(network: BayesianNetwork, calibration: Calibration | None = No
         }
         return encodings | ({"x2": "x2:Q", "y2": "y2:Q"} if x2 else {})
 
-    shown = [part for part in PARTS if part in roles.values()]
+    colours = PARTS | REVEALING
+    shown = [part for part in colours if part in roles.values()]
     colour = alt.Color(
         "part:N",
         title=None,
-        scale=alt.Scale(domain=shown, range=[PARTS[part] for part in shown]),
+        scale=alt.Scale(domain=shown, range=[colours[part] for part in shown]),
         legend=alt.Legend(orient="bottom", labelLimit=400) if calibration is not None and len(shown) > 1 else None,
     )
     layers = [
@@ -123,6 +131,14 @@ def network_chart(network: BayesianNetwork, calibration: Calibration | None = No
 
 def _roles(network: BayesianNetwork, detail: Mapping[str, Any]) -> dict[str, str]:
     """The part that each variable has in the calibration."""
+    if "reveals" in detail:
+        worst, much, little, nothing = REVEALING
+        whole = detail["own"] + detail["others"]
+        roles = {
+            name: nothing if less <= 1e-6 * whole else little if less <= MUCH * whole else much
+            for name, less in detail["reveals"].items()
+        }
+        return roles | {str(detail["node"]): worst}
     hardest, near, quilt, remote = PARTS
     roles = dict.fromkeys(network.variables, near if "quilt" not in detail else remote)
     roles |= dict.fromkeys(detail.get("near", ()), near)

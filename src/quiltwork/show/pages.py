@@ -325,6 +325,10 @@ def _network(belief: Belief, calibration: Calibration) -> list[str]:
     caption = "Parents above children. Marked: the variable that is hardest to hide, its quilt, and both sides of it."
     if "quilt" not in detail:
         caption = "Parents above children. Marked: the variable that is hardest to hide."
+    if "reveals" in detail:
+        caption = (
+            "Parents above children. Marked: the variable that is hardest to hide, and how much others reveal about it."
+        )
     return [_figure(to_svg(network_chart(member, calibration)), caption)]
 
 

@@ -11,7 +11,7 @@ along edges or cliques turns the profile into ε; the scale is the smallest for 
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from quiltwork.beliefs import BayesianNetwork, Belief
@@ -108,6 +108,7 @@ class NetworkReason(Reason):
     branches: tuple[tuple[str, float], ...]
     clique: tuple[str, ...]
     coarse: int
+    reveals: tuple[tuple[str, float], ...] = ()
     member: int | None = None
 
     @classmethod
@@ -123,6 +124,7 @@ class NetworkReason(Reason):
             tuple((names[j], part) for j, part in loss.branches),
             tuple(names[n] for n in loss.clique if n != loss.node),
             loss.coarse,
+            tuple(zip(names, loss.reveals, strict=False)),
             member,
         )
 
@@ -151,6 +153,7 @@ class NetworkReason(Reason):
         detail: dict[str, Any] = {"node": self.node, "pair": list(self.pair), "own": self.own, "others": self.others}
         if self.clique:
             detail |= {"clique": [self.node, *self.clique], "coarse": self.coarse}
+            detail |= {"reveals": dict(self.reveals)} if self.reveals else {}
         else:
             detail |= {"branches": dict(self.branches)}
         return detail if self.member is None else detail | {"member": self.member}
@@ -224,7 +227,11 @@ def _smallest(
         return 0.0, curve.at([0.0 * matrix for matrix in sensitivity])
     precision = PRECISION if isinstance(curve, TreeCurve) else ROUGH
     scale = smallest_within(lambda s: look(s).epsilon, epsilon, enough, precision=precision)
-    return scale, look(scale or enough)
+    loss = look(scale or enough)
+    if isinstance(curve, CliqueCurve) and loss.epsilon > 0:
+        profile = [matrix / (scale or enough) for matrix in sensitivity]
+        loss = replace(loss, reveals=tuple(curve.reveals(profile, loss) or ()))
+    return scale, loss
 
 
 def _networks(belief: Belief) -> list[tuple[int | None, BayesianNetwork]]:

@@ -38,6 +38,7 @@ PRECISION = 1e-6  # of one transport, relatively
 MOST_STATES = 2500  # of a clique, that are told apart; beyond, two differences stand for all
 MOST_WORK = 3e8  # of two differences: pairs of what it is about, times what else there is
 FEW_WAYS = 256  # pairs of states that shipments are exchanged between, where nearest first is not the best plan
+MOST_LOOKS = 1e6  # of what each variable reveals: variables, times pairs of states of a clique
 PARALLEL_FROM = 20_000  # pairs of states of a clique: with fewer, starting a thread takes longer than the work
 
 
@@ -148,10 +149,7 @@ class CliqueCurve:
 
     def at(self, profile: Sequence[Floats]) -> NetworkLoss:
         """ε of everything released under a profile, one matrix for each variable."""
-        told = _Told(profile, {})
-        for edge in self._tree.directed():
-            number, towards = edge
-            told.messages[edge] = self._told(number, self._shared[edge], told, towards)
+        told = self._messages(profile)
         worst = NetworkLoss(0.0, 0, (0, 0), 0.0)
         for node, home in enumerate(self._homes):
             clique = self._cliques[home]
@@ -164,6 +162,27 @@ class CliqueCurve:
                 pair = int(states[a, 0]), int(states[b, 0])
                 worst = NetworkLoss(float(bounds[a, b]), node, pair, float(profile[node][pair]), clique=clique.nodes)
         return replace(worst, coarse=sum(len(clique.law) > MOST_STATES for clique in self._cliques))
+
+    def reveals(self, profile: Sequence[Floats], loss: NetworkLoss) -> list[float] | None:
+        """How much less would be told about the worst pair without each variable; None if that would take long."""
+        if len(profile) * sum(len(clique.law) ** 2 for clique in self._cliques) > MOST_LOOKS:
+            return None
+        states, _ = self._cliques[self._homes[loss.node]].labels([loss.node])
+        a, b = (int(np.flatnonzero(states[:, 0] == state)[0]) for state in loss.pair)
+        less = []
+        for node in range(len(profile)):
+            without = [0.0 * matrix if n == node else matrix for n, matrix in enumerate(profile)]
+            bounds = self._told(self._homes[loss.node], (loss.node,), self._messages(without), None)
+            less.append(max(loss.epsilon - float(bounds[a, b]), 0.0))
+        return less
+
+    def _messages(self, profile: Sequence[Floats]) -> "_Told":
+        """What every clique tells its neighbours."""
+        told = _Told(profile, {})
+        for edge in self._tree.directed():
+            number, towards = edge
+            told.messages[edge] = self._told(number, self._shared[edge], told, towards)
+        return told
 
     def _told(self, number: int, about: Sequence[int], told: "_Told", towards: int | None) -> Floats:
         """What a clique tells about some of its variables, by pair of their states: R towards a neighbour, else ε."""

@@ -50,6 +50,8 @@ class NetworkLoss:
     branches: tuple[tuple[int, float], ...] = ()
     clique: tuple[int, ...] = ()
     coarse: int = 0
+    reveals: tuple[float, ...] = ()
+    """How much less would be told without each variable, where that was looked at."""
 
 
 class TreeCurve:
