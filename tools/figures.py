@@ -28,7 +28,7 @@ IMAGES = Path(__file__).parents[1] / "docs" / "images"
 
 
 def main() -> None:
-    """Write docs/images/histogram.svg, noise.svg, loss.svg, network.svg and reveals.svg, and the results in docs/images/results."""
+    """Write the pictures of docs/images (histogram, noise, loss, network, reveals), and the results beside them."""
     belief = diary_belief()
     series = read_series(diary_path(), column="activity", states=belief.states, subject="person", time="time")
     result = release(series, Histogram(), belief=belief, epsilon=1.0)
