@@ -185,6 +185,19 @@ def test_nearest_first_is_never_below_the_linear_programme(seed: int) -> None:
     assert bounds[0, 1] <= 1.35 * least + 1e-6
 
 
+def test_differences_too_large_for_floats_are_not_made_smaller() -> None:
+    agree = np.full((2, 2, 2), 0.5)
+    network = BayesianNetwork(
+        {"a": "01", "b": "01", "c": "01"},
+        parents={"b": ["a"], "c": ["a", "b"]},
+        tables={"a": [0.5, 0.5], "b": np.array([[1, 0], [0.3, 0.7]]), "c": agree},
+    )
+    query = Over(Count("1"), ["a", "b"])
+    for scale in (0.0014, 0.00125, 0.0002):
+        told = Accountant(network, releases=[ReleaseRecord(query=query, noise_scale=scale)]).composed().epsilon
+        assert told >= 2 / scale + np.log(0.7)
+
+
 @pytest.mark.parametrize(("network", "state", "expected"), [(ASIA, "yes", 3.965), (CANCER, "True", 1.878)])
 def test_counts_need_hardly_more_than_the_least_possible(network: BayesianNetwork, state: str, expected: float) -> None:
     scale = calibrate(network, f"count:{state}", 1.0).noise_scale

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from strategies import chains, epsilons
 
 from quiltwork import Accountant, MarkovChain, NotCoveredError, ReleaseRecord, Transitions, calibrate
+from quiltwork.influence.curve.any_start import AnyStart
 from quiltwork.influence.curve.profile import links
 from quiltwork.queries.parse import query_from_dict
 
@@ -64,6 +65,27 @@ def test_calibrated_noise_hides_every_moment(chain: MarkovChain, epsilon: float,
         assert exact_loss(chain, answers, np.full(k * k, found.noise_scale), length, rng) <= epsilon * (1 + 1e-9)
         if found.certificate is not None:
             assert found.verify(chain) <= epsilon
+
+
+@settings(max_examples=40, deadline=None)
+@given(chains(max_states=2), epsilons, st.integers(6, 8), st.integers(0, 2**32 - 1))
+def test_later_nodes_are_covered_too(chain: MarkovChain, epsilon: float, length: int, seed: int) -> None:
+    try:
+        found = calibrate("transitions", belief=chain, epsilon=epsilon, mechanism="curve")
+    except NotCoveredError:
+        return  # nothing is promised
+    k = len(chain.states)
+    answers = tables(paths_of(k, length), k)
+    scales = np.full(k * k, found.noise_scale)
+    assert exact_loss(chain, answers, scales, length, np.random.default_rng(seed)) <= epsilon * (1 + 1e-9)
+
+
+def test_an_earlier_value_in_place_of_the_start_belongs_to_two_transitions() -> None:
+    """Statement 47 with transitions: what leads into that value is told with it."""
+    P = np.array([[0.3405, 0.2245, 0.435], [0.1533, 0.5162, 0.3305], [0.3604, 0.4093, 0.2303]])
+    profile = 0.879 * (1 - np.eye(3))
+    plain, linked = (side.bound(profile).values.max() for side in (AnyStart(P), AnyStart(P).linked(0.879)))
+    assert plain < linked < 1.01 * plain
 
 
 @settings(max_examples=100, deadline=None)

@@ -125,6 +125,8 @@ def by_mechanism(record: ReleaseRecord, terms: Basis, length: int | None) -> flo
     except QuiltworkError as refusal:
         return f"cannot be by {name}: {str(refusal).rstrip('.')}"
     by_constant = noisy is None or name in QUILTS
+    if not any(matrix.any() for matrix in profile):
+        return claim  # it tells nothing
     noise = 1 / max(map(largest_change, profile)) if noisy is None or by_constant else noisy.noise_scale
     if noise >= needed * (1 - ROUNDED_UP):
         return claim

@@ -74,7 +74,9 @@ class _Bridged:
         steps, last = self._bridges.steps, j + 1 == len(self._bridges.steps)
         reach = 0 if last else int(steps[j + 1] - steps[j]) - 1
         nothing = np.zeros_like(self._values)
-        ways = [(nothing, reach * self._most), *([(self._values, arb(0))] if last else [])]
+        linked = np.diagonal(self._profile).max(initial=0.0) * (1 - np.eye(len(nothing)))  # Statement 49
+        before = np.nextafter(self._values + linked, np.inf) if linked.any() else self._values
+        ways = [(nothing, reach * self._most), *([(before, arb(0))] if last else [])]
         return all(self._bounded(j, earlier, extra) for earlier, extra in ways)
 
     def _bounded(self, j: int, earlier: Floats, extra: arb) -> bool:

@@ -219,3 +219,9 @@ def test_a_false_epsilon_is_not_believed_on_a_joint_table() -> None:
         assert "epsilon = 0.01, but tells 4" in next(f.why or "" for f in composed.rules if f.rule == "single-release")
         honest = ReleaseRecord(mechanism=mechanism, epsilon=exact, noise_scale=0.5, query="count:1")
         assert Accountant(table, releases=[honest]).composed().epsilon == pytest.approx(exact)
+
+
+def test_a_release_by_quilts_that_tells_nothing_is_no_trouble() -> None:
+    one_state = MarkovChain([[1.0]], initial="stationary", states=["a"])
+    record = ReleaseRecord(mechanism="quilt-exact", epsilon=1.0, query="histogram", noise_scale=1.0)
+    assert Accountant(one_state, length=3, releases=[record]).composed().epsilon == 0.0

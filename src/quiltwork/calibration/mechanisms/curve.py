@@ -252,7 +252,7 @@ def _look(influence: InfluenceCurve, profile: Floats, length: int | None, epsilo
     def endless() -> Proofs | None:
         nodes = [point.past]
         if isinstance(influence.past, GivenPast):
-            nodes = influence.past.by_node(influence.own(profile))
+            nodes = influence.past.linked(links(profile)).by_node(influence.own(profile))
         if (nodes[-1].skips == UNCERTIFIED).any():
             return None
         return _proof([point.future], steady=True), _proof(nodes, steady=True)

@@ -13,6 +13,7 @@ step does not raise holds at all nodes. With n = 1 this is the projective step.
 
 import itertools
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -93,6 +94,15 @@ class AnyStart(AnyPast):
         super().__init__(P)
         self._limit = limit
         self._above = 1.0  # by how much the last bound was above the limit's
+        self._links = 0.0
+
+    def linked(self, links: float) -> "AnyStart":
+        """An earlier value that stands for the start belongs to two transitions, of which one leads into it."""
+        if links == self._links:
+            return self
+        side = copy(self)
+        side._links = links  # Statement 49
+        return side
 
     def refined(self, profile: Floats, bound: Bound, *, thorough: bool = False) -> Bound:  # noqa: ARG002 - always so
         """The smaller of both bounds."""
@@ -155,7 +165,7 @@ class AnyStart(AnyPast):
             if between.told.steps < LOOK_AGAIN * looked:
                 continue
             looked = between.told.steps
-            later = np.maximum(between.bound(profile, np.minimum(largest, every)), largest)
+            later = np.maximum(between.bound(profile, np.minimum(largest, every) + self._links * off), largest)
             if float((np.minimum(later, every) - largest).max()) <= RAISED * float(largest.max()):
                 return _Nodes(tuple(first), self._kept(between, profile, largest, every), True, _tables(kept))
         if not first:
@@ -167,7 +177,7 @@ class AnyStart(AnyPast):
         bound = largest
         for _ in range(MOST_RAISES):
             enlarged = np.minimum(bound * (1 + 1e-4), every)
-            raised = between.bound(profile, enlarged)
+            raised = between.bound(profile, enlarged + self._links * (1 - np.eye(self.states)))
             if np.all(np.minimum(raised, every) <= enlarged):  # Statement 47
                 return np.asarray(enlarged)
             bound = np.maximum(bound, raised)

@@ -28,7 +28,7 @@ import numpy as np
 from quiltwork.beliefs import BayesianNetwork
 from quiltwork.errors import NotCoveredError
 from quiltwork.influence.curve.steps import Kernel, scalar_step
-from quiltwork.influence.curve.transport import MARGIN, _least, _space
+from quiltwork.influence.curve.transport import LARGEST_DIFFERENCE, MARGIN, _least, _space
 from quiltwork.influence.curve.tree import NetworkLoss
 from quiltwork.influence.quilts.inference import SMALLEST, Inference
 from quiltwork.numeric import in_threads, njit
@@ -246,7 +246,7 @@ def _each_pair(given: Floats, ends: Integers, D: Floats, some: tuple[int, int], 
             n, m = len(above), len(below)
             block = D[ends[s] : ends[s + 1], ends[t] : ends[t + 1]]
             most, least = block.max(), block.min()
-            if most - least <= 1e-15:
+            if most - least <= 1e-15 or most - least > LARGEST_DIFFERENCE:  # nothing to choose, or too far for floats
                 bounds[s, t] = most * (1.0 + 1e-12)
                 continue
             targets, gains = np.empty((n, m), dtype=np.int32), np.empty((n, m))

@@ -77,9 +77,8 @@ class InfluenceCurve:
     def at(self, profile: Floats, *, thorough: bool = False) -> CurvePoint:
         """The guarantee under the profile λ(y, y')."""
         possible = canonical(self.own(profile))
-        R, L = on_both(
-            lambda side: side.bound(possible, thorough=thorough), (self.future, self.past), states=len(possible)
-        )
+        sides = self.future, self.past.linked(links(profile))
+        R, L = on_both(lambda side: side.bound(possible, thorough=thorough), sides, states=len(possible))
         itself = possible + links(profile)
         total = itself + R.values + L.values  # Statements 9 and 49
         np.fill_diagonal(total, 0.0)

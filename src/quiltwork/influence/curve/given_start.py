@@ -7,7 +7,8 @@ each of p_{t-1} and p_t, so a step with it is at most that of the limit plus 2 l
 certificate's balls prove it). What holds for any start holds for this one too, and is taken where it is better.
 """
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,7 +17,7 @@ from quiltwork.beliefs.chain import MarkovChain
 from quiltwork.beliefs.structure import closed_classes, following, stationary_law
 from quiltwork.influence.curve.any_start import AnyStart
 from quiltwork.influence.curve.ratios import AnyPast
-from quiltwork.influence.curve.sides import SHIPPED, UNCERTIFIED, Bound, KernelSide
+from quiltwork.influence.curve.sides import BRIDGED, SHIPPED, UNCERTIFIED, Bound, KernelSide
 from quiltwork.influence.curve.steps import Kernel, scalar_step, without_detours
 from quiltwork.influence.curve.transport import LARGEST_DIFFERENCE, Shipments, shortest
 from quiltwork.influence.quilts.kernels import TINY
@@ -123,6 +124,14 @@ class GivenPast(AnyPast):
         values = np.max([node.values for node in nodes], axis=0)
         return Bound(values, nodes[-1].skips, nodes[-1].settled)
 
+    def linked(self, links: float) -> "GivenPast":
+        """The same with what any start says about transitions."""
+        if links == 0:
+            return self
+        side = copy(self)
+        side._any, side._asked, side._answered = self._any.linked(links), None, []
+        return side
+
     def steady(self, profile: Floats, *, thorough: bool = False) -> Bound:
         """What holds for any start: the kernels of early nodes are not those of later ones."""
         return AnyPast(self._powers[1]).steady(profile, thorough=thorough)
@@ -142,9 +151,14 @@ class GivenPast(AnyPast):
             self._asked, self._answered = asked, self._by_node(profile, thorough)
         return self._answered
 
+    def _for_any_start(self, profile: Floats, thorough: bool) -> Bound:
+        """A certificate proves bridges for any start only."""
+        bound = self._any.bound(profile, thorough=thorough)
+        return replace(bound, skips=np.where(bound.skips == BRIDGED, UNCERTIFIED, bound.skips), bridges=None)
+
     def _by_node(self, profile: Floats, thorough: bool) -> list[Bound]:
         if self._limit is None or profile.max() == 0 or profile.max() > LARGEST_DIFFERENCE:
-            return [self._any.bound(profile, thorough=thorough)]
+            return [self._for_any_start(profile, thorough)]
         every = AnyPast.bound(self, profile)
         nodes = [Bound(np.zeros_like(profile), np.ones(profile.shape, dtype=np.int64))]
         for node in range(2, len(self._backward) + 2):
@@ -160,7 +174,7 @@ class GivenPast(AnyPast):
             limit = Bound(values, np.full_like(limit.skips, UNCERTIFIED), limit.settled)
         settled = _smaller(_embedded(every, limit, self._class), every)
         if np.any(nodes[-1].values > settled.values):
-            return [self._any.bound(profile, thorough=thorough)]  # later nodes would start from more than that
+            return [self._for_any_start(profile, thorough)]  # later nodes would start from more than that
         return [*nodes, settled]
 
 

@@ -148,6 +148,10 @@ class Side(ABC):
         np.fill_diagonal(bounds, 0.0)
         return np.asarray(bounds)
 
+    def linked(self, links: float) -> "Side":  # noqa: ARG002 - matters where an earlier value stands for the start
+        """The side where any change of a value tells so much besides, through its transitions (Statement 49)."""
+        return self
+
     def bound(self, profile: Floats, *, thorough: bool = False) -> Bound:
         """A bound for every length; infinite entries where the series never forgets.
 

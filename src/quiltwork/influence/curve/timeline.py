@@ -163,7 +163,7 @@ def follow(curve: InfluenceCurve, profile: Profile) -> Losses:
         Walked(s.first, last - s.first + 1, n) for s, last, n in zip(profile.stretches, lasts, matrices.of, strict=True)
     ]
     back = [Walked(length - w.end + 2, w.nodes, w.matrix) for w in reversed(onward)]
-    sides = ((curve.future, back), (curve.past, onward))
+    sides = ((curve.future, back), (curve.past.linked(max(matrices.links)), onward))
     asked = [w for w in onward if matrices.most[w.matrix] > 0]
     if not asked:
         return Losses(np.ones(1, dtype=np.int64), np.zeros(1), length, (0, 0), (0.0, 0.0, 0.0))
