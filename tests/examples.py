@@ -43,3 +43,45 @@ BELIEF: dict[str, Any] = {
     "transition": [[0.9, 0.1], [0.4, 0.6]],
     "initial": "stationary",
 }
+
+YES = ("yes", "no")
+
+# public tables of two small networks that are often used as examples
+ASIA = BayesianNetwork(
+    dict.fromkeys(("asia", "tub", "smoke", "lung", "bronc", "either", "xray", "dysp"), YES),
+    parents={
+        "tub": ["asia"],
+        "lung": ["smoke"],
+        "bronc": ["smoke"],
+        "either": ["lung", "tub"],
+        "xray": ["either"],
+        "dysp": ["bronc", "either"],
+    },
+    tables={
+        "asia": [0.01, 0.99],
+        "tub": [[0.05, 0.95], [0.01, 0.99]],
+        "smoke": [0.5, 0.5],
+        "lung": [[0.1, 0.9], [0.01, 0.99]],
+        "bronc": [[0.6, 0.4], [0.3, 0.7]],
+        "either": [[[1.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]],
+        "xray": [[0.98, 0.02], [0.05, 0.95]],
+        "dysp": [[[0.9, 0.1], [0.8, 0.2]], [[0.7, 0.3], [0.1, 0.9]]],
+    },
+)
+CANCER = BayesianNetwork(
+    {
+        "Pollution": ("low", "high"),
+        "Smoker": ("True", "False"),
+        "Cancer": ("True", "False"),
+        "Xray": ("positive", "negative"),
+        "Dyspnoea": ("True", "False"),
+    },
+    parents={"Cancer": ["Pollution", "Smoker"], "Xray": ["Cancer"], "Dyspnoea": ["Cancer"]},
+    tables={
+        "Pollution": [0.9, 0.1],
+        "Smoker": [0.3, 0.7],
+        "Cancer": [[[0.03, 0.97], [0.001, 0.999]], [[0.05, 0.95], [0.02, 0.98]]],
+        "Xray": [[0.9, 0.1], [0.2, 0.8]],
+        "Dyspnoea": [[0.65, 0.35], [0.3, 0.7]],
+    },
+)
