@@ -1,5 +1,6 @@
 """Noise that is enough for every one of some series: with gaps, of different lengths, or from a later segment on."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -51,11 +52,11 @@ def for_series(series: Series, request: Request) -> ForSeries:
     if calibration.one_length:
         calibration = _largest([calibration, *map(of_length, chains.others)])
     if request.mechanism is None and request.alone and not with_gaps and not request.divided:
-        calibration = _least(asked, calibration, [longest, *chains.others])
+        calibration = least_noise(asked, calibration, [longest, *chains.others])
     return ForSeries(held, calibration, longest)
 
 
-def _least(request: Request, usual: Calibration, lengths: list[int]) -> Calibration:
+def least_noise(request: Request, usual: Calibration, lengths: Sequence[int | None]) -> Calibration:
     """The calibration with the least noise among those that give the same promise and do not take long."""
     best = usual
     for name in SINGLE if request.guarantee == "pufferfish" and request.delta == 0 else ():

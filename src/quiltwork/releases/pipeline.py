@@ -14,7 +14,7 @@ from quiltwork.beliefs import Belief
 from quiltwork.calibration.calibrate import calibrated
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
-from quiltwork.calibration.series import ForSeries, for_series, with_a_promise
+from quiltwork.calibration.series import ForSeries, for_series, least_noise, with_a_promise
 from quiltwork.data import Countable, Reading, Series, Window
 from quiltwork.data.records import Records
 from quiltwork.errors import DataError, LedgerError, NotCoveredError, ParameterError, check_name
@@ -151,6 +151,7 @@ class Prepared:
             calibration=calibration,
             recorded=self.record,
             parts=() if whole else tuple(parts),
+            draws=len(exact),
             notes=self.notes,
         )
 
@@ -298,7 +299,9 @@ def _check_unchanged(series: Series, parts: Iterable[Countable], followed: bool)
 
 def _of_records(records: Records, request: Request) -> Prepared:
     query, belief = request.query, request.belief
-    calibration = with_a_promise(calibrated(request))
+    calibration = usual = with_a_promise(calibrated(request))
+    if request.mechanism is None and request.alone:
+        calibration = least_noise(request, usual, [request.length])
     asked = query.on(belief)
     if any(steps is None for steps in asked.steps):
         raise NotCoveredError(
@@ -315,7 +318,10 @@ def _of_records(records: Records, request: Request) -> Prepared:
         unit=asked.unit,
         states=asked.states,
         sizes=(len(records), records.codes.size),
-        notes=(BY_ORDER.format(", ".join(records.variables)),) if records.reading.by_order else (),
+        notes=(
+            *((BY_ORDER.format(", ".join(records.variables)),) if records.reading.by_order else ()),
+            *((SINGLE_RELEASE,) if calibration is not usual else ()),
+        ),
     )
 
 

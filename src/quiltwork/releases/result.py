@@ -51,6 +51,8 @@ class Release:
     """Where its spending was recorded, and what is left."""
     parts: tuple[PartAnswer, ...] = ()
     """The answers about windows or subjects, if those were asked for."""
+    draws: int | None = None
+    """How many of its numbers have noise of their own; None for all of them. Others follow from those."""
     notes: tuple[str, ...] = ()
     """What else to know about the data."""
 
@@ -65,13 +67,13 @@ class Release:
             confidence,
             unit=self.step,
             integer=self.integer,
-            numbers=len(self.numbers) if simultaneous else 1,
+            numbers=(self.draws or len(self.numbers)) if simultaneous else 1,
         )
 
     def explain(self) -> str:
         """Accuracy and the reason for the noise, in words."""
         lines = [f"Each number is within ±{self.error():.6g} of the truth with probability 95 % (noise only)."]
-        if len(self.numbers) > 1:
+        if (self.draws or len(self.numbers)) > 1:
             everyone = self.error(simultaneous=True)
             lines = [f"{lines[0][:-1]}; all {len(self.numbers)} at once within ±{everyone:.6g}."]
         if self.divisor > 1:

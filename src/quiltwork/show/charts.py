@@ -24,6 +24,7 @@ REVEALING = {
     "reveals little": "#f0cfa8",
     "reveals nothing": "#e3e8f0",
 }
+TOGETHER = {"hardest to hide": WARNING, "looked at together with it": ACCENT, "others": "#e3e8f0"}
 MUCH = 0.05
 SWEEPS = 12
 MOST_POINTS = 30
@@ -103,7 +104,7 @@ def network_chart(network: BayesianNetwork, calibration: Calibration | None = No
         }
         return encodings | ({"x2": "x2:Q", "y2": "y2:Q"} if x2 else {})
 
-    colours = PARTS | REVEALING
+    colours = PARTS | REVEALING | TOGETHER
     shown = [part for part in colours if part in roles.values()]
     colour = alt.Color(
         "part:N",
@@ -138,6 +139,10 @@ def _roles(network: BayesianNetwork, detail: Mapping[str, Any]) -> dict[str, str
             name: nothing if less <= 1e-6 * whole else little if less <= MUCH * whole else much
             for name, less in detail["reveals"].items()
         }
+        return roles | {str(detail["node"]): worst}
+    if "clique" in detail:
+        worst, together, others = TOGETHER
+        roles = dict.fromkeys(network.variables, others) | dict.fromkeys(detail["clique"], together)
         return roles | {str(detail["node"]): worst}
     hardest, near, quilt, remote = PARTS
     roles = dict.fromkeys(network.variables, near if "quilt" not in detail else remote)

@@ -12,11 +12,14 @@ from quiltwork import (
     Histogram,
     MarkovChain,
     Mean,
+    Records,
     ReleaseRecord,
+    Session,
     Sum,
     Transitions,
     release,
 )
+from quiltwork.samples.contagion import contagion_belief
 
 
 def test_values_come_in_the_form_that_people_read() -> None:
@@ -87,3 +90,22 @@ def test_shares_of_two_states_by_hand_count_as_two_numbers() -> None:
     profile = by_hand.profile(chain)
     assert profile is not None
     assert float(profile[0].max()) == pytest.approx(0.2)
+
+
+def test_records_take_the_least_noise_where_no_budget_is_kept() -> None:
+    household = contagion_belief()
+    people = [dict.fromkeys(household.variables, "no"), dict.fromkeys(household.variables, "yes")]
+    alone = release(people, "count:yes", belief=household, epsilon=1.0)
+    assert alone.calibration.mechanism == "audited"
+    assert "least for a single release" in alone.explain()
+    budgeted = Session(Records.from_rows(people, variables=household.variables), belief=household, budget=2.0)
+    kept = budgeted.count("yes", epsilon=1.0)
+    assert kept.calibration.mechanism == "curve"
+    assert alone.noise_scale < kept.noise_scale
+
+
+def test_one_draw_is_one_number_at_once() -> None:
+    chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit", "walk"])
+    shares = release(["sit", "walk"] * 100, "frequencies", belief=chain, epsilon=1.0)
+    assert shares.error(simultaneous=True) == shares.error()
+    assert "at once" not in shares.explain()

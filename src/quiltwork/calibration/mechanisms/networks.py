@@ -138,9 +138,9 @@ class NetworkReason(Reason):
         if self.branches:
             text += ", and others " + ", ".join(f"{part:.4g} through {name}" for name, part in self.branches)
         elif self.clique:
-            text += (
-                f", and all others up to {self.others:.4g}, through {', '.join(self.clique)} and what depends on them"
-            )
+            rest = "them" if len(self.clique) > 1 else "it"
+            shown = ", ".join(self.clique)
+            text += f", and all others up to {self.others:.4g}, through {shown} and what depends on {rest}"
         if self.coarse:
             text += (
                 f". {self.coarse} group{'s' * (self.coarse != 1)} of variables had too many states for a close look, "
