@@ -6,7 +6,7 @@ from quiltwork import BayesianNetwork
 
 
 def random_network(count: int, *, seed: int, most_parents: int = 3, reach: int = 6) -> BayesianNetwork:
-    """A network of so many variables; parents are among the last few before a variable."""
+    """A network of this many variables; parents are among the last few before a variable."""
     rng = np.random.default_rng(seed)
     sizes = rng.integers(2, 5, size=count)
     parents: dict[str, list[str]] = {}

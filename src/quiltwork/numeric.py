@@ -138,7 +138,7 @@ def check_length(length: int | str | None) -> int | None:
 def in_threads(
     work: Callable[[slice], None], count: int, progress: Progress | None = None, *, pieces: int = 64
 ) -> None:
-    """Do compiled work on so many things, a few at a time on every core."""
+    """Do compiled work on a number of things, a few at a time on every core."""
     few = max(1, -(-count // pieces))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         begun = range(0, count, few)

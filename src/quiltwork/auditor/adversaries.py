@@ -159,7 +159,7 @@ class _Attack:
 
 
 class Adversary(NamedTuple):
-    """Who does not know so many values: how many adversaries this stands for, and how to look at what they learn."""
+    """Who does not know this many values: how many adversaries this stands for, and how to look at what they learn."""
 
     unknown: int
     number: int

@@ -107,7 +107,7 @@ def _any_start(laws: SecretLaws, lattice: Lattice, scales: Floats) -> list[NodeL
 
 
 def rounding_error(laws: SecretLaws, lattice: Lattice, scales: Floats) -> float:
-    """A bound on the error of a computed loss: so many roundings of logarithms of this size."""
+    """A bound on the error of a computed loss: a number of roundings of logarithms of this size."""
     finite = laws.logs[np.isfinite(laws.logs)]
     size = float(np.abs(finite).max(initial=1.0)) + float((np.array(lattice.shape) / scales).sum())
     if laws.leads is not None:

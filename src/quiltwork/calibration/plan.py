@@ -176,7 +176,7 @@ def _too_slow(name: str) -> Offer:
 
 
 class _Each(NamedTuple):
-    """Noise for each of some releases: so many times that of a calibration, by the rule that adds the releases up."""
+    """Noise for each of some releases: a multiple of a calibration, by the rule that adds the releases up."""
 
     calibration: Calibration
     rule: str | None

@@ -70,7 +70,7 @@ class _Bridged:
         return True
 
     def node(self, j: int) -> bool:
-        """Whether the bound holds so many steps after the start, and (after the last) at all later nodes."""
+        """Whether the bound holds this number of steps after the start, and (after the last) at all later nodes."""
         steps, last = self._bridges.steps, j + 1 == len(self._bridges.steps)
         reach = 0 if last else int(steps[j + 1] - steps[j]) - 1
         nothing = np.zeros_like(self._values)

@@ -310,7 +310,7 @@ class HeldSeries(Series):
         return {label: part for label, part in parts.items() if part.size}
 
     def _spans(self, window: Window | None, length: int) -> Iterator[tuple[int, int, list[str]]]:
-        """Where windows begin and end among so many values, and what they are called."""
+        """Where windows begin and end among this many values, and what they are called."""
         if window is None:
             yield 0, length, []
             return

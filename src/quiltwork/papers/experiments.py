@@ -23,7 +23,7 @@ def reversible_chain(states: int, *, pi_min: float, gap: float, seed: int) -> Ma
 
 
 def laplace_error(scale: float, numbers: int, *, repetitions: int, seed: int) -> float:
-    """The mean over repetitions of the sum of absolute values of so many noises.
+    """The mean over repetitions of the sum of absolute values of several draws of noise.
 
     >>> round(laplace_error(1.0, 5, repetitions=2000, seed=1), 1)
     5.0

@@ -164,7 +164,7 @@ class Asked:
 
     @classmethod
     def of(cls, query: Query, variables: Variables, weights: Mapping[str, Fraction]) -> "Asked":
-        """The query asked of the variables that have a weight, each counting so many times."""
+        """The query asked of the variables that have a weight, each counting that many times."""
         states = tuple(dict.fromkeys(state for name in weights for state in variables[name]))
         steps, sensitivity = query.steps(states), query.sensitivity(states)
         common = math.lcm(*(w.denominator for w in weights.values()))

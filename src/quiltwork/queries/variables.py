@@ -40,7 +40,7 @@ class OfVariables(Query):
 
 @dataclass(frozen=True)
 class Over(OfVariables):
-    """A query about some variables of a record only; with weights, each of them counts so many times.
+    """A query about some variables of a record only; with weights, each of them counts that many times.
 
     >>> from quiltwork import Count, Sum
     >>> Over(Count("yes"), ["fever", "cough"]).text

@@ -61,7 +61,7 @@ def _given_the_others(law: Sequence[float], known: int) -> np.ndarray[tuple[int,
 
 
 def _prefix(law: Sequence[float], length: int, infected: int) -> float:
-    """P(the first people have this very pattern), if so many of them are infected."""
+    """P(the first people have this very pattern), if this number of them are infected."""
     size = len(law) - 1
     return math.fsum(
         p * math.comb(size - length, count - infected) / math.comb(size, count)

@@ -14,7 +14,7 @@ Chart = dict[str, Any]
 
 
 def sized(chart: Any, rows: int) -> Chart:
-    """A chart high enough for so many rows."""
+    """A chart high enough for its rows."""
     return styled(chart.properties(width=520, height=34 * max(rows, 2)))
 
 

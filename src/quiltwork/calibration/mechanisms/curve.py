@@ -30,10 +30,10 @@ from quiltwork.numeric import round_up
 from quiltwork.types import Floats, Guarantee
 
 EXACT, USUAL = 1e-6, 2e-3  # precision of the scale, where single steps are exact and where not
-QUICK, ROUGH = 4e-3, 1e-2  # with many states, and with so many that they go by groups
+QUICK, ROUGH = 4e-3, 1e-2  # with many states, and with more than are told apart
 MOST_LOOKS = 40
 NEAR_AIM = 0.02  # a distance from log ε from which one straight line is enough
-LONG = 50.0  # a series with λ T beyond so many ε gains nothing from its ends
+LONG = 50.0  # a series with λ T beyond this many ε gains nothing from its ends
 WORTHWHILE = 0.98
 MANY_NODES = 2048
 MANY_STATES, FURTHEST_DOUBLING = 32, 24

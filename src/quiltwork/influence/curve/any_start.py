@@ -66,7 +66,7 @@ class _Between:
 
 @dataclass(frozen=True)
 class Node:
-    """A bound that holds so many steps after the start, and at this many nodes from there on."""
+    """A bound that holds ``steps`` after the start, and at ``reach`` nodes from there on."""
 
     steps: int
     values: Floats

@@ -83,7 +83,7 @@ class Bridge:
         return values
 
     def longer(self, profile: Floats, by: Floats, *, steps: int, precision: float) -> "Bridge":
-        """With so many more steps, of which ``by`` is the power: all but one of the values in between count in full."""
+        """With further steps, of which ``by`` is the power: all but one of the values in between count in full."""
         k, total = len(self.power), self.steps + steps
         power, support = self.power @ by, (self.support.astype(np.float64) @ (by > 0)) > 0
         values, worst = np.empty_like(self.values), self.worst.copy()

@@ -28,7 +28,7 @@ FIRST_LOOK = 1e-2  # how precise the first round is
 MOST_PRECISE = 1e-8
 SMALL_SYSTEM = 256  # unknowns: with fewer, a dense system is quicker
 CLOSE = 1e-2  # how well a system is solved, relatively: the next round mends what is left
-LARGE_WEIGHT, FEW_WEIGHTS = 1e-3, 12  # which weights decide where a slow chain leads; at most so many for a pair
+LARGE_WEIGHT, FEW_WEIGHTS = 1e-3, 12  # which weights decide where a slow chain leads; the most for a pair
 ROOM = tuple(1e-6 * 2.0**n for n in range(16))  # by how much a solution is enlarged, relatively, to be proved
 
 
@@ -276,7 +276,7 @@ class System:
 
 
 def alike(difference: Floats, most: int) -> Integers:
-    """At most so many groups of states, such that within a group no two are far apart."""
+    """At most this number of groups of states, such that within a group no two are far apart."""
     from scipy.cluster.hierarchy import fcluster, linkage  # slow to import
     from scipy.spatial.distance import squareform
 

@@ -75,7 +75,7 @@ class TreeCurve:
             )
         self._graph, self._promise = network.graph, guarantee
         self._kernels, self._alive = _kernels(network)
-        # marginals and kernels are sums of products of positive numbers: so many roundings, in both rows of a step
+        # marginals and kernels are sums of products of positive numbers: each rounds, in both rows of a step
         most = max(map(len, self._alive)) + 1
         self._error = 8 * most * (len(self._alive) + MOST_TARGETS) * UNIT_ROUNDOFF
 

@@ -16,7 +16,7 @@ from quiltwork.influence.quilts.kernels import IMPOSSIBLE, INFINITE, TINY
 from quiltwork.influence.quilts.tables import FURTHEST, UNIT_ROUNDOFF, ChainTables
 from quiltwork.types import Flags, Floats
 
-EXACT_NODES = 64, 2048  # a given start is followed node by node for at least and at most so many nodes
+EXACT_NODES = 64, 2048  # a given start is followed node by node for at least and at most this many nodes
 SETTLED = 1e-11
 CHECKPOINT_GROWTH = 1.25
 
