@@ -42,7 +42,7 @@ class Bridges:
 class SideProof:
     """Bounds of one side: a matrix for each node away from the end; if ``steady``, the last holds for all that follow.
 
-    ``skips`` says how each entry is proved: by a number of transitions at once, (0) by a shipment, or (-1) by ``bridges``.
+    ``skips`` says how each entry is proved: by several transitions at once, (0) by a shipment, or (-1) by ``bridges``.
     """
 
     values: Floats
