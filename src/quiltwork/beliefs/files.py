@@ -162,7 +162,7 @@ def _network(content: dict[str, Any]) -> BayesianNetwork:
 
 
 def _mixing(content: dict[str, Any]) -> MixingClass:
-    _check_keys(content, "mixing", required={"states", "pi_min", "gap"}, optional={"reversible"})
+    _check_keys(content, "mixing", required={"states", "pi_min", "gap"}, optional={"reversible", "initial"})
     for key in ("pi_min", "gap"):
         if not isinstance(content[key], int | float) or isinstance(content[key], bool):
             raise BeliefError(f"{key} must be a number", got=type(content[key]).__name__)

@@ -17,7 +17,7 @@ class MixingClass(Belief):
     """All chains with every stationary probability at least ``pi_min`` and spectral gap at least ``gap``.
 
     The gap is 1 - |λ2(P)| when ``reversible`` (then only reversible chains are in the class), else 1 - λ2(P P*).
-    Every initial distribution is in the class.
+    Every initial distribution is in the class, or with ``initial="stationary"`` only the stationary one.
 
     >>> MixingClass(5, pi_min=0.05, gap=0.1, reversible=True)
     MixingClass(5 states, pi_min=0.05, gap=0.1, reversible)
@@ -26,7 +26,15 @@ class MixingClass(Belief):
     alike = True
     knows_influence = True
 
-    def __init__(self, states: int | Sequence[object], *, pi_min: float, gap: float, reversible: bool = False):
+    def __init__(
+        self,
+        states: int | Sequence[object],
+        *,
+        pi_min: float,
+        gap: float,
+        reversible: bool = False,
+        initial: str = "any",
+    ):
         if isinstance(states, int) and not isinstance(states, bool):
             if states < 1:
                 raise BeliefError("states must be at least 1", got=str(states), why="it counts the states")
@@ -56,10 +64,18 @@ class MixingClass(Belief):
                 fix="Describe the chain itself and use the exact method (quilt-exact)",
             )
         self.pi_min, self.gap, self.reversible = float(pi_min), float(gap), bool(reversible)
+        if initial not in ("any", "stationary"):
+            raise BeliefError(
+                "the initial of a mixing class must be any or stationary",
+                got="another start",
+                why="its chains have no other law in common",
+            )
+        self.start = "stationary" if initial == "stationary" else "any"
 
     def __repr__(self) -> str:
         kind = "reversible" if self.reversible else "general"
-        return f"MixingClass({len(self.states)} states, pi_min={self.pi_min:g}, gap={self.gap:g}, {kind})"
+        start = "" if self.start == "any" else ", initial=stationary"
+        return f"MixingClass({len(self.states)} states, pi_min={self.pi_min:g}, gap={self.gap:g}, {kind}{start})"
 
     def possible_states(self) -> NDArray[np.intp]:
         """Two, which stand for all."""
@@ -70,15 +86,16 @@ class MixingClass(Belief):
         return (self,)
 
     def _behaviour(self) -> dict[str, Any]:
-        return {"pi_min": self.pi_min, "gap": self.gap, "reversible": self.reversible, "initial": "any"}
+        return {"pi_min": self.pi_min, "gap": self.gap, "reversible": self.reversible, "initial": self.start}
 
     def to_dict(self) -> dict[str, Any]:
         """The contents of a belief file."""
         unnamed = self.states == name_states(None, len(self.states))
-        return {
+        contents = {
             "kind": "mixing",
             "states": len(self.states) if unnamed else list(self.states),
             "pi_min": self.pi_min,
             "gap": self.gap,
             "reversible": self.reversible,
         }
+        return contents if self.start == "any" else contents | {"initial": self.start}

@@ -225,6 +225,8 @@ class Mixing(Kernels):
         """Whether what is left of the difference is surely at most the claim."""
         transitions = arb(skip) if self._known.reversible else arb(skip) / 2
         delta = (1 - arb(self._known.gap)) ** transitions * (1 / arb(self._known.pi_min) - 1)  # Statement 44
+        if not self._past and self._by_mean_squares(transitions, claim, difference):
+            return True
         if not delta < 1:
             return bool(difference <= claim)
         ratio = (1 + delta) / (1 - delta)
@@ -232,6 +234,12 @@ class Mixing(Kernels):
             return projective_proves(ratio * ratio, claim, difference)
         e = difference.exp()
         return bool(((1 + ratio * e) / (ratio + e)).log() <= claim) or bool(ratio.log() <= claim)
+
+    def _by_mean_squares(self, transitions: "arb", claim: "arb", difference: "arb") -> bool:
+        """cosh of the step is (1 + x²) / (1 - x² F)."""
+        square = ((1 - arb(self._known.gap)) ** transitions * (difference / 2).sinh()) ** 2
+        left = 1 - square * (1 / arb(self._known.pi_min) - 1)
+        return bool(left > 0) and bool((1 + square) / left <= claim.cosh())  # Statement 51
 
 
 def possible(belief: Belief) -> NDArray[np.intp]:
@@ -274,4 +282,4 @@ def _of_interval(belief: IntervalChain, *, bayesian: bool = False) -> tuple[Kern
 
 @both_sides.register
 def _of_mixing(belief: MixingClass, *, bayesian: bool = False) -> tuple[Kernels, Kernels]:
-    return Mixing(belief, past=bayesian), Mixing(belief, past=True)
+    return Mixing(belief, past=bayesian), Mixing(belief, past=bayesian or belief.start != "stationary")

@@ -14,6 +14,7 @@ from quiltwork.auditor import smallest_scale
 from quiltwork.influence.curve import sides
 from quiltwork.influence.curve.constant import InfluenceCurve
 from quiltwork.influence.curve.ratios import mixing_sides
+from quiltwork.influence.curve.sides import Frontier
 from quiltwork.influence.curve.solve import Equation, alike
 from quiltwork.influence.curve.steps import Kernel, scalar_step
 from quiltwork.influence.curve.transport import Routes, Shipments, Ways, shortest
@@ -192,10 +193,44 @@ def test_mixing_classes_cover_their_chains(seed: int) -> None:
     joint = joint + joint.T if seed % 3 else joint
     chain = MarkovChain(joint / joint.sum(axis=1, keepdims=True), initial="stationary")
     future, _ = mixing_sides(k, pi_min=chain.pi_min, gap=chain.gap, reversible=chain.reversible)
-    for m in (1, 2, 5, 9):
-        power = np.linalg.matrix_power(chain.transition, m)
+    law = chain.stationary
+    past = law[None, :] * chain.transition.T / law[:, None]
+    for m, rows in itertools.product((1, 2, 5, 9), (chain.transition, past)):
+        power = np.linalg.matrix_power(rows, m)
         largest = np.log(power[:, None, :] / power[None, :, :]).max()
         assert future.step(m, np.inf).max() >= largest - 1e-9
+        for difference in (1e-3, 0.1, 1.0, 4.0, 40.0):
+            truth = scalar_step(Kernel.of(power), difference).max()  # Statement 51
+            assert future.step(m, difference).max() >= truth - 1e-9
+            assert min(_largest(frontier, difference) for frontier in future.frontiers(m)) >= truth - 1e-9
+
+
+def _largest(frontier: Frontier, difference: float) -> float:
+    gain = np.expm1(difference)
+    return float(np.log((1 + frontier.above * gain) / (1 + frontier.below * gain)).max())
+
+
+def test_mean_squares_by_hand() -> None:
+    """Two states, π = (1/2, 1/2), P = I - (1 - ρ)/2: the step of Statement 51 is the true one."""
+    future, _ = mixing_sides(2, pi_min=0.5, gap=0.3, reversible=True)
+    rows = np.array([[0.85, 0.15], [0.15, 0.85]])
+    assert future.step(1, 0.8).max() == pytest.approx(scalar_step(Kernel.of(rows), 0.8).max(), rel=1e-6)
+
+
+@pytest.mark.parametrize("initial", ["any", "stationary"])
+@pytest.mark.parametrize("seed", range(6))
+def test_noise_of_a_mixing_class_hides_every_moment_of_its_chains(seed: int, initial: str) -> None:
+    rng = np.random.default_rng(seed)
+    joint = rng.random((3, 3)) + 2 * np.eye(3)
+    joint = joint + joint.T if seed % 2 else joint
+    chain = MarkovChain(joint / joint.sum(axis=1, keepdims=True), initial="stationary")
+    known = MixingClass(3, pi_min=chain.pi_min, gap=chain.gap, reversible=chain.reversible, initial=initial)
+    calibration = calibrate("count:0", belief=known, epsilon=1.0, mechanism="curve")
+    assert calibration.certificate is not None
+    assert calibration.certificate.verify(known) <= 1.0
+    for start in ("stationary", [1.0, 0.0, 0.0]) if initial == "any" else ("stationary",):
+        started = MarkovChain(chain.transition, initial=start)
+        assert audit(started, [Noisy(Count("0"), calibration.noise_scale)], length=30).epsilon <= 1.0
 
 
 def test_mixing_classes_need_less_than_published() -> None:

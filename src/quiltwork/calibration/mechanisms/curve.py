@@ -32,7 +32,8 @@ from quiltwork.types import Floats, Guarantee
 EXACT, USUAL = 1e-6, 2e-3  # precision of the scale, where single steps are exact and where not
 QUICK, ROUGH = 4e-3, 1e-2  # with many states, and with more than are told apart
 MOST_LOOKS = 40
-NEAR_AIM = 0.02  # a distance from log ε from which one straight line is enough
+NEAR_AIM = 0.02  # a distance from log ε from which a usual slope is enough
+NEAR_ON_A_LINE = 0.08  # the same with a slope that was seen
 LONG = 50.0  # a series with λ T beyond this many ε gains nothing from its ends
 WORTHWHILE = 0.98
 MANY_NODES = 2048
@@ -339,7 +340,7 @@ def _aimed(influence: InfluenceCurve, sensitivity: Floats, epsilon: float, scale
         distance = math.log(estimate / epsilon)
         if before is not None and abs(distance - before[1]) > 1e-6:
             slope = min(max((before[1] - distance) / math.log(scale / before[0]), 0.2), 3.0)
-        if abs(distance) < NEAR_AIM:
+        if abs(distance) < (NEAR_AIM if before is None else NEAR_ON_A_LINE):
             return scale * math.exp(distance / slope)
         before = scale, distance
         scale *= math.exp(min(max(distance / slope, -3.0), 3.0))

@@ -158,7 +158,9 @@ def _of_mixing(belief: MixingClass, *, against_all: bool) -> tuple[Side, Side]:
     future, past = mixing_sides(
         len(belief.possible_states()), pi_min=belief.pi_min, gap=belief.gap, reversible=belief.reversible
     )
-    return past if against_all else future, past
+    if against_all:
+        return past, past
+    return future, future if belief.start == "stationary" else past  # Statement 51: read backwards it mixes as well
 
 
 def _past(chain: MarkovChain, P: Floats, alive: NDArray[np.intp], future: KernelSide) -> Side:

@@ -23,6 +23,8 @@ from quiltwork.influence.curve.transport import MARGIN
 from quiltwork.influence.quilts.kernels import TINY
 from quiltwork.types import Floats
 
+CORNERS, STEEPEST = 96, 1e6  # of the polygon around what mean squares allow
+
 
 class CrossRatioSide(Side):
     """Kernels known by the cross-ratios of their rows: the prior cancels, so the past of every start."""
@@ -168,16 +170,47 @@ class _Mixing:
     gap: float
     reversible: bool
 
+    @property
+    def rarest(self) -> float:
+        """The largest 1/π - 1."""
+        return (1 / self.pi_min - 1) * (1 + 4e-16)
+
+    def shrunk(self, skip: int) -> float:
+        """What is left of a mean-square deviation after that many transitions."""
+        transitions = skip if self.reversible else skip / 2
+        return float((1 - self.gap) ** transitions * (1 + 1e-15 * (8 + transitions)))
+
     def log_ratio(self, skip: int) -> float:
         """The largest log P^m[a,y] / P^m[b,y] of any chain of the class."""
-        transitions = skip if self.reversible else skip / 2
-        shrunk = (1 - self.gap) ** transitions * (1 + 1e-15 * (8 + transitions))
-        delta = shrunk * (1 / self.pi_min - 1)  # Statement 44
+        delta = self.shrunk(skip) * self.rarest  # Statement 44
         return 2 * math.atanh(delta) * (1 + 1e-14) if delta < 1 - 1e-12 else math.inf
+
+    def mean_square_step(self, skip: int, difference: float) -> float:
+        """The step by how far a function within D can deviate from its mean, in mean square."""
+        if difference > 2 * math.asinh(1e8):
+            return math.inf
+        x = self.shrunk(skip) * math.sinh(difference / 2)
+        left = 1 - x * x * self.rarest
+        if left <= 1e-12:
+            return math.inf
+        # arccosh(c) = 2 arsinh(√((c - 1)/2)), and c - 1 = x² (1 + F) / (1 - x² F)
+        return 2 * math.asinh(x * math.sqrt((1 + self.rarest) / left / 2)) * (1 + 1e-11)  # Statement 51
+
+    def mean_square_sets(self, skip: int) -> tuple[Floats, Floats]:
+        """The corners of a polygon around all (P^m[a,S], P^m[b,S]), as far as the same argument bounds them."""
+        slopes = np.geomspace(1.0, STEEPEST, CORNERS)
+        spread = self.shrunk(skip) * np.sqrt(self.rarest * (1 + slopes**2) + 2 * slopes)
+        # no set has P[a,S] - r P[b,S] above this
+        reach = ((1 - slopes) + np.hypot(1 - slopes, spread)) / 2 * (1 + 1e-12) + 1e-15
+        below = (reach[:-1] - reach[1:]) / np.diff(slopes)  # where the line of one slope meets that of the next
+        last = int(np.argmin(np.append(below, -1.0) > 0))  # the line that comes to P[b,S] = 0
+        above = slopes[:last] * below[:last] + reach[:last]
+        corners = np.array([[1.0, 1 - reach[0]], *zip(above, below[:last], strict=True), [reach[last], 0.0]])
+        return corners[:, 0] * (1 + 1e-9), np.maximum(corners[:, 1], 0.0)  # Statement 51
 
 
 class MixingFuture(Side):
-    """The future of any chain that mixes fast enough."""
+    """The future of any chain that mixes fast enough, or the past of one that started in its stationary law."""
 
     def __init__(self, states: int, mixing: _Mixing):
         super().__init__(states)
@@ -188,15 +221,21 @@ class MixingFuture(Side):
         return 2 * self._mixing.log_ratio(1)  # Statement 34
 
     def prepare(self, skip: int) -> Callable[[float], Floats]:
-        """The step from the largest ratio."""
+        """The step from the largest ratio, or from mean squares."""
         log_ratio = self._mixing.log_ratio(skip)
-        return lambda difference: np.full((self.states, self.states), ratio_step(log_ratio, difference))  # Statement 34
+
+        def step(difference: float) -> Floats:
+            least = min(ratio_step(log_ratio, difference), self._mixing.mean_square_step(skip, difference))
+            return np.full((self.states, self.states), least)  # Statements 34 and 51
+
+        return step
 
     def frontiers(self, skip: int) -> list[Frontier]:
-        """The two-point law with that ratio."""
-        log_ratio = self._mixing.log_ratio(skip)
+        """The two-point law with that ratio, and all sets within reach of mean squares."""
+        log_ratio, error = self._mixing.log_ratio(skip), POWER_ERROR * skip
         p, q = 1 / (1 + np.exp(-log_ratio)), 1 / (1 + np.exp(log_ratio)) if np.isfinite(log_ratio) else 0.0
-        return [Frontier(skip, np.array([p]), np.array([q]), np.nan, POWER_ERROR * skip)]
+        by_ratio = Frontier(skip, np.array([p]), np.array([q]), np.nan, error)
+        return [by_ratio, Frontier(skip, *self._mixing.mean_square_sets(skip), np.nan, error)]
 
 
 class MixingPast(CrossRatioSide):
@@ -214,6 +253,6 @@ class MixingPast(CrossRatioSide):
 
 
 def mixing_sides(states: int, *, pi_min: float, gap: float, reversible: bool) -> tuple[MixingFuture, MixingPast]:
-    """Both sides of a mixing class."""
+    """The future of a mixing class, and its past with any start."""
     mixing = _Mixing(pi_min, gap, reversible)
     return MixingFuture(states, mixing), MixingPast(states, mixing)

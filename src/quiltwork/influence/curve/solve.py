@@ -121,11 +121,13 @@ class Equation:
         look = min(FIRST_LOOK, float(self.profile.max()) / max(float(near.max()), 1e-300) / 30)
         first = self._stepped(self.difference(near), known, near, look, None)
         solution = self._newton(first, known, max(precision, SMOOTH))
+        along = False
         for held in (True, False, True):
             if solution.change > precision:
                 tried = self._newton(solution, known, precision, solution.routes if held else None)
-                solution = tried if tried.change < solution.change else solution
-        for _ in range(MOST_REROUTED):
+                if tried.change < solution.change:
+                    solution, along = tried, held
+        for _ in range(MOST_REROUTED if along else 0):
             before, routes = float(solution.values.max()), solution.routes
             if not self.shipments(solution.difference).shorter(routes, solution.values, precision):
                 break
@@ -242,9 +244,9 @@ class System:
             return np.asarray(np.linalg.lstsq(self._dense, right)[0])
         from scipy.sparse.linalg import gmres  # slow to import
 
-        solution, stopped = gmres(self._sparse, right, rtol=CLOSE, restart=20, maxiter=1)
+        solution, stopped = gmres(self._product, right, rtol=CLOSE, restart=20, maxiter=1)
         if stopped:
-            solution, _ = gmres(self._sparse, right, x0=solution, rtol=CLOSE, restart=50, maxiter=4, M=self._by_large)
+            solution, _ = gmres(self._product, right, x0=solution, rtol=CLOSE, restart=50, maxiter=4, M=self._by_large)
         return np.asarray(solution)
 
     @cached_property
@@ -252,27 +254,25 @@ class System:
         return np.asarray(np.eye(self._weights.shape[0]) - self._weights.toarray())
 
     @cached_property
-    def _sparse(self) -> "csr_matrix":
-        from scipy.sparse import identity  # slow to import
+    def _product(self) -> "LinearOperator":
+        from scipy.sparse.linalg import LinearOperator  # slow to import
 
-        system: csr_matrix = identity(self._weights.shape[0], format="csr") - self._weights
-        return system
+        return LinearOperator(self._weights.shape, lambda x: x - self._weights @ x, dtype=np.float64)
 
     @cached_property
     def _by_large(self) -> "LinearOperator":
         """The solution with large weights alone."""
+        from scipy.sparse import identity
         from scipy.sparse.linalg import LinearOperator, splu
 
-        system, least = self._sparse, LARGE_WEIGHT
-        while True:
-            large = system.copy()
-            large.data[np.abs(large.data) < least] = 0.0
-            large.eliminate_zeros()
-            if large.nnz <= FEW_WEIGHTS * large.shape[0]:
-                break
+        weights, least = self._weights, LARGE_WEIGHT
+        while np.count_nonzero(weights.data >= least) > FEW_WEIGHTS * weights.shape[0]:
             least *= 2.0
-        large.setdiag(system.diagonal())
-        return LinearOperator(system.shape, splu(large.tocsc()).solve)
+        large = weights.copy()
+        large.data[large.data < least] = 0.0
+        large.setdiag(weights.diagonal())
+        large.eliminate_zeros()
+        return LinearOperator(weights.shape, splu((identity(weights.shape[0]) - large).tocsc()).solve)
 
 
 def alike(difference: Floats, most: int) -> Integers:

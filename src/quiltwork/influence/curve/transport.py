@@ -25,14 +25,13 @@ LARGEST_DIFFERENCE = 300.0  # beyond this a difference counts as unbounded
 MARGIN = 1e-13  # more than the rounding error of one step
 FURTHEST_GAIN = float(np.exp(LARGEST_DIFFERENCE))
 PARALLEL_FROM = 24  # states: with fewer, starting a thread takes longer than the work
-NEGLIGIBLE = 1e-9  # of a step's dependence on one entry of D
 
 Plans = tuple[Integers, Floats, NDArray[np.int32], Floats]  # groups, gains, and nearest first: targets, their gains
 Routed = NDArray[np.int16]
 Route = tuple[Routed, Routed, int | np.int64]
 Held = tuple[Routed, Routed, Integers]  # origins and goals by pair, and how many
 Span = tuple[int, int]  # rows from the first up to, but not with, the last
-Space = tuple[Floats, Floats, Integers, Integers, Floats, Integers, Integers, Floats, Floats]
+Space = tuple[Floats, Floats, Integers, Integers, Floats, Integers, Integers, Floats, Floats, Floats]
 
 
 class Routes:
@@ -58,9 +57,12 @@ class Shipments:
         """Plans for one D; every state by itself if no groups are given."""
         targets = np.argsort(difference, axis=1, kind="stable")
         gains = np.exp(np.minimum(difference, 2 * LARGEST_DIFFERENCE)) * (1 + MARGIN)
-        held = np.arange(rows.shape[1]) if groups is None else groups
+        held, together = np.arange(rows.shape[1]), rows
+        if groups is not None and len(difference) < len(groups):  # a group's states side by side are added up quickly
+            order = np.argsort(groups, kind="stable")
+            held, together = groups[order], rows[:, order]
         nearest = np.take_along_axis(gains, targets, axis=1)
-        return cls(np.ascontiguousarray(rows), held.astype(np.int64), gains, targets.astype(np.int32), nearest)
+        return cls(np.ascontiguousarray(together), held.astype(np.int64), gains, targets.astype(np.int32), nearest)
 
     def prove(self, claim: Floats) -> NDArray[np.bool_]:
         """For which pairs shipping nearest first proves that the step is at most the claim."""
@@ -100,21 +102,11 @@ class Shipments:
         from scipy.sparse import csr_matrix  # slow to import
 
         k, g = len(self.rows), len(self.targets)
-        sizes, pieces = np.zeros(k * k, dtype=np.int64), {}
-
-        def work(some: Span) -> None:
-            begun, ended = some
-            columns = np.empty(((ended - begun) * k, g + 1), dtype=np.int32)
-            shares = np.empty(columns.shape)
-            _weights(self.rows, claims, self._plans, some, routes.held, (columns, shares, sizes))
-            used = np.arange(g + 1)[None, :] < sizes[begun * k : ended * k, None]
-            pieces[begun] = columns[used], shares[used]
-
-        self._each_row(work)
-        parts = [pieces[start] for start in sorted(pieces)]
-        ends = np.concatenate([[0], np.cumsum(sizes)])
-        data, columns = np.concatenate([p[1] for p in parts]), np.concatenate([p[0] for p in parts])
-        return csr_matrix((data, columns, ends), shape=(k * k, g * g))
+        ends = np.concatenate([[0], np.cumsum(routes.held[2])])
+        columns, shares = np.empty(ends[-1], dtype=np.int32), np.empty(ends[-1])
+        kept = columns, shares, ends
+        self._each_row(lambda some: _weights(self.rows, claims, self._plans, some, routes.held, kept))
+        return csr_matrix((shares, columns, ends), shape=(k * k, g * g))
 
     @property
     def _plans(self) -> Plans:
@@ -128,21 +120,40 @@ class Shipments:
             in_threads(lambda some: work((some.start, min(some.stop, count))), count, pieces=32)
 
 
+@njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})
+def _over_and_under(a: Floats, b: Floats, ratio: float) -> tuple[float, float]:
+    """The excess and the room of some states together, in whatever order adds them up quickest."""
+    over, under = 0.0, 0.0
+    for y in range(len(a)):
+        wanted = ratio * b[y]
+        slack = MARGIN * (a[y] + wanted)
+        over += max(a[y] - wanted + slack, 0.0)  # Statement 11
+        under += max(wanted - a[y] - slack, 0.0)
+    rounding = 2.0**-52 * len(a)  # a sum of n terms that are not negative is off by n roundings at most
+    return over * (1.0 + rounding), under * (1.0 - rounding)
+
+
 @njit(cache=True, nogil=True)
 def _fill(a: Floats, b: Floats, ratio: float, groups: Integers, excess: Floats, room: Floats) -> None:
     """What each group has to send, and how much it can take."""
     for n in range(len(excess)):
         excess[n] = 0.0
         room[n] = 0.0
-    for y in range(len(a)):
-        wanted = ratio * b[y]
-        slack = MARGIN * (a[y] + wanted)
-        over = a[y] - wanted + slack  # Statement 11
-        under = wanted - a[y] - slack
-        if over > 0.0:
-            excess[groups[y]] += over
-        elif under > 0.0:
-            room[groups[y]] += under
+    first, last = 0, 0
+    while first < len(a):
+        group = groups[first]
+        while last < len(a) and groups[last] == group:
+            last += 1
+        if last == first + 1:
+            wanted = ratio * b[first]
+            slack = MARGIN * (a[first] + wanted)
+            excess[group] += max(a[first] - wanted + slack, 0.0)  # Statement 11
+            room[group] += max(wanted - a[first] - slack, 0.0)
+        else:
+            over, under = _over_and_under(a[first:last], b[first:last], ratio)
+            excess[group] += over
+            room[group] += under
+        first = last
 
 
 @njit(cache=True, nogil=True)
@@ -152,7 +163,7 @@ def _ship(a: Floats, b: Floats, ratio: float, plans: Plans, space: Space) -> tup
     Returns the room that is left, or what could not be shipped as a negative number; and how many shipments were made.
     """
     groups, _, targets, gains = plans
-    excess, room, heap, tried, keys, origin, goal, rate, amount = space
+    excess, room, heap, tried, keys, origin, goal, rate, amount, _ = space
     origins, g = targets.shape
     _fill(a, b, ratio, groups, excess, room)
     # a heap of those that wait, by how near their nearest target with room is
@@ -224,18 +235,20 @@ def _follow(a: Floats, b: Floats, ratio: float, plans: Plans, route: Route, spac
     """Ship along a route: what room is left, or what could not be shipped as a negative number."""
     groups, gains, _, _ = plans
     origins, goals, count = route
-    excess, room, _, _, _, _, _, _, amount = space
+    excess, room, _, _, _, origin, goal, rate, amount, _ = space
     _fill(a, b, ratio, groups, excess, room)
     for j in range(count):
         y, z = origins[j], goals[j]
-        needed = excess[y] * gains[y, z]
+        gain = gains[y, z]
+        needed = excess[y] * gain
+        origin[j], goal[j], rate[j] = y, z, gain
         if needed <= room[z]:
             amount[j] = needed
             room[z] -= needed
             excess[y] = 0.0
         else:
             amount[j] = room[z]
-            excess[y] -= room[z] / gains[y, z] * (1.0 - MARGIN)
+            excess[y] -= room[z] / gain * (1.0 - MARGIN)
             room[z] = 0.0
     stuck, left = 0.0, 0.0
     for n in range(len(excess)):
@@ -249,7 +262,30 @@ def _space(g: int) -> Space:
     heap, tried = np.empty(g + 1, dtype=np.int64), np.empty(g, dtype=np.int64)
     origin, goal = np.empty(2 * g + 1, dtype=np.int64), np.empty(2 * g + 1, dtype=np.int64)
     rate, amount = np.empty(2 * g + 1), np.empty(2 * g + 1)
-    return np.empty(g), np.empty(g), heap, tried, np.empty(g + 1), origin, goal, rate, amount
+    return np.empty(g), np.empty(g), heap, tried, np.empty(g + 1), origin, goal, rate, amount, np.empty(g)
+
+
+@njit(cache=True, nogil=True)
+def _priced(b: Floats, made: int, plans: Plans, space: Space) -> float:
+    """P[b]·v for the function v that the shipments in hand leave no choice but one, 1 where there is room left.
+
+    Each shipment empties its origin or fills its goal. Read backwards, one of the two is known, and v[y] = e^D v[z].
+    """
+    groups = plans[0]
+    _, _, _, _, _, origin, goal, rate, _, value = space
+    value[:] = -1.0
+    for j in range(made - 1, -1, -1):
+        y, z = origin[j], goal[j]
+        if value[y] < 0.0 and value[z] < 0.0:
+            value[z] = 1.0
+        if value[y] < 0.0:
+            value[y] = rate[j] * value[z]
+        elif value[z] < 0.0:
+            value[z] = value[y] / rate[j]
+    total = 0.0
+    for y in range(len(b)):
+        total += b[y] * max(value[groups[y]], 0.0)
+    return total
 
 
 @njit(cache=True, nogil=True)
@@ -257,42 +293,52 @@ def _left(a: Floats, b: Floats, claim: float, plans: Plans, route: Route, space:
     """What room a claim leaves: along a route, or nearest first where there is none; how many shipments that made."""
     ratio = np.exp(claim) * (1.0 - MARGIN)
     if route[2] > 0:
-        return _follow(a, b, ratio, plans, route, space), 0
+        return _follow(a, b, ratio, plans, route, space), int(route[2])
     return _ship(a, b, ratio, plans, space)
+
+
+@njit(cache=True, nogil=True)
+def _nearer(b: Floats, claim: float, left: float, made: int, plans: Plans, space: Space) -> float:
+    """Where the room that is left, or what was not shipped, would be 0 if prices stayed what they are."""
+    total = np.exp(claim) * _priced(b, made, plans, space)
+    if total <= 0.0:
+        return -1.0
+    if left >= 0.0:
+        return float(claim - left / total)
+    excess, value = space[0], space[9]
+    stuck = 0.0
+    for n in range(len(excess)):
+        if excess[n] > 0.0:
+            stuck += excess[n] * max(value[n], 1.0)
+    return float(claim + stuck / total)
 
 
 @njit(cache=True, nogil=True)
 def _least(
     a: Floats, b: Floats, known: float, near: float, precision: float, plans: Plans, route: Route, space: Space
 ) -> tuple[float, int]:
-    """The smallest claim that can be proved: a bracket around the guess, then straight lines through its ends.
+    """The smallest claim that can be proved, by Newton's method from a guess, within a bracket.
 
-    Also the number of shipments of its plan, if that is the one in hand.
-
-    A claim smaller by x leaves less room by x at least, so what is left over says how near the smallest one is.
+    Also the number of shipments of its plan, if that is the one in hand. A claim smaller by x leaves less room by x at
+    least, so what is left over says how near the smallest one is.
     """
-    low, high = 0.0, known
-    short, spare = 0.0, -1.0  # what could not be shipped at the low end, what was left over at the high one
-    factor, middle, tries, made = 1.0 + 4.0 * precision, min(max(near, 1e-12), known), 0, 0
+    low, high, proved = 0.0, known, False
+    middle, tries, made, factor = min(max(near, 1e-12), known), 0, 0, 1.0 + 4.0 * precision
     while high - low > precision * high and high > 1e-13:
         tries += 1
         left, count = _left(a, b, middle, plans, route, space)
         if left >= 0.0:
-            high, spare, made = middle, left, count
+            high, proved, made = middle, True, count
             if left <= precision * high:
                 break
         else:
-            low, short, made = middle, -left, 0
+            low, made = middle, 0
         pad = 0.3 * precision * high
-        if spare >= 0.0 and low > 0.0:
-            middle = 0.5 * (low + high)
-            if tries % 4 != 0:
-                middle = low + (high - low) * short / (short + spare)
-            middle = min(max(middle + pad, low + pad), high - pad)
-        elif spare >= 0.0:
-            middle = max(high - 0.7 * spare, 0.1 * high) - pad
+        aimed = _nearer(b, middle, left, count, plans, space) + pad if count > 0 and tries % 4 != 0 else -1.0
+        if proved:
+            middle = aimed if low + pad < aimed < high - pad else 0.5 * (low + high) if low > 0.0 else 0.7 * high
         else:
-            middle, factor = max(low + short, low * factor), factor**3
+            middle, factor = max(aimed, low * factor, low + pad), factor**3
             if middle >= known:
                 middle = 0.5 * (low + known)
     return high, made
@@ -395,44 +441,22 @@ def _weights(
     held: Held,
     kept: tuple[NDArray[np.int32], Floats, Integers],
 ) -> None:
-    """∂ step / ∂ D for each pair: shipments, priced by the function v that they leave no choice but one (Statement 42).
-
-    Each shipment empties its origin or fills its goal. Read backwards, one of the two is known, and v[y] = e^D v[z].
-    """
-    groups, gains, targets, _ = plans
+    """∂ step / ∂ D for each pair: its shipments at their prices (Statement 42)."""
     origin, goal, count = held
-    columns, shares, sizes = kept
-    k, g = len(rows), len(targets)
+    columns, shares, ends = kept
+    k, g = len(rows), len(plans[2])
     space = _space(g)
-    amount, value = space[8], np.empty(g)
+    amount, value = space[8], space[9]
     for pair in range(some[0] * k, some[1] * k):
-        a, b = pair // k, pair % k
-        sizes[pair] = 0
-        if a == b or claims[a, b] >= LARGEST_DIFFERENCE:
-            continue
-        route = origin[pair], goal[pair], count[pair]
-        _follow(rows[a], rows[b], np.exp(claims[a, b]), plans, route, space)
-        value[:] = -1.0
-        for j in range(count[pair] - 1, -1, -1):
-            y, z = origin[pair, j], goal[pair, j]
-            if value[y] < 0.0 and value[z] < 0.0:
-                value[z] = 1.0
-            if value[y] < 0.0:
-                value[y] = gains[y, z] * value[z]
-            elif value[z] < 0.0:
-                value[z] = value[y] / gains[y, z]
-        total = 0.0
-        for y in range(rows.shape[1]):
-            total += rows[b, y] * max(value[groups[y]], 0.0)
-        total *= np.exp(claims[a, b])
-        size, row = 0, pair - some[0] * k
+        a, b, first = pair // k, pair % k, ends[pair]
+        route, total = (origin[pair], goal[pair], count[pair]), 0.0
+        if a != b and claims[a, b] < LARGEST_DIFFERENCE:
+            _follow(rows[a], rows[b], np.exp(claims[a, b]), plans, route, space)
+            total = np.exp(claims[a, b]) * _priced(rows[b], count[pair], plans, space)
         for j in range(count[pair]):
             y, z = origin[pair, j], goal[pair, j]
-            share = amount[j] * value[z] / total if total > 0.0 else 0.0
-            if share > NEGLIGIBLE:
-                columns[row, size], shares[row, size] = y * g + z, share
-                size += 1
-        sizes[pair] = size
+            columns[first + j] = y * g + z
+            shares[first + j] = amount[j] * value[z] / total if total > 0.0 else 0.0
 
 
 @njit(cache=True, nogil=True)
