@@ -1,5 +1,6 @@
 """Proofs of calibrations, and their check by interval arithmetic."""
 
-from quiltwork.certificate.proof import Bridges, Certificate, SideProof
+from quiltwork.certificate.base import Certificate
+from quiltwork.certificate.proof import Bridges, ChainCertificate, SideProof
 
-__all__ = ["Bridges", "Certificate", "SideProof"]
+__all__ = ["Bridges", "Certificate", "ChainCertificate", "SideProof"]
