@@ -95,7 +95,7 @@ def calibrated(request: Request) -> Calibration:
     _check_covered(asked, name)
     calibration = mechanism(asked)
     if request.belief.variables is not None:
-        return replace(calibration, records=True, certificate=None)  # a path's certificate is about a chain
+        return replace(calibration, records=True)
     return calibration
 
 

@@ -1,6 +1,7 @@
 """The frozen record of how much noise, and why."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -11,7 +12,7 @@ from quiltwork.calibration.request import Request
 from quiltwork.certificate import Certificate
 from quiltwork.errors import CertificateError, ParameterError
 from quiltwork.queries import Query
-from quiltwork.types import Guarantee
+from quiltwork.types import Floats, Guarantee
 
 ROUNDING = 2.0**-50  # of the quotient that a certificate's profile is
 Strength = Guarantee | Literal["approximate pufferfish", "none"]
@@ -135,7 +136,8 @@ class Calibration:
             raise CertificateError(
                 "the calibration has no certificate",
                 got=f"mechanism {self.mechanism}" + (" on records" if self.records else ""),
-                fix="Use curve, on series",
+                why="only the influence curve has one, and not where the proof is too large",
+                fix="Use curve; without a certificate, audit computes the loss in another way",
             )
         proved = self.certificate.length
         if proved is not None and (self.length is None or proved < self.length):
@@ -148,17 +150,24 @@ class Calibration:
             raise CertificateError(
                 f"the certificate must be for epsilon = {self.epsilon:g}", got=f"{self.certificate.epsilon:g}"
             )
-        sensitivity = self.query.sensitivity(belief.states)
-        if not (math.isfinite(self.noise_scale) and self.noise_scale >= 0) or (
-            self.noise_scale == 0 and sensitivity.any()
-        ):
+        about = self.certificate.about(belief)
+        self._check_noise(self.certificate, self.query.on(about).sensitivity)
+        return self.certificate.verify(about)
+
+    def _check_noise(self, certificate: Certificate, sensitivity: Sequence[Floats]) -> None:
+        """Whether the certificate's profile is not below that of this noise, for series or for each variable."""
+        asked = any(matrix.any() for matrix in sensitivity)
+        if not (math.isfinite(self.noise_scale) and self.noise_scale >= 0) or (self.noise_scale == 0 and asked):
             raise CertificateError("a certificate proves nothing without noise", got=f"scale {self.noise_scale:g}")
-        needed = sensitivity / self.noise_scale * (1 - ROUNDING) if self.noise_scale > 0 else sensitivity
-        if self.certificate.profile.shape != needed.shape or not np.all(self.certificate.profile >= needed):
+        scale = self.noise_scale or 1.0
+        needed = [matrix / scale * (1 - ROUNDING) for matrix in sensitivity]
+        if len(needed) != len(certificate.profiles) or not all(
+            profile.shape == least.shape and np.all(profile >= least)
+            for profile, least in zip(certificate.profiles, needed, strict=True)
+        ):
             raise CertificateError(
                 "the certificate is for another query, or for more noise than this", got=f"scale {self.noise_scale:g}"
             )
-        return self.certificate.verify(belief.settled())
 
     def detail(self) -> dict[str, Any]:
         """What explains the noise, as plain values."""

@@ -1,16 +1,18 @@
 """The pairwise step in balls: a plan that surely delivers proves its claim (Statement 11)."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from flint import arb
 from scipy.optimize import linprog
+from scipy.sparse import csr_array
 
 from quiltwork.certificate.balls import Row, positive, smaller
+from quiltwork.types import Floats
 
 Pair = tuple[int, int]
-Gains = dict[int, dict[int, arb]]
+Gains = Mapping[int, dict[int, arb]]
 
 
 def gains_of(difference: Gains) -> Gains:
@@ -37,10 +39,71 @@ def shipped(one: Row, other: Row, claim: arb, gains: Gains) -> bool:
     )
 
 
+def delivers(one: Row, other: Row, difference: Floats, claim: arb) -> bool:
+    """Whether all of one law can be shipped to e^claim times another on states of its own, by D between the two."""
+    if arb(float(difference.max())) <= claim:
+        return True  # wherever it goes
+    r = claim.exp()
+    gains = {y: _Later(row) for y, row in enumerate(difference)}
+    order = [divmod(int(n), len(other)) for n in np.argsort(difference, axis=None, kind="stable")]
+    excess, room = dict(enumerate(one)), {z: r * q for z, q in enumerate(other)}
+    if _delivered(order, excess, room, gains):
+        return True
+    shares = _best_shares(one, other, difference)
+    return shares is not None and _takes(one, shares, gains, room)
+
+
+def _best_shares(one: Row, other: Row, difference: Floats) -> Floats | None:
+    """Which share of each state goes where if the most crowded goal is to be as empty as possible, about."""
+    n, m = difference.shape
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        p, q = (np.array([float(x.mid()) for x in law]) for law in (one, other))
+        loads = np.exp(difference - difference.min()) * p[:, None] / q
+    if not np.isfinite(loads).all():
+        return None
+    y, z, ways = np.repeat(np.arange(n), m), np.tile(np.arange(m), n), np.arange(n * m)
+    sends = csr_array((np.ones(n * m), (y, ways)), shape=(n, n * m + 1))
+    # what each goal takes, less the largest of all
+    entries = np.append(loads.ravel(), -np.ones(m))
+    places = np.append(z, np.arange(m)), np.append(ways, np.full(m, n * m))
+    fills = csr_array((entries, places), shape=(m, n * m + 1))
+    goal = np.append(np.zeros(n * m), 1.0)
+    # its types do not know of sparse matrices
+    solved = linprog(goal, A_ub=fills, b_ub=np.zeros(m), A_eq=sends, b_eq=np.ones(n))  # type: ignore[call-overload]
+    return None if solved.x is None else np.maximum(solved.x[:-1].reshape(n, m), 0.0)
+
+
+def _takes(one: Row, shares: Floats, gains: Gains, room: dict[int, arb]) -> bool:
+    """Whether there is room for all of a law that goes out in these shares, whatever they add up to."""
+    taken = dict.fromkeys(room, arb(0))
+    for y, row in enumerate(shares):
+        goals = np.flatnonzero(row > 0)
+        sent = sum((arb(float(row[z])) for z in goals), arb(0))
+        if not sent > 0:
+            return False
+        for z in goals.tolist():
+            taken[z] += one[y] * (arb(float(row[z])) / sent) * gains[y][z]
+    return all(taken[z] <= room[z] for z in room)
+
+
+class _Later(dict[int, arb]):
+    """exp of a row of D, computed where something is shipped."""
+
+    def __init__(self, row: Floats):
+        super().__init__()
+        self._row = row
+
+    def __missing__(self, z: int) -> arb:
+        self[z] = arb(float(self._row[z])).exp()
+        return self[z]
+
+
 def _delivered(order: Iterable[Pair], excess: dict[int, arb], room: dict[int, arb], gains: Gains) -> bool:
     """Whether shipping in this order leaves no excess, whatever the rounding."""
     excess, room = dict(excess), dict(room)
     for y, z in order:
+        if not excess:
+            break
         if y not in excess or z not in room:
             continue
         needed = excess[y] * gains[y][z]

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from strategies import chains, epsilons
 
 from quiltwork import (
+    BayesianNetwork,
     Certificate,
     ChainSet,
     Histogram,
@@ -22,7 +23,7 @@ from quiltwork import (
     Sum,
     calibrate,
 )
-from quiltwork.certificate import SideProof
+from quiltwork.certificate import ChainCertificate, SideProof
 from quiltwork.errors import CertificateError
 
 ROUND = np.array([[0.5, 0.5, 0], [0, 0.5, 0.5], [0.5, 0, 0.5]])
@@ -41,9 +42,9 @@ BELIEFS = {
 ANY_START = ("any", "set")
 
 
-def certified(belief: object, length: int | None = None, query: str = "histogram") -> Certificate:
+def certified(belief: object, length: int | None = None, query: str = "histogram") -> ChainCertificate:
     found = calibrate(query, belief=belief, epsilon=1.0, length=length, mechanism="curve")  # type: ignore[arg-type]
-    assert found.certificate is not None
+    assert isinstance(found.certificate, ChainCertificate)
     return found.certificate
 
 
@@ -119,7 +120,7 @@ def test_steady_sides_are_added_up_where_they_meet(guarantee: str) -> None:
     """Two matrices on each side, 0 and the bound: in a long series both bounds hold at one node."""
     found = calibrate("count:1", belief=LAZY, epsilon=1.0, guarantee=guarantee)  # type: ignore[arg-type]
     certificate = found.certificate
-    assert certificate is not None
+    assert isinstance(certificate, ChainCertificate)
 
     def two(side: SideProof) -> SideProof:
         both = np.concatenate([np.zeros_like(side.values), side.values])
@@ -169,7 +170,7 @@ def test_a_calibration_is_tied_to_its_certificate() -> None:
     with pytest.raises(CertificateError, match="more noise than this"):
         dataclasses.replace(found, noise_scale=found.noise_scale / 2).verify(LAZY)
     certificate = found.certificate
-    assert certificate is not None
+    assert isinstance(certificate, ChainCertificate)
     with pytest.raises(CertificateError, match="every node"):
         dataclasses.replace(certificate, length=6).verify(LAZY)
     with pytest.raises(CertificateError, match="cannot be read"):
@@ -226,3 +227,26 @@ def test_bridges_prove_the_past_only_and_by_whole_numbers() -> None:
     stationary = chain.with_start("stationary")
     with pytest.raises(CertificateError, match="past"):
         dataclasses.replace(certificate, belief=stationary.fingerprint).verify(stationary)
+
+
+def test_a_path_of_equal_tables_is_proved_as_the_chain_that_it_is() -> None:
+    chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+    path = BayesianNetwork.from_chain(chain, 6)
+    found = calibrate("count:1", belief=path, epsilon=1.0)
+    assert isinstance(found.certificate, ChainCertificate)
+    assert found.verify(path) <= 1.0
+    with pytest.raises(CertificateError, match="cover the length"):
+        found.verify(BayesianNetwork.from_chain(chain, 7))
+    with pytest.raises(CertificateError, match="another belief"):
+        found.verify(BayesianNetwork.from_chain(MarkovChain([[0.8, 0.2], [0.4, 0.6]], initial="stationary"), 6))
+
+
+def test_a_certificate_of_an_unknown_kind_cannot_be_read() -> None:
+    contents = certified(LAZY, query="count:1").to_dict()
+    older = {name: value for name, value in contents.items() if name != "kind"}
+    assert Certificate.from_dict(older).verify(LAZY) <= 1.0
+    for kind in ("ring", "", 1.0):
+        with pytest.raises(CertificateError, match="cannot be read"):
+            Certificate.from_dict(contents | {"kind": kind})
+    with pytest.raises(CertificateError, match="cannot be read"):
+        Certificate.from_dict([])  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from quiltwork.beliefs import Belief
 from quiltwork.calibration.mechanisms.quilt import Quilt, approx_quilt, exact_quilt
 from quiltwork.calibration.record import Calibration, Reason
 from quiltwork.calibration.request import Request
-from quiltwork.certificate import Bridges, Certificate, SideProof
+from quiltwork.certificate import Bridges, ChainCertificate, SideProof
 from quiltwork.errors import BeliefError, NotCoveredError
 from quiltwork.influence.curve.any_start import AnyStart
 from quiltwork.influence.curve.constant import MOST_STATES, InfluenceCurve, curve_members, within_cell
@@ -123,9 +123,9 @@ def curve(request: Request) -> Calibration:
     most = max(needed, key=lambda candidate: candidate.scale)
     noise_scale = round_up(most.scale)
     profile = sensitivity / noise_scale if most.scale > 0 else np.zeros_like(sensitivity)  # Statement 8
-    certificate: Certificate | None
+    certificate: ChainCertificate | None
     if length is not None and length * float(profile.max()) <= epsilon * (1 - 1e-15):  # Statement 18
-        certificate = Certificate(belief.fingerprint, epsilon, profile, (), length, guarantee == "bayesian")
+        certificate = ChainCertificate(belief.fingerprint, epsilon, profile, (), length, guarantee == "bayesian")
     else:
         proved = [candidate.look if candidate.scale == most.scale else None for candidate in needed]
         looks = [known or _look(c, profile, length, epsilon) for c, known in zip(curves, proved, strict=True)]
@@ -138,13 +138,13 @@ def curve(request: Request) -> Calibration:
 
 def _certificate(
     belief: Belief, epsilon: float, profile: Floats, looks: list[_Look], length: int | None, guarantee: Guarantee
-) -> Certificate | None:
+) -> ChainCertificate | None:
     proofs = [None if look.epsilon > epsilon else look.prove() for look in looks]
     known = tuple(proof for proof in proofs if proof is not None)
     if len(known) < len(looks):
         return None
     endless = all(side.steady for sides in known for side in sides)
-    return Certificate(
+    return ChainCertificate(
         belief.fingerprint, epsilon, profile, known, None if endless else length, guarantee == "bayesian"
     )
 

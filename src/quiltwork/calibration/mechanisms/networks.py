@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from quiltwork.beliefs import BayesianNetwork, Belief
+from quiltwork.calibration.mechanisms.certified import ROOM, network_certificate
 from quiltwork.calibration.record import Calibration, Reason
 from quiltwork.calibration.request import Request
 from quiltwork.errors import ParameterError
@@ -205,15 +206,19 @@ def record_curve(request: Request) -> Calibration:
     # all variables that may depend on each other at once: group privacy is enough
     enough = belief.heaviest_part(asked.lipschitz_by_variable)[0] / epsilon  # Statement 18
     networks = _networks(belief)
-    needed = [_smallest(network_curve(m, guarantee=guarantee), asked.sensitivity, epsilon, enough) for _, m in networks]
+    curves = [network_curve(member, guarantee=guarantee) for _, member in networks]
+    needed = [_smallest(curve, asked.sensitivity, epsilon * (1 - ROOM), enough) for curve in curves]
     scale, loss = max(needed, key=lambda candidate: candidate[0])
     n, member = networks[needed.index((scale, loss))]
+    noise_scale = round_up(scale or asked.lipschitz / epsilon)
+    profile = _profile(asked.sensitivity, scale or noise_scale)
     along = "the cliques of a network" if loss.clique else "the edges of a tree"
     return Calibration.of(
         request,
-        noise_scale=round_up(scale or asked.lipschitz / epsilon),
+        noise_scale=noise_scale,
         theorem=f"influence curve along {along}" + (", by cross-ratios" if guarantee == "bayesian" else ""),
         reason=NetworkReason.of(loss, member, n),
+        certificate=network_certificate(request, profile, curves),
     )
 
 
@@ -221,7 +226,7 @@ def _smallest(
     curve: TreeCurve | CliqueCurve, sensitivity: Sequence[Floats], epsilon: float, enough: float
 ) -> tuple[float, NetworkLoss]:
     def look(scale: float) -> NetworkLoss:
-        return curve.at([matrix / scale * (1 + 2.0**-50) for matrix in sensitivity])  # Statements 8, 15 and 50
+        return curve.at(_profile(sensitivity, scale))  # Statements 15 and 50
 
     if enough == 0:
         return 0.0, curve.at([0.0 * matrix for matrix in sensitivity])
@@ -232,6 +237,11 @@ def _smallest(
         profile = [matrix / (scale or enough) for matrix in sensitivity]
         loss = replace(loss, reveals=tuple(curve.reveals(profile, loss) or ()))
     return scale, loss
+
+
+def _profile(sensitivity: Sequence[Floats], scale: float) -> list[Floats]:
+    """λ of noise of a scale, rounded up."""
+    return [matrix / scale * (1 + 2.0**-50) if scale else 0.0 * matrix for matrix in sensitivity]  # Statement 8
 
 
 def _networks(belief: Belief) -> list[tuple[int | None, BayesianNetwork]]:

@@ -37,6 +37,7 @@ from quiltwork.types import Floats, Integers
 PRECISION = 1e-6  # of one transport, relatively
 MOST_STATES = 2500  # of a clique, that are told apart; beyond, two differences stand for all
 MOST_WORK = 3e8  # of two differences: pairs of what it is about, times what else there is
+EXCHANGED, CLOSELY = 1e-4, 1e-11  # precision of claims by exchanged shipments, usually and where proofs need more
 FEW_WAYS = 256  # pairs of states that shipments are exchanged between, where nearest first is not the best plan
 MOST_LOOKS = 1e6  # of what each variable reveals: variables, times pairs of states of a clique
 PARALLEL_FROM = 20_000  # pairs of states of a clique: with fewer, starting a thread takes longer than the work
@@ -129,8 +130,9 @@ class CliqueCurve:
     0.897
     """
 
-    def __init__(self, network: BayesianNetwork):
+    def __init__(self, network: BayesianNetwork, *, closely: bool = False):
         inference = Inference(network)
+        self._precision = CLOSELY if closely else EXCHANGED
         self._tree = network.graph.cliques
         self._cliques = [_clique(inference, nodes, network) for nodes in self._tree.cliques]
         # laws and conditional laws are quotients of sums that may each be off by the margin
@@ -163,6 +165,27 @@ class CliqueCurve:
                 worst = NetworkLoss(float(bounds[a, b]), node, pair, float(profile[node][pair]), clique=clique.nodes)
         return replace(worst, coarse=sum(len(clique.law) > MOST_STATES for clique in self._cliques))
 
+    def claims(self, profile: Sequence[Floats]) -> tuple[dict[Edge, Floats], list[float]]:
+        """What every clique tells its neighbours, and what everything released tells about each variable.
+
+        >>> pair = BayesianNetwork({"x": "01", "y": "01"}, parents={"y": "x"},
+        ...                        tables={"x": [0.5, 0.5], "y": [[0.9, 0.1], [0.1, 0.9]]})
+        >>> messages, by_variable = CliqueCurve(pair).claims([0.5 * (1 - np.eye(2))] * 2)
+        >>> messages, [round(epsilon, 5) for epsilon in by_variable]
+        ({}, [0.897, 0.897])
+        """
+        told = self._messages(profile)
+        bounds = (self._told(home, (node,), told, None) for node, home in enumerate(self._homes))
+        return told.messages, [float(bound.max(initial=0.0)) for bound in bounds]
+
+    @property
+    def work(self) -> float:
+        """How many pairs of states all messages and variables look at; infinite if some clique has too many states."""
+        sizes = [len(clique.law) for clique in self._cliques]
+        if max(sizes) > MOST_STATES:
+            return np.inf
+        return float(sum(sizes[n] ** 2 for n in (*self._homes, *(c for c, _ in self._shared))))
+
     def reveals(self, profile: Sequence[Floats], loss: NetworkLoss) -> list[float] | None:
         """How much less would be told about the worst pair without each variable; None if that would take long."""
         if len(profile) * sum(len(clique.law) ** 2 for clique in self._cliques) > MOST_LOOKS:
@@ -194,7 +217,7 @@ class CliqueCurve:
         parts += [(self._shared[n, number], told.messages[n, number]) for n in neighbours]
         if len(clique.law) <= MOST_STATES:
             _, labels = clique.labels(about)
-            bounds = _transports(clique.law, labels, clique.difference(parts))  # Statement 50
+            bounds = _transports(clique.law, labels, clique.difference(parts), self._precision)  # Statement 50
         else:
             bounds = clique.coarsely(about, parts)
         bounds[bounds > 0] += self._error  # where nothing changes anything, no law matters
@@ -217,7 +240,7 @@ def _clique(inference: Inference, nodes: tuple[int, ...], network: BayesianNetwo
     return _Clique(nodes, codes.astype(np.int64), chances)
 
 
-def _transports(law: Floats, labels: Integers, difference: Floats) -> Floats:
+def _transports(law: Floats, labels: Integers, difference: Floats, precision: float = EXCHANGED) -> Floats:
     """transport between the laws given each two labels, nearest first."""
     order = np.argsort(labels, kind="stable")
     sizes = np.bincount(labels)
@@ -227,14 +250,18 @@ def _transports(law: Floats, labels: Integers, difference: Floats) -> Floats:
     count = len(sizes)
     bounds = np.zeros((count, count))
     if len(law) ** 2 < PARALLEL_FROM:
-        _each_pair(given, ends, D, (0, count), bounds)
+        _each_pair(given, ends, D, (0, count), precision, bounds)
     else:
-        in_threads(lambda some: _each_pair(given, ends, D, (some.start, min(some.stop, count)), bounds), count)
+        in_threads(
+            lambda some: _each_pair(given, ends, D, (some.start, min(some.stop, count)), precision, bounds), count
+        )
     return bounds
 
 
 @njit(cache=True, nogil=True)
-def _each_pair(given: Floats, ends: Integers, D: Floats, some: tuple[int, int], bounds: Floats) -> None:
+def _each_pair(
+    given: Floats, ends: Integers, D: Floats, some: tuple[int, int], precision: float, bounds: Floats
+) -> None:
     """Nearest first, from every label of some to every other."""
     nowhere = np.empty(0, dtype=np.int16), np.empty(0, dtype=np.int16), np.int64(0)
     none = np.empty((0, 0))
@@ -263,21 +290,21 @@ def _each_pair(given: Floats, ends: Integers, D: Floats, some: tuple[int, int], 
             known = (most - least) * (1.0 + 1e-12) + 1e-12
             claim, _ = _least(p, q, known, 0.3 * (most - least), PRECISION, plans, nowhere, space)
             if n * m <= FEW_WAYS:
-                claim = _exchanged(above, below, block - least, claim)
+                claim = _exchanged(above, below, block - least, claim, precision)
             bounds[s, t] = (claim + least) * (1.0 + 1e-12)  # Statement 11
 
 
 @njit(cache=True, nogil=True)
-def _exchanged(p: Floats, q: Floats, D: Floats, claim: float) -> float:
-    """A smaller claim, if shipments that are exchanged for others prove one; precise to a ten-thousandth of it.
+def _exchanged(p: Floats, q: Floats, D: Floats, claim: float, precision: float) -> float:
+    """A smaller claim, if shipments that are exchanged for others prove one; precise to this share of it.
 
     Nearest first may leave the last ones a long way. Sending each along the cheapest way that there is, exchanges of
     earlier shipments included, ships as much as can be shipped at all.
     """
     gamma = np.empty(D.shape)
     low, high = 0.0, claim
-    middle = claim * (1.0 - 1e-4)
-    while high - low > 1e-4 * high and high > 1e-13:
+    middle = claim * (1.0 - precision)
+    while high - low > precision * high and high > 1e-13:
         proved = _ship_exchanging(p, q, D, np.exp(middle), gamma)
         if proved > 0.0:
             high = min(np.log(proved) * (1.0 + 1e-12) + 1e-13, middle)
