@@ -167,8 +167,8 @@ class SeparateSegments(Rule):
 
     def applies(self, case: Case) -> str | None:
         """Two segments, one after the other, each with one release and its own ε."""
-        if not case.terms.chain_like:
-            return "it is about chains"
+        if not case.terms.chain_like or not case.terms.belief.separating:
+            return "it is about chains, in which a value separates what came before from what follows"
         return _not_two(case) or _doubt(case)
 
     def bound(self, case: Case) -> float:

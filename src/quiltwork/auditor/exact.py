@@ -10,7 +10,15 @@ import numpy as np
 from quiltwork.auditor.loss import Lattice, NodeLoss, losses, node_densities, rounding_error
 from quiltwork.beliefs import Belief, JointTable
 from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.laws.exact import ImpossibleError, SecretLaws, Statistic, chain_laws, record_laws, unit_of
+from quiltwork.laws.exact import (
+    ImpossibleError,
+    SecretLaws,
+    Statistic,
+    chain_laws,
+    hidden_laws,
+    record_laws,
+    unit_of,
+)
 from quiltwork.numeric import check_length
 from quiltwork.queries import Query
 from quiltwork.types import Floats, Progress
@@ -119,7 +127,7 @@ def audit(
     length = belief.size(check_length(length))
     check_releases(len(releases))
     audits, impossible = [], None
-    for n, member in belief.numbered_members:
+    for n, member in belief.members_to_audit():
         try:
             audits.append(_audit_one(member, releases, length, know, progress, member=n))
         except ImpossibleError as problem:
@@ -148,10 +156,12 @@ def secret_laws(
     progress: Progress | None = None,
 ) -> SecretLaws:
     """The laws of what is asked under one belief, given each secret."""
+    if length is None and (belief.chains or belief.hidden_chains):
+        raise ParameterError("an exact loss needs a length", got="any", why="the tables go through all values")
     for chain in belief.chains:
-        if length is None:
-            raise ParameterError("an exact loss needs a length", got="any", why="the tables go through all values")
-        return chain_laws(chain, asked, length, know=_times(know or {}), progress=progress)
+        return chain_laws(chain, asked, length or 1, know=_times(know or {}), progress=progress)
+    for hidden in belief.hidden_chains:
+        return hidden_laws(hidden, asked, length or 1, know=_times(know or {}), progress=progress)
     for law in belief.laws:
         return record_laws(law, asked, know={str(v): s for v, s in (know or {}).items()})
     raise NotCoveredError(

@@ -2,7 +2,9 @@
 
 from quiltwork.beliefs.base import Belief
 from quiltwork.beliefs.chain import ChainSet, MarkovChain
+from quiltwork.beliefs.cycle import CycleChain
 from quiltwork.beliefs.files import belief_from_dict, load_belief, save_belief
+from quiltwork.beliefs.hidden import HiddenChain, OrderChain
 from quiltwork.beliefs.interval import IntervalChain
 from quiltwork.beliefs.joint import JointTable
 from quiltwork.beliefs.mixing import MixingClass
@@ -13,11 +15,14 @@ __all__ = [
     "BayesianNetwork",
     "Belief",
     "ChainSet",
+    "CycleChain",
+    "HiddenChain",
     "IntervalChain",
     "JointTable",
     "MarkovChain",
     "MixingClass",
     "NetworkSet",
+    "OrderChain",
     "RecordBelief",
     "RecordLaw",
     "belief_from_dict",

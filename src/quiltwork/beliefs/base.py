@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from quiltwork.errors import BeliefError, NotCoveredError, check_name
 from quiltwork.numeric import round_up
-from quiltwork.types import Start
+from quiltwork.types import Floats, Start
 
 if TYPE_CHECKING:
     from quiltwork.beliefs.chain import MarkovChain
+    from quiltwork.beliefs.hidden import HiddenChain
     from quiltwork.beliefs.mixing import MixingClass
     from quiltwork.beliefs.network import BayesianNetwork
     from quiltwork.beliefs.record import RecordLaw
@@ -48,6 +49,8 @@ class Belief(ABC):
     """Whether the max-influence of values on others is known, or bounded."""
     independent_values: bool = False
     """Whether values at different times are known to be independent of each other."""
+    separating: bool = True
+    """Whether a value makes what came before it independent of what follows, in the same way at every time."""
 
     @property
     def members(self) -> "tuple[Belief, ...]":
@@ -60,9 +63,18 @@ class Belief(ABC):
         single = len(self.members) == 1 and self.members[0] is self
         return [(None if single else n, member) for n, member in enumerate(self.members, 1)]
 
+    def members_to_audit(self) -> "list[tuple[int | None, Belief]]":
+        """Beliefs with exact laws that together say what it says, with their numbers."""
+        return self.numbered_members
+
     @property
     def chains(self) -> "tuple[MarkovChain, ...]":
         """The chains that it consists of, if it does."""
+        return ()
+
+    @property
+    def hidden_chains(self) -> "tuple[HiddenChain, ...]":
+        """The chains with phases behind their values that it consists of, if it does."""
         return ()
 
     @property
@@ -83,6 +95,14 @@ class Belief(ABC):
     def possible_states(self) -> NDArray[np.intp]:
         """The states that can occur at some time, by number."""
         return np.arange(len(self.states))
+
+    def shown_states(self) -> NDArray[np.intp]:
+        """The state that each possible state of its chain shows, by number: itself, unless there are phases."""
+        return self.possible_states()
+
+    def phase_law(self) -> Floats | None:
+        """The law of the possible phases at every time, if there are phases and it is known."""
+        return None
 
     def size(self, length: int | None = None) -> int | None:
         """The number of values of a series, if it is known."""

@@ -8,6 +8,8 @@ from typing import Any
 
 from quiltwork.beliefs.base import Belief
 from quiltwork.beliefs.chain import ChainSet, MarkovChain
+from quiltwork.beliefs.cycle import CycleChain
+from quiltwork.beliefs.hidden import HiddenChain, OrderChain
 from quiltwork.beliefs.interval import IntervalChain
 from quiltwork.beliefs.joint import JointTable
 from quiltwork.beliefs.mixing import MixingClass
@@ -182,6 +184,44 @@ def _interval(content: dict[str, Any]) -> IntervalChain:
     return IntervalChain(content["lower"], content["upper"], states=_names(content.get("states")))
 
 
+def _cycle(content: dict[str, Any]) -> CycleChain:
+    _check_keys(content, "cycle", required={"transitions"}, optional={"states", "initial", "period"})
+    if not isinstance(content["transitions"], list):
+        raise BeliefError("transitions must be a list of matrices", got=type(content["transitions"]).__name__)
+    period = content.get("period", len(content["transitions"]))
+    if period != len(content["transitions"]):
+        raise BeliefError(
+            "period must be the number of transition matrices",
+            got=f"{len(content['transitions'])} matrices",
+            why="each step of the cycle has one",
+        )
+    return CycleChain(
+        content["transitions"], initial=content.get("initial", "any"), states=_names(content.get("states"))
+    )
+
+
+def _hidden(content: dict[str, Any]) -> HiddenChain:
+    _check_keys(content, "hidden", required={"transition", "shows"}, optional={"states", "initial"})
+    if not isinstance(content["shows"], list):
+        raise BeliefError("shows must be a list with the state of each phase", got=type(content["shows"]).__name__)
+    return HiddenChain(
+        content["transition"],
+        shows=content["shows"],
+        initial=content.get("initial", "any"),
+        states=_names(content.get("states")),
+    )
+
+
+def _order(content: dict[str, Any]) -> OrderChain:
+    _check_keys(content, "order", required={"transition", "order"}, optional={"states", "initial"})
+    return OrderChain(
+        content["transition"],
+        order=content["order"],
+        initial=content.get("initial", "any"),
+        states=_names(content.get("states")),
+    )
+
+
 def _joint(content: dict[str, Any]) -> JointTable:
     _check_keys(content, "joint", required={"variables", "table"})
     variables, table = variables_in(content["variables"], "a joint table"), content["table"]
@@ -198,6 +238,9 @@ _READERS: dict[str, Callable[[dict[str, Any]], Belief]] = {
     "set": _set,
     "mixing": _mixing,
     "interval": _interval,
+    "cycle": _cycle,
+    "hidden": _hidden,
+    "order": _order,
     "joint": _joint,
     "network": _network,
 }

@@ -15,7 +15,7 @@ from functools import partial
 
 import numpy as np
 
-from quiltwork.beliefs import BayesianNetwork, Belief, MarkovChain, RecordLaw
+from quiltwork.beliefs import BayesianNetwork, Belief, HiddenChain, MarkovChain, RecordLaw
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.numeric import in_threads
 from quiltwork.queries import Query
@@ -76,15 +76,70 @@ def chain_laws(
     >>> laws.points.ravel().tolist(), np.exp(laws.logs[0]).round(6).tolist()      # X_1 = 0 and X_1 = 1
     ([0, 1, 2], [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
     """
-    digits, numbers = _digits(asked, chain.states, length)
-    moves, widths, lows = _moves(digits, chain.states, length)
+    logs, leads, points = _tables(chain, chain.states, np.arange(len(chain.states)), asked, length, know, progress)
+    names = tuple(str(t) for t in range(1, length + 1))
+    told = SecretLaws(names, (chain.states,) * length, points, logs)
+    return told if chain.initial is not None else replace(told, leads=leads)
+
+
+def hidden_laws(
+    belief: HiddenChain,
+    asked: Sequence[Statistic],
+    length: int,
+    *,
+    know: Mapping[int, str] | None = None,
+    progress: Progress | None = None,
+) -> SecretLaws:
+    """The same where phases lie behind values: the law given a state is a mixture of those given its phases.
+
+    >>> from quiltwork import Count
+    >>> slow = HiddenChain([[0.5, 0.5, 0], [0, 0.5, 0.5], [1, 0, 0]], shows="aab", initial=[1, 0, 0])
+    Traceback (most recent call last):
+    quiltwork.errors.BeliefError: shows must be a list with the state of each phase, got str.
+    >>> slow = HiddenChain([[0.5, 0.5, 0], [0, 0.5, 0.5], [1, 0, 0]], shows=[*"aab"], initial=[1, 0, 0])
+    >>> np.exp(hidden_laws(slow, [Statistic(Count("b"))], 3).logs[2]).round(6).tolist()      # X_3 = a and X_3 = b
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    if belief.phases.initial is None:
+        raise NotCoveredError(
+            "exact laws of a chain with phases need a start",
+            got='initial "any"',
+            why="how likely each phase of a state is depends on it",
+            fix='Use initial "stationary" or a vector',
+        )
+    by_phase, leads, points = _tables(belief.phases, belief.states, belief.shown, asked, length, know, progress)
+    logs = np.full((length, len(belief.states), by_phase.shape[2]), -np.inf)
+    for state in range(len(belief.states)):
+        inside = belief.shown == state
+        with np.errstate(invalid="ignore"):
+            weighed = by_phase[:, inside] + leads[:, 0, inside, None]
+            logs[:, state] = np.logaddexp.reduce(weighed, axis=1)
+            logs[:, state] -= np.logaddexp.reduce(leads[:, 0, inside], axis=1)[:, None]
+    logs[np.isnan(logs)] = -np.inf  # where no phase of it is possible
+    names = tuple(str(t) for t in range(1, length + 1))
+    return SecretLaws(names, (belief.states,) * length, points, logs)
+
+
+def _tables(
+    chain: MarkovChain,
+    states: tuple[str, ...],
+    shown: Integers,
+    asked: Sequence[Statistic],
+    length: int,
+    know: Mapping[int, str] | None,
+    progress: Progress | None,
+) -> tuple[Floats, Floats, Integers]:
+    """Laws given each state of a chain that shows these states, what leads to it, and the points of the laws."""
+    digits, numbers = _digits(asked, states, length)
+    moves, widths, lows = _moves(digits, states, length)
+    moves = np.ascontiguousarray(moves[:, shown])
     width = int(np.prod([float(w) for w in widths]))
     k = len(chain.states)
     starts = np.eye(k) if chain.initial is None else chain.initial[None, :]  # Statement 48
     _check_size(length * k * width * len(starts), k * length * width * width * len(starts) // 6)
     allowed = np.ones((length, k), dtype=bool)
     for node, state in (know or {}).items():
-        allowed[node - 1] = _known_state(chain, node, state, length)
+        allowed[node - 1] = _known_state(states, node, state, length)[shown]
     from quiltwork.laws import tables  # compiled: loaded when needed
 
     with np.errstate(divide="ignore"):
@@ -104,9 +159,7 @@ def chain_laws(
     if len(widths) > 1:  # most combinations of several sums cannot occur
         kept = np.isfinite(logs).any(axis=(0, 1))
         points, logs = points[kept], np.ascontiguousarray(logs[:, :, kept])
-    names = tuple(str(t) for t in range(1, length + 1))
-    told = SecretLaws(names, (chain.states,) * length, points.astype(np.int64), logs)
-    return told if chain.initial is not None else replace(told, leads=leads)
+    return logs, leads, points.astype(np.int64)
 
 
 def _log_sum(table: Floats) -> Floats:
@@ -249,7 +302,8 @@ def expected_work(query: Query, belief: Belief, length: int) -> float:
     if belief.variables is not None or (steps := query.steps(belief.states)) is None:
         return 0.0
     widths = [float(np.ptp(row)) * length + 1 for row in (steps[:-1] if len(steps) > 1 else steps)]
-    k, unknown = len(belief.states), any(chain.initial is None for chain in belief.chains[:1])
+    k = len(belief.hidden_chains[0].shown) if belief.hidden_chains else len(belief.states)
+    unknown = any(chain.initial is None for chain in belief.chains[:1])
     with np.errstate(over="ignore"):
         tables = k * length * np.prod(widths) ** 2 / 6 * (k if unknown else 1)
         pairs = 50.0 * k**4 * length * np.prod(widths) if unknown else 0.0  # every two states, for every two starts
@@ -346,14 +400,14 @@ def _moves(digits: Sequence[Digit], states: Sequence[str], length: int) -> tuple
     return moves, widths, lows
 
 
-def _known_state(chain: MarkovChain, node: int, state: str, length: int) -> Flags:
-    if not 1 <= node <= length or state not in chain.states:
+def _known_state(states: Sequence[str], node: int, state: str, length: int) -> Flags:
+    if not 1 <= node <= length or state not in states:
         raise ParameterError(
             "what is known must be a time and a state of the series",
             got=f"{node}={state}",
-            fix=f"Times are 1 to {length}, states {', '.join(chain.states)}",
+            fix=f"Times are 1 to {length}, states {', '.join(states)}",
         )
-    return np.asarray(np.array(chain.states) == state)
+    return np.asarray(np.array(states) == state)
 
 
 def _check_variables(table: RecordLaw, know: Mapping[str, str]) -> None:

@@ -139,6 +139,8 @@ def curve(request: Request) -> Calibration:
 def _certificate(
     belief: Belief, epsilon: float, profile: Floats, looks: list[_Look], length: int | None, guarantee: Guarantee
 ) -> ChainCertificate | None:
+    if not belief.separating:
+        return None  # mixtures of phases and times of a cycle are not part of it
     proofs = [None if look.epsilon > epsilon else look.prove() for look in looks]
     known = tuple(proof for proof in proofs if proof is not None)
     if len(known) < len(looks):
@@ -216,8 +218,8 @@ def _quick(belief: Belief, length: int | None) -> Belief:
 
 def _below_quilts(belief: Belief, score: float, epsilon: float, length: int | None) -> bool:
     """Whether quilts surely need more: late values of a long series are as if the start were stationary."""
-    if _quick(belief, length) is belief:
-        return True  # the quilts were looked at
+    if _quick(belief, length) is belief or not belief.chains:
+        return True  # the quilts were looked at, or there are none
     (chain,) = belief.chains  # only a chain has a given start
     try:
         return score <= exact_quilt(chain.with_start("stationary"), epsilon, length).score * (1 - 1e-6)
@@ -276,9 +278,7 @@ def _look(influence: InfluenceCurve, profile: Floats, length: int | None, epsilo
             return None  # bridges at single nodes were needed, which a certificate does not hold
         return _proof(future, steady=False), _proof(past, steady=False)
 
-    a, b = losses.pair
-    pair = (int(influence.alive[a]), int(influence.alive[b]))
-    return _Look(losses.epsilon, pair, losses.parts, losses.worst[0], short)
+    return _Look(losses.epsilon, losses.pair, losses.parts, losses.worst[0], short)
 
 
 def _proof(bounds: Sequence[Bound], *, steady: bool) -> SideProof:
@@ -294,7 +294,8 @@ def _search(
 
     Straight lines on logarithmic axes between a scale that is proved and one that is not.
     """
-    exact = len(sensitivity) == 2 and not isinstance(influence.past, AnyStart)
+    plain = not (isinstance(influence.past, AnyStart) or influence.in_phases or influence.cyclic)
+    exact = len(sensitivity) == 2 and plain
     states = influence.future.states
     precision = EXACT if exact else USUAL if states <= MANY else QUICK if states <= MOST_PAIRWISE else ROUGH
     best: tuple[float, _Look] | None = None

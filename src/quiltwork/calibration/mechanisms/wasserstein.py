@@ -22,7 +22,7 @@ from quiltwork.beliefs import Belief
 from quiltwork.calibration.record import Calibration, Reason
 from quiltwork.calibration.request import Request
 from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.laws.exact import SecretLaws, Statistic, chain_laws, laws_by_part, record_laws
+from quiltwork.laws.exact import SecretLaws, Statistic, chain_laws, hidden_laws, laws_by_part, record_laws
 from quiltwork.numeric import round_up
 from quiltwork.queries import Query
 from quiltwork.types import Floats, Integers
@@ -136,12 +136,13 @@ def _laws(query: Query, belief: Belief, length: int | None) -> list[SecretLaws]:
 
     What an independent part adds to the answer is the same under both values of a secret, so it moves no mass.
     """
-    for chain in belief.chains:
+    if belief.chains or belief.hidden_chains:
         if query.steps(belief.states) is None:
             raise _no_line(query)
         if length is None:
             raise NotCoveredError("wasserstein needs a length", got="any", why="its tables go through all values")
-        return [chain_laws(chain, [Statistic(query)], length)]
+        laws = [hidden_laws(hidden, [Statistic(query)], length) for hidden in belief.hidden_chains]
+        return laws or [chain_laws(chain, [Statistic(query)], length) for chain in belief.chains[:1]]
     for network in belief.networks:
         if len(network.graph.components) > 1:
             return laws_by_part(network, [Statistic(query)])

@@ -6,22 +6,28 @@ R bounds what the future tells about a value beyond the value itself, L what the
 of every length, under a profile that is the same at every time; ``timeline.py`` follows profiles that change.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import singledispatch
+from functools import cached_property, singledispatch
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quiltwork.beliefs.base import Belief
 from quiltwork.beliefs.chain import MarkovChain
+from quiltwork.beliefs.cycle import CycleChain
+from quiltwork.beliefs.hidden import HiddenChain
 from quiltwork.beliefs.interval import IntervalChain
 from quiltwork.beliefs.mixing import MixingClass
 from quiltwork.errors import NotCoveredError
 from quiltwork.influence.curve.any_start import AnyStart
+from quiltwork.influence.curve.cycle import CycleSide, against_all_sides, cycle_sides
 from quiltwork.influence.curve.given_start import GivenPast
 from quiltwork.influence.curve.profile import links
 from quiltwork.influence.curve.ratios import AnyPast, IntervalFuture, IntervalRatios, mixing_sides
 from quiltwork.influence.curve.sides import Bound, KernelSide, Side, on_both
+from quiltwork.influence.curve.transport import LARGEST_DIFFERENCE, Shipments, shortest
 from quiltwork.influence.quilts.tables import UNIT_ROUNDOFF
 from quiltwork.types import Floats, Guarantee
 
@@ -41,6 +47,16 @@ class CurvePoint:
     own_at_pair: float
     future_at_pair: float
     past_at_pair: float
+    by_time: tuple[float, ...] = ()
+    """The loss of each time of a cycle, if the belief is one."""
+
+
+class Peak(NamedTuple):
+    """The largest loss where given bounds meet: between which states, and what each bound adds to it."""
+
+    loss: float
+    pair: tuple[int, int]
+    parts: tuple[float, ...]
 
 
 class InfluenceCurve:
@@ -49,6 +65,9 @@ class InfluenceCurve:
     The promise "bayesian" is against adversaries who know any other values exactly. Knowing values multiplies the rows
     or columns of kernels by functions that they share, which leaves cross-ratios as they are: so both sides are
     bounded by cross-ratios (Statement 20).
+
+    Where phases lie behind values, both sides are about phases. A difference between two phases of one state costs
+    nothing by itself, and secrets are states: two mixtures of phases (Statement 52).
 
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
     >>> count = np.array([[0.0, 1.0], [1.0, 0.0]])
@@ -59,7 +78,7 @@ class InfluenceCurve:
     def __init__(self, belief: Belief, *, guarantee: Guarantee = "pufferfish"):
         self.belief = belief
         self.guarantee = guarantee
-        self.alive = belief.possible_states()
+        self.alive = belief.shown_states()
         self.future, self.past = both_sides(belief, against_all=guarantee == "bayesian")
 
     @property
@@ -67,30 +86,93 @@ class InfluenceCurve:
         """Whether the law of the first value is given, so that nodes differ."""
         return isinstance(self.past, GivenPast)
 
+    @property
+    def cyclic(self) -> bool:
+        """Whether times of a cycle differ."""
+        return isinstance(self.future, CycleSide)
+
+    @cached_property
+    def in_phases(self) -> bool:
+        """Whether several phases show the same state."""
+        return len(np.unique(self.alive)) < len(self.alive)
+
+    @cached_property
+    def _differ(self) -> Floats:
+        """1 between phases that show different states, else 0."""
+        return (self.alive[:, None] != self.alive[None, :]).astype(np.float64)
+
     def own(self, profile: Floats) -> Floats:
         """λ between different states that can occur."""
-        off = 1 - np.eye(len(self.alive))
         if self.belief.alike:
-            return np.asarray(float(profile.max()) * off)
-        return np.asarray(profile[np.ix_(self.alive, self.alive)] * off)
+            return np.asarray(float(profile.max()) * (1 - np.eye(len(self.alive))))
+        if self.in_phases:  # a value that looks the same may part two that changed: each counts by itself
+            return np.asarray((profile[np.ix_(self.alive, self.alive)] + links(profile)) * self._differ)
+        return np.asarray(profile[np.ix_(self.alive, self.alive)] * self._differ)
+
+    def links(self, profile: Floats) -> float:
+        """What any change of a value tells besides its own λ, once."""
+        return 0.0 if self.in_phases else links(profile)
+
+    def peak(self, parts: Sequence[Floats]) -> Peak:
+        """The largest sum of bounds (λ, R and L) over two different states, with its parts."""
+        total = np.where(self._differ > 0, sum(parts), -np.inf)
+        if self.in_phases:
+            return self._peak_of_mixtures(parts, total)
+        np.fill_diagonal(total, -np.inf)
+        a, b = np.unravel_index(int(np.argmax(total)), total.shape)
+        shares = tuple(float(part[a, b]) for part in parts)
+        return Peak(max(float(total[a, b]), 0.0), (int(self.alive[a]), int(self.alive[b])), shares)
+
+    def _peak_of_mixtures(self, parts: Sequence[Floats], total: Floats) -> Peak:
+        """The same where a state is a mixture of phases: the largest over phases, or one more step between them."""
+        states = np.unique(self.alive)
+        groups = [np.flatnonzero(self.alive == state) for state in states]
+        most = np.array([[total[np.ix_(x, y)].max() for y in groups] for x in groups])
+        most = np.where(np.eye(len(states), dtype=bool), 0.0, most)
+        losses = most
+        if self._weights is not None and 0 < most.max() <= LARGEST_DIFFERENCE:
+            D = np.array(sum(parts))
+            np.fill_diagonal(D, 0.0)
+            shipments = Shipments.of(self._weights, shortest(D))  # Statement 52
+            losses = shipments.smallest(most, near=0.9 * most, precision=1e-6) + 2 * self.past.error
+            losses = np.minimum(np.where(np.eye(len(states), dtype=bool), 0.0, losses), most)
+        x, y = np.unravel_index(int(np.argmax(losses)), losses.shape)
+        block = np.ix_(groups[x], groups[y])
+        a, b = np.unravel_index(int(np.argmax(total[block])), total[block].shape)
+        share = float(losses[x, y] / most[x, y]) if most[x, y] > 0 else 0.0
+        shares = tuple(share * float(part[block][a, b]) for part in parts)
+        return Peak(max(float(losses[x, y]), 0.0), (int(states[x]), int(states[y])), shares)
+
+    @cached_property
+    def _weights(self) -> Floats | None:
+        """P(phase | state) at every time, if it is known: states x phases."""
+        law = None if self.guarantee == "bayesian" else self.belief.phase_law()
+        if law is None:
+            return None
+        inside = law[None, :] * (self.alive[None, :] == np.unique(self.alive)[:, None])
+        return np.asarray(inside / inside.sum(axis=1, keepdims=True))
 
     def at(self, profile: Floats, *, thorough: bool = False) -> CurvePoint:
         """The guarantee under the profile λ(y, y')."""
         possible = canonical(self.own(profile))
-        sides = self.future, self.past.linked(links(profile))
+        sides = self.future, self.past.linked(self.links(profile))
         R, L = on_both(lambda side: side.bound(possible, thorough=thorough), sides, states=len(possible))
-        itself = possible + links(profile)
-        total = itself + R.values + L.values  # Statements 9 and 49
-        np.fill_diagonal(total, 0.0)
-        a, b = np.unravel_index(int(np.argmax(total)), total.shape)
-        parts = (float(part[a, b]) for part in (itself, R.values, L.values))
-        return CurvePoint(float(total[a, b]) * (1 + 1e-12), R, L, (int(self.alive[a]), int(self.alive[b])), *parts)
+        itself = possible + self.links(profile)
+        if R.by_time is not None and L.by_time is not None:
+            peaks = [self.peak((itself, *both)) for both in zip(R.by_time, L.by_time, strict=True)]  # Statement 53
+        else:
+            peaks = [self.peak((itself, R.values, L.values))]  # Statements 9 and 49
+        worst = max(peaks, key=lambda peak: peak.loss)
+        by_time = tuple(peak.loss for peak in peaks) if len(peaks) > 1 else ()
+        return CurvePoint(worst.loss * (1 + 1e-12), R, L, worst.pair, *worst.parts, by_time)
 
     def estimate(self, profile: Floats) -> float:
         """About what ``at`` would find, without a proof where that is quicker."""
+        if self.cyclic:
+            return self.at(profile).epsilon
         possible = canonical(self.own(profile))
         sides = on_both(lambda side: side.estimate(possible), (self.future, self.past), states=len(possible))
-        return float((possible + sides[0] + sides[1]).max()) + links(profile)
+        return self.peak((possible + self.links(profile), *sides)).loss
 
 
 def check_states(states: int) -> None:
@@ -142,6 +224,16 @@ def _of_chain(belief: MarkovChain, *, against_all: bool) -> tuple[Side, Side]:
         return AnyPast(P.T), AnyPast(P)  # Statement 20
     future = KernelSide(P, error=8 * UNIT_ROUNDOFF)
     return future, _past(belief, P, alive, future)
+
+
+@both_sides.register
+def _of_hidden(belief: HiddenChain, *, against_all: bool) -> tuple[Side, Side]:
+    return both_sides(belief.phases, against_all=against_all)  # Statement 52
+
+
+@both_sides.register
+def _of_cycle(belief: CycleChain, *, against_all: bool) -> tuple[Side, Side]:
+    return against_all_sides(belief) if against_all else cycle_sides(belief)  # Statement 53
 
 
 @both_sides.register

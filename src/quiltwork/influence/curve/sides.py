@@ -59,6 +59,8 @@ class Bound:
     settled: bool = True
     """Whether the search for a smaller one came to its own end, and not to a limit."""
     bridges: Tables | None = None
+    by_time: Floats | None = None
+    """The bound of each time of a cycle, if the belief is one."""
 
     def improved(self, values: Floats, skip: int) -> "Bound":
         """The smaller of the two bounds in each entry."""

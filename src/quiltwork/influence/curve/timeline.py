@@ -22,8 +22,8 @@ import numpy as np
 from quiltwork.beliefs.base import Belief
 from quiltwork.errors import ParameterError
 from quiltwork.influence.curve.any_start import AnyStart
-from quiltwork.influence.curve.constant import InfluenceCurve, canonical, check_states, curve_members
-from quiltwork.influence.curve.profile import Profile, Stretch, links
+from quiltwork.influence.curve.constant import InfluenceCurve, Peak, canonical, check_states, curve_members
+from quiltwork.influence.curve.profile import Profile, Stretch
 from quiltwork.influence.curve.sides import POWER_ERROR, Bound, Frontier, Side, on_both, skips
 from quiltwork.influence.curve.steps import without_detours
 from quiltwork.influence.curve.walk import EXPLICIT, LOOK_BACK, Arrays, walk, walk_steady
@@ -113,26 +113,19 @@ class Walked(NamedTuple):
         return self.first + self.nodes
 
 
-class _Peak(NamedTuple):
-    """The largest loss where given matrices meet: between which states, and what each matrix adds to it."""
-
-    loss: float
-    pair: tuple[int, int]
-    parts: tuple[float, ...]
-
-
 class _Matrices:
     """The distinct λ of a profile, and the matrices that bounds are made of; number 0 is all zero."""
 
     def __init__(self, curve: InfluenceCurve, stretches: Sequence[Stretch]):
         k = curve.future.states
+        self.curve = curve
         self.bases: list[Floats] = [np.zeros((k, k))]
         self.distinct: list[Floats] = []
         self.links: list[float] = []
         known: dict[bytes, int] = {}
         self.of: list[int] = []
         for stretch in stretches:
-            matrix, linked = curve.own(stretch.matrix), links(stretch.matrix)
+            matrix, linked = curve.own(stretch.matrix), curve.links(stretch.matrix)
             name = matrix.tobytes() + linked.hex().encode()
             if name not in known:
                 known[name] = len(self.distinct)
@@ -174,7 +167,17 @@ def follow(curve: InfluenceCurve, profile: Profile) -> Losses:
         return [make(side, walked, matrices) for make in makers]
 
     future, past = on_both(tracks, sides, states=curve.future.states)
-    return _together(onward, matrices, [_mirrored(track, length) for track in future], past, length)
+    losses = _together(onward, matrices, [_mirrored(track, length) for track in future], past, length)
+    return _if_everywhere(curve, profile, losses) if curve.cyclic else losses
+
+
+def _if_everywhere(curve: InfluenceCurve, profile: Profile, losses: Losses) -> Losses:
+    """No more than if the largest λ were asked everywhere: there each time of a cycle is looked at by itself."""
+    point = curve.at(np.max([stretch.matrix for stretch in profile.stretches], axis=0), thorough=True)  # Statement 38
+    if losses.epsilon <= point.epsilon:
+        return losses
+    parts = (point.own_at_pair, point.future_at_pair, point.past_at_pair)
+    return Losses(losses.first, np.minimum(losses.epsilon_at, point.epsilon), losses.length, point.pair, parts)
 
 
 def _tracks(curve: InfluenceCurve, span: int, distinct: int) -> list[Maker]:
@@ -186,7 +189,7 @@ def _tracks(curve: InfluenceCurve, span: int, distinct: int) -> list[Maker]:
     tracks: list[Maker] = [_one_number]
     if short and by_pair:
         tracks.append(_node_by_node)
-    elif states > 2 and distinct * seconds <= total:
+    elif states > 2 and distinct * seconds <= total and not curve.cyclic:
         tracks.append(_by_stretch)
     if isinstance(curve.past, AnyStart) or (by_pair and not short and distinct == 1 and seconds <= total):
         tracks.append(_endless)
@@ -357,10 +360,7 @@ def _digits(number: int, base: int) -> tuple[int, int, int]:
     return *divmod(rest, base), last
 
 
-def _peak(matrices: _Matrices, number: int, future: int, past: int) -> _Peak:
+def _peak(matrices: _Matrices, number: int, future: int, past: int) -> Peak:
     """The largest λ + R + L, for which pair, and its three parts."""
     itself = matrices.distinct[number] + matrices.links[number]
-    parts = itself, matrices.bases[future], matrices.bases[past]  # Statements 9 and 49
-    total = np.where(np.eye(len(parts[0]), dtype=bool), -np.inf, sum(parts))
-    a, b = np.unravel_index(int(np.argmax(total)), total.shape)
-    return _Peak(max(float(total[a, b]), 0.0), (int(a), int(b)), tuple(float(part[a, b]) for part in parts))
+    return matrices.curve.peak((itself, matrices.bases[future], matrices.bases[past]))  # Statements 9 and 49
