@@ -1,6 +1,6 @@
 """quiltwork: private releases from correlated data.
 
-What may an adversary believe?   MarkovChain, ChainSet, IntervalChain, MixingClass, Belief
+What may an adversary believe?   MarkovChain, ChainSet, IntervalChain, MixingClass, DynamicNetwork, Belief
                                  BayesianNetwork, NetworkSet, JointTable, load_belief, save_belief
 What is asked?                   Count, Histogram, Frequencies, Sum, Mean, Transitions, Custom, Query, parse_query
                                  for records also Over, Tally
@@ -23,6 +23,7 @@ from quiltwork.beliefs import (
     BayesianNetwork,
     Belief,
     ChainSet,
+    DynamicNetwork,
     IntervalChain,
     JointTable,
     MarkovChain,
@@ -91,6 +92,7 @@ __all__ = [
     "Composed",
     "Count",
     "Custom",
+    "DynamicNetwork",
     "EntryGuarantee",
     "Frequencies",
     "Histogram",

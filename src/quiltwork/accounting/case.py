@@ -10,6 +10,7 @@ from quiltwork.accounting.total import FEW, Total
 from quiltwork.beliefs import BayesianNetwork, Belief
 from quiltwork.influence.curve.constant import InfluenceCurve, curve_members
 from quiltwork.influence.curve.networks import network_epsilon
+from quiltwork.influence.curve.profile import links
 from quiltwork.influence.curve.timeline import Losses, follow, largest_losses
 from quiltwork.influence.quilts.cover import quilts_epsilon
 from quiltwork.numeric import round_up, sum_of
@@ -132,9 +133,24 @@ class Case:
                 self.terms.belief, self.total.sums, guarantee=self.terms.guarantee
             )  # Statements 15 and 50
         if self.losses is not None:
-            return self.losses.epsilon  # Statement 38
+            return min(self.losses.epsilon, self.by_network)  # Statement 38
         (matrix,) = self.total.sums
         return max(curve.at(matrix, thorough=True).epsilon for curve in self.terms.curves(started=self.total.started))
+
+    @cached_property
+    def by_network(self) -> float:
+        """Records over time as the network of all their steps; infinite where they are no such network."""
+        belief = self.belief
+        network = None if self.terms.guarantee == "bayesian" else belief.as_network(self.length)
+        if network is None or any(links(block.matrix) for block in self.total.profile.stretches):
+            return math.inf
+        matrices = [
+            matrix
+            for block in self.total.profile.stretches
+            for matrix in [belief.by_variable(block.matrix)]
+            for _ in range(block.first, (block.last or block.first) + 1)
+        ]
+        return network_epsilon(network, [m for at_step in matrices for m in at_step])  # Statement 51
 
     @cached_property
     def by_quilts(self) -> float:

@@ -2,6 +2,7 @@
 
 from quiltwork.beliefs.base import Belief
 from quiltwork.beliefs.chain import ChainSet, MarkovChain
+from quiltwork.beliefs.dynamic import DynamicNetwork
 from quiltwork.beliefs.files import belief_from_dict, load_belief, save_belief
 from quiltwork.beliefs.interval import IntervalChain
 from quiltwork.beliefs.joint import JointTable
@@ -13,6 +14,7 @@ __all__ = [
     "BayesianNetwork",
     "Belief",
     "ChainSet",
+    "DynamicNetwork",
     "IntervalChain",
     "JointTable",
     "MarkovChain",

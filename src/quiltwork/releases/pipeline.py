@@ -354,7 +354,7 @@ def as_series(data: Series | Records | Iterable[object], belief: Belief) -> Seri
             got="a table or a file",
             fix="Read it first: read_series(..., column=...)",
         )
-    series = data if isinstance(data, Series) else Series.from_values(data, states=belief.states)
+    series = data if isinstance(data, Series) else Series.from_values(belief.values_of(data), states=belief.states)
     if series.states != belief.states:
         raise DataError(
             "the series must have the belief's states, in the same order",

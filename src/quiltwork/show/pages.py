@@ -27,6 +27,7 @@ from quiltwork.show.charts import network_chart, parts_chart, values_chart
 from quiltwork.show.style import ACCENT, FONT, INK, QUIET, WARNING, Chart, sized, styled, to_svg
 
 MOST_BARS = 30
+MOST_DRAWN = 80  # variables of a network
 
 
 def _values(release: Release) -> tuple[Chart, str]:
@@ -320,7 +321,14 @@ def _network(belief: Belief, calibration: Calibration) -> list[str]:
     """The picture of a network, where quilts or a tree explain the noise."""
     detail = calibration.reason.detail()
     member = next(iter(belief.networks[(detail.get("member") or 1) - 1 :]), None)
-    if member is None or detail.get("node") not in member.variables or "distance" in detail:
+    if calibration.steps == "unrolled":
+        member = belief.as_network(calibration.length)
+    if (
+        member is None
+        or len(member.variables) > MOST_DRAWN
+        or detail.get("node") not in member.variables
+        or "distance" in detail
+    ):
         return []
     caption = "Parents above children. Marked: the variable that is hardest to hide, its quilt, and both sides of it."
     if "quilt" not in detail:
