@@ -24,6 +24,7 @@ from quiltwork.errors import InputError, visible
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.releases.result import Release
 from quiltwork.show.charts import network_chart, parts_chart, values_chart
+from quiltwork.show.cliques import clique_chart
 from quiltwork.show.style import ACCENT, FONT, INK, QUIET, WARNING, Chart, sized, styled, to_svg
 
 MOST_BARS = 30
@@ -337,7 +338,15 @@ def _network(belief: Belief, calibration: Calibration) -> list[str]:
         caption = (
             "Parents above children. Marked: the variable that is hardest to hide, and how much others reveal about it."
         )
-    return [_figure(to_svg(network_chart(member, calibration)), caption)]
+    figures = [_figure(to_svg(network_chart(member, calibration)), caption)]
+    if "clique" in detail:
+        figures.append(
+            _figure(
+                to_svg(clique_chart(member, calibration)),
+                "The tree of cliques that the influence curve runs along. On each line: what two neighbours share.",
+            )
+        )
+    return figures
 
 
 def _sentence(calibration: Calibration) -> str:
