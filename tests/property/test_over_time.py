@@ -10,7 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import distributions, epsilons
 
-from quiltwork import Accountant, BayesianNetwork, DynamicNetwork, Noisy, ReleaseRecord, audit, calibrate, parse_query
+from quiltwork import (
+    Accountant,
+    BayesianNetwork,
+    DynamicNetwork,
+    Noisy,
+    ReleaseRecord,
+    audit,
+    bayesian_leakage,
+    calibrate,
+    parse_query,
+)
 from quiltwork.calibration.mechanisms.curve import curve
 from quiltwork.calibration.request import Request
 from quiltwork.influence.curve.cliques import CliqueCurve
@@ -135,3 +145,16 @@ def test_releases_together_are_within_what_the_accountant_says(
     told = Accountant(belief, length=length, releases=records).composed()
     noisy = [Noisy(parse_query(str(r.query.text)), r.noise_scale or 0.0, r.segment) for r in records]  # type: ignore[union-attr]
     assert audit(belief, noisy, length=length).epsilon <= told.epsilon * (1 + 1e-6) + 1e-9
+
+
+@settings(max_examples=25, deadline=None)
+@given(dynamic_networks(zeros=False), st.integers(1, 2), st.sampled_from(QUERIES), epsilons)
+def test_adversaries_may_know_any_other_variables(
+    belief: DynamicNetwork, length: int, text: str, epsilon: float
+) -> None:
+    """Of the same step too: by enumeration of all that can be known."""
+    found = calibrate(text, belief=belief, epsilon=epsilon, length=length, guarantee="bayesian")
+    assert found.steps == "chain"
+    leaked = bayesian_leakage(belief, text, noise_scale=found.noise_scale, length=length, method="enumeration")
+    assert leaked.complete
+    assert leaked.epsilon <= epsilon * (1 + 1e-6)

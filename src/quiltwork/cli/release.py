@@ -250,7 +250,7 @@ def _write_report(path: Path, result: "Release", ready: "Prepared", quilt_size: 
         belief=result.belief,
         epsilon=made.epsilon,
         length=made.length,
-        values=result.divisor if result.divisor > 1 else result.values,
+        values=result.divisor if result.divisor > 1 and made.steps is None else result.values,
         guarantee="bayesian" if made.guarantee == "bayesian" else "pufferfish",
         quilt_size=quilt_size,
     )

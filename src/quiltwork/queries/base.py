@@ -81,6 +81,10 @@ class Query(ABC):
         """What the noisy answer is divided by, given the number of values."""
         return 1
 
+    def values_in(self, size: int) -> int:
+        """How many values it asks of a series of this size."""
+        return size
+
     def undivided(self) -> "Query":
         """The counts or sums that it is made of, if it is a share or a mean; else the query itself.
 
@@ -234,7 +238,7 @@ class Asked:
 
     def divisor(self, length: int) -> int:
         """What the answer is divided by: the number of values of a series, or of the variables asked for."""
-        return self.query.divisor(length if self.asked is None else self.asked)
+        return self.query.divisor(self.query.values_in(length) if self.asked is None else self.asked)
 
     def total(self, counts: Sequence[Codes]) -> Codes:
         """The answer in units, from how often each variable has each of its states."""

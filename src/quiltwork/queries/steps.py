@@ -88,8 +88,12 @@ class InSteps(Query):
         return self._asked.unit
 
     def divisor(self, size: int) -> int:
-        """As for the query itself, of all variables asked at as many steps."""
-        return self.query.divisor(size * (self._asked.asked or 1))
+        """As for the query itself."""
+        return self.query.divisor(size)
+
+    def values_in(self, size: int) -> int:
+        """One for each variable that is asked, at each step."""
+        return size * (self._asked.asked or 1)
 
     def undivided(self) -> Query:
         """The counts or sums that it is made of."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shell import answer
 
 from quiltwork import (
     Accountant,
@@ -21,6 +22,7 @@ from quiltwork import (
     calibrate,
     load_belief,
     parse_query,
+    plan,
     read_series,
     release,
 )
@@ -194,3 +196,28 @@ def test_tables_in_a_file_are_read_in_their_order(tmp_path: Path) -> None:
     assert belief == days()
     assert belief.to_dict()["step"] == "1d"
     assert belief.states == ("well+well", "well+ill", "ill+well", "ill+ill")
+
+
+def test_shares_are_divided_by_the_values_that_were_asked(tmp_path: Path) -> None:
+    """Of 6 steps of two people, 12 values; the noise is that of the counts, divided by 12."""
+    belief, query = days(), "frequencies"
+    counts, shares = (plan(q, belief=belief, epsilon=1.0, length=6, mechanisms=["curve"]) for q in ("histogram", query))
+    assert counts.offers[0].noise_scale == pytest.approx(12 * (shares.offers[0].noise_scale or 0.0))
+    found = release(ROWS, query, belief=belief, epsilon=1.0, mechanism="curve")
+    assert found.noise_scale == pytest.approx(shares.offers[0].noise_scale)
+    assert found.divisor == 12
+    file, data = tmp_path / "days.json", tmp_path / "days.csv"
+    file.write_text(json.dumps(DAYS))
+    data.write_text("ann,bob\n" + "".join(f"{row['ann']},{row['bob']}\n" for row in ROWS))
+    told = answer("audit", file, "--query", query, "--length", 6, "--noise-scale", found.noise_scale, "--values", 12)
+    assert told["epsilon"] <= 1 + 1e-9
+    assert told["epsilon"] > 0.9
+    options = ("--belief", file, "--query", query, "--epsilon", 1, "--mechanism", "curve", "--out", tmp_path / "r.html")
+    made = answer("release", data, *options)
+    assert made["detail"]["steps"] == "unrolled"
+    assert f">{made['noise_scale']:.4g}<" in (tmp_path / "r.html").read_text()
+
+
+def test_dynamic_networks_are_no_members_of_a_set() -> None:
+    with pytest.raises(InputError, match="must be chains"):
+        belief_from_dict({"kind": "set", "members": [DAYS]})
