@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import distributions, epsilons
 
@@ -21,8 +21,10 @@ from quiltwork import (
     calibrate,
     parse_query,
 )
+from quiltwork.beliefs import dynamic
 from quiltwork.calibration.mechanisms.curve import curve
 from quiltwork.calibration.request import Request
+from quiltwork.errors import BeliefError
 from quiltwork.influence.curve.cliques import CliqueCurve
 from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.curve.timeline import loss_along_time
@@ -158,3 +160,29 @@ def test_adversaries_may_know_any_other_variables(
     leaked = bayesian_leakage(belief, text, noise_scale=found.noise_scale, length=length, method="enumeration")
     assert leaked.complete
     assert leaked.epsilon <= epsilon * (1 + 1e-6)
+
+
+@settings(max_examples=25, deadline=None)
+@given(dynamic_networks(), st.integers(1, 4), st.sampled_from(QUERIES), epsilons)
+def test_one_variable_of_a_stationary_chain_is_hidden(
+    belief: DynamicNetwork, length: int, text: str, epsilon: float
+) -> None:
+    """By the chain, as if nothing could be unrolled; and so says the accountant."""
+    try:
+        stationary = belief.with_start("stationary")
+    except BeliefError:
+        assume(False)
+    assert isinstance(stationary, DynamicNetwork)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dynamic, "MOST_UNROLLED", 0)
+        found = calibrate(text, belief=stationary, epsilon=epsilon, length=length)
+        assert found.steps == "chain"
+        if found.noise_scale == 0:
+            return
+        record = ReleaseRecord(noise_scale=found.noise_scale, query=text)
+        assert Accountant(stationary, length=length, releases=[record]).composed().epsilon <= epsilon * (1 + 1e-6)
+    law = trajectories(stationary, length)
+    steps = np.array(parse_query(text).by_variable(VARIABLES).steps)[:, 0, :]
+    answers = np.array([sum(steps[n % 2][value] for n, value in enumerate(values)) for values, _ in law])
+    outputs = np.exp(-np.abs(answers[:, None] - np.unique(answers)[None, :]) / found.noise_scale)
+    assert reference.output_loss(law, outputs) <= epsilon * (1 + 1e-9)
