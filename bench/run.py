@@ -2,6 +2,7 @@
 
 python bench/run.py             everything
 python bench/run.py quilts      only those whose name contains the word
+python bench/run.py networks FOLDER     the table of published networks, from a folder with BIF files
 """
 
 import json
@@ -32,6 +33,7 @@ from ledgers import (
 )
 from networks import network_of_width, random_network
 from plain import plain_network_score, plain_quilt_score
+from published import published_networks
 from scales import (
     any_start_at_every_scale,
     curve_against_memory_length,
@@ -41,7 +43,7 @@ from scales import (
     memory_of_a_thousand_states,
 )
 
-from quiltwork import BayesianNetwork, Count, MarkovChain, Noisy, Sum, audit, calibrate, plan, save_belief
+from quiltwork import Count, MarkovChain, Noisy, Sum, audit, calibrate, plan, save_belief
 from quiltwork.auditor import smallest_scale
 from quiltwork.calibration.mechanisms.quilt import exact_quilt
 from quiltwork.influence.curve import sides
@@ -276,19 +278,6 @@ def curve_on_networks() -> Row:
     return row | {"target": "curve never above group; near the least possible"}
 
 
-def published_networks(folder: Path) -> None:
-    """A table of all BIF files of a folder: histogram, noise and seconds, for the documentation."""
-    for path in sorted(folder.glob("*.bif")):
-        network = BayesianNetwork.from_bif(path)
-        for epsilon in (0.5, 1.0, 2.0, 5.0):
-            cells = []
-            for name in ("curve", "quilt-exact", "group"):
-                begun = time.perf_counter()
-                scale = calibrate("histogram", belief=network, epsilon=epsilon, mechanism=name).noise_scale
-                cells.append(f"{scale:.4g} ({time.perf_counter() - begun:.1f} s)")
-            print(f"| {path.stem} ({len(network.variables)}) | {epsilon:g} | {' | '.join(cells)} |", flush=True)
-
-
 BENCHMARKS = (
     quilts_against_plain,
     length_does_not_matter,
@@ -321,7 +310,7 @@ BENCHMARKS = (
 
 def main() -> None:
     word = sys.argv[1] if len(sys.argv) > 1 else ""
-    if word == "networks" and len(sys.argv) > 2:  # the folder with BIF files
+    if word == "networks" and len(sys.argv) > 2:
         published_networks(Path(sys.argv[2]))
         return
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}

@@ -21,6 +21,7 @@ from quiltwork import (
 from quiltwork.papers.reproduce import reproduce_all
 from quiltwork.samples import diary_belief, diary_path
 from quiltwork.show.charts import network_chart, values_chart
+from quiltwork.show.cliques import clique_chart
 from quiltwork.show.pages import noise_chart, timeline_chart
 from quiltwork.show.style import to_svg
 
@@ -28,7 +29,7 @@ IMAGES = Path(__file__).parents[1] / "docs" / "images"
 
 
 def main() -> None:
-    """Write the pictures of docs/images (histogram, noise, loss, network, reveals), and the results beside them."""
+    """Write the pictures of docs/images (histogram, noise, loss, network, reveals, cliques), and the results."""
     belief = diary_belief()
     series = read_series(diary_path(), column="activity", states=belief.states, subject="person", time="time")
     result = release(series, Histogram(), belief=belief, epsilon=1.0)
@@ -50,6 +51,7 @@ def main() -> None:
     (IMAGES / "network.svg").write_text(to_svg(network_chart(building, found)), encoding="utf-8")
     found = calibrate(Count("on"), belief=building, epsilon=1.0, mechanism="curve")
     (IMAGES / "reveals.svg").write_text(to_svg(network_chart(building, found)), encoding="utf-8")
+    (IMAGES / "cliques.svg").write_text(to_svg(clique_chart(building, found)), encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         for one in reproduce_all(folder):
             drawn = one.files[2] if one.name == "theorem-3-4" else one.files[1]  # thousands of squares

@@ -1,6 +1,7 @@
 """quiltwork: private releases from correlated data.
 
-What may an adversary believe?   MarkovChain, ChainSet, IntervalChain, MixingClass, Belief
+What may an adversary believe?   MarkovChain, ChainSet, IntervalChain, MixingClass, HiddenChain, OrderChain,
+                                 CycleChain, DynamicNetwork, Belief
                                  BayesianNetwork, NetworkSet, JointTable, load_belief, save_belief
 What is asked?                   Count, Histogram, Frequencies, Sum, Mean, Transitions, Custom, Query, parse_query
                                  for records also Over, Tally
@@ -23,11 +24,15 @@ from quiltwork.beliefs import (
     BayesianNetwork,
     Belief,
     ChainSet,
+    CycleChain,
+    DynamicNetwork,
+    HiddenChain,
     IntervalChain,
     JointTable,
     MarkovChain,
     MixingClass,
     NetworkSet,
+    OrderChain,
     load_belief,
     save_belief,
 )
@@ -91,8 +96,11 @@ __all__ = [
     "Composed",
     "Count",
     "Custom",
+    "CycleChain",
+    "DynamicNetwork",
     "EntryGuarantee",
     "Frequencies",
+    "HiddenChain",
     "Histogram",
     "InputError",
     "IntervalChain",
@@ -105,6 +113,7 @@ __all__ = [
     "NetworkSet",
     "Noisy",
     "NotCoveredError",
+    "OrderChain",
     "Over",
     "Plan",
     "Query",

@@ -165,6 +165,8 @@ class Session:
             raise DataError(
                 "records cannot be appended", got="a belief about records", fix="Open a session on all records"
             )
+        if isinstance(more, list):
+            more = list(self.belief.values_of(more))
         before, grown = self.data.shape, self.data.extended(more, subject=subject)
         if grown.size == before.size:
             raise DataError("append needs at least one value", got="none")

@@ -12,6 +12,9 @@ from quiltwork import (
     Belief,
     ChainSet,
     Count,
+    CycleChain,
+    DynamicNetwork,
+    HiddenChain,
     Histogram,
     IntervalChain,
     JointTable,
@@ -19,6 +22,7 @@ from quiltwork import (
     MixingClass,
     NetworkSet,
     NotCoveredError,
+    OrderChain,
     calibrate,
     load_belief,
     plan,
@@ -41,6 +45,10 @@ class BeliefContract(ABC):
     @pytest.fixture
     @abstractmethod
     def belief(self) -> Belief: ...
+
+    def counted(self, belief: Belief) -> str:
+        """A state to count."""
+        return belief.states[-1]
 
     def test_it_is_written_and_read_back(self, belief: Belief, tmp_path: Path) -> None:
         assert belief_from_dict(belief.to_dict()) == belief
@@ -86,19 +94,21 @@ class BeliefContract(ABC):
     def test_queries_know_what_they_ask_of_it(self, belief: Belief) -> None:
         asked = Histogram().on(belief)
         assert len(asked.sensitivity) == len(belief.state_sets)
-        assert asked.lipschitz == 2.0
-        assert len(asked.labels) == asked.numbers == len(belief.states)
+        assert asked.lipschitz == 2.0 * len(belief.step_variables or ("one value",))
+        assert len(asked.labels) == asked.numbers
+        if belief.step_variables is None:
+            assert asked.numbers == len(belief.states)
         zero = Total.nothing(belief)
         assert [matrix.shape for matrix in zero.sums] == [matrix.shape for matrix in asked.sensitivity]
 
     def test_its_default_mechanism_covers_it(self, belief: Belief) -> None:
         calibration = calibrate(
-            Count(belief.states[-1]), belief=belief, epsilon=1.0, length=20 if belief.variables is None else None
+            Count(self.counted(belief)), belief=belief, epsilon=1.0, length=20 if belief.variables is None else None
         )
         assert calibration.guarantee == "pufferfish"
         assert calibration.mechanism == belief.default_mechanism
         group = calibrate(
-            Count(belief.states[-1]),
+            Count(self.counted(belief)),
             belief=belief,
             epsilon=1.0,
             length=20 if belief.variables is None else None,
@@ -108,7 +118,7 @@ class BeliefContract(ABC):
 
     def test_every_mechanism_covers_it_or_says_why_not(self, belief: Belief) -> None:
         for offer in plan(
-            "count:" + belief.states[-1], belief=belief, epsilon=1.0, length=20 if belief.variables is None else None
+            "count:" + self.counted(belief), belief=belief, epsilon=1.0, length=20 if belief.variables is None else None
         ).offers:
             assert (offer.noise_scale is not None and math.isfinite(offer.noise_scale)) or offer.refused
 
@@ -153,6 +163,30 @@ class TestMixing(BeliefContract):
         return MixingClass(request.param, pi_min=0.2, gap=0.5, reversible=True)
 
 
+class TestHidden(BeliefContract):
+    @pytest.fixture(params=["any", "stationary", "given"])
+    def belief(self, request: pytest.FixtureRequest) -> Belief:
+        starts = {"given": [0.3, 0.3, 0.4]}
+        return HiddenChain(
+            [[0.8, 0.1, 0.1], [0.05, 0.9, 0.05], [0.2, 0.1, 0.7]],
+            shows=["sit", "sit", "walk"],
+            initial=starts.get(request.param, request.param),
+        )
+
+
+class TestOrder(BeliefContract):
+    @pytest.fixture(params=["any", "stationary"])
+    def belief(self, request: pytest.FixtureRequest) -> Belief:
+        rows = [[0.9, 0.1], [0.5, 0.5], [0.6, 0.4], [0.2, 0.8]]
+        return OrderChain(rows, order=2, initial=request.param, states=["sit", "walk"])
+
+
+class TestCycle(BeliefContract):
+    @pytest.fixture(params=["any", "stationary"])
+    def belief(self, request: pytest.FixtureRequest) -> Belief:
+        return CycleChain([P, [[0.6, 0.4], [0.2, 0.8]], P], initial=request.param, states=["sit", "walk"])
+
+
 class TestNetwork(BeliefContract):
     @pytest.fixture
     def belief(self) -> Belief:
@@ -171,3 +205,19 @@ class TestJointTable(BeliefContract):
     def belief(self) -> Belief:
         rows = [(("0", "0"), 0.4), (("1", "1"), 0.4), (("0", "1"), 0.2)]
         return JointTable({"z": "01", "a": "01"}, rows)
+
+
+class TestDynamicNetwork(BeliefContract):
+    @pytest.fixture(params=["given", "stationary", "any"])
+    def belief(self, request: pytest.FixtureRequest) -> Belief:
+        follows = [[[0.9, 0.1], [0.6, 0.4]], [[0.4, 0.6], [0.3, 0.7]]]
+        return DynamicNetwork(
+            FLU.variables,
+            parents={"flu": ["flu@before", "cough@before"], "cough": ["flu", "cough@before"]},
+            tables={"flu": follows, "cough": follows},
+            initial=FLU if request.param == "given" else request.param,
+            step="1d",
+        )
+
+    def counted(self, belief: Belief) -> str:  # noqa: ARG002 - states are those of whole steps
+        return "yes"

@@ -44,12 +44,12 @@ LAYERS = [
 def test_public_names_are_frozen() -> None:
     assert sorted(quiltwork.__all__) == [
         "Accountant", "Audit", "BayesianNetwork", "Belief", "BudgetError", "Calibration", "Certificate", "ChainSet",
-        "Composed", "Count", "Custom", "EntryGuarantee", "Frequencies", "Histogram", "InputError", "IntervalChain",
-        "JointTable", "Leakage", "Ledger", "MarkovChain", "Mean", "MixingClass", "NetworkSet", "Noisy",
-        "NotCoveredError", "Over", "Plan", "Query", "QuiltworkError", "Records", "Release", "ReleaseRecord", "Series",
-        "Session", "Sum", "Tally", "Transitions", "__version__", "audit", "bayesian_leakage", "calibrate",
-        "entry_epsilon", "entry_guarantee", "load_belief", "parse_query", "plan", "read_records", "read_series",
-        "release", "save_belief",
+        "Composed", "Count", "Custom", "CycleChain", "DynamicNetwork", "EntryGuarantee", "Frequencies",
+        "HiddenChain", "Histogram", "InputError", "IntervalChain", "JointTable", "Leakage", "Ledger", "MarkovChain",
+        "Mean", "MixingClass", "NetworkSet", "Noisy", "NotCoveredError", "OrderChain", "Over", "Plan", "Query",
+        "QuiltworkError", "Records", "Release", "ReleaseRecord", "Series", "Session", "Sum", "Tally", "Transitions",
+        "__version__", "audit", "bayesian_leakage", "calibrate", "entry_epsilon", "entry_guarantee", "load_belief",
+        "parse_query", "plan", "read_records", "read_series", "release", "save_belief",
     ]  # fmt: skip
 
 

@@ -130,6 +130,13 @@ class Accountant:
                 fix="Pass Release.record(), or ReleaseRecord.from_dict(...) for plain values",
             )
         check_record(release, self.terms.belief)
+        if self.terms.belief.step_variables is not None and total.grows and release.segment is not None:
+            raise NotCoveredError(
+                "a release from some steps of records over time cannot be added up without their length",
+                got=f"steps {release.segment[0]:,} to {release.segment[1]:,}",
+                why="it tells about variables at all other steps too",
+                fix="Release from all steps, or use compose with the length",
+            )
         quilts: float | str = "comes after others that do not add up"
         if total.apart is None:
             length = None if total.endless else max(total.length, release.touched(None)[1] or 0) or None
@@ -154,6 +161,8 @@ class Accountant:
             )
         best = min(usable, key=lambda finding: finding.epsilon or 0.0)
         drawn = case.losses if any(f.rule == InfluenceCurveRule.name and f.applies for f in findings) else None
+        if drawn is not None and case.by_curve < drawn.epsilon:  # the network of all steps knows better
+            drawn = replace(drawn, epsilon_at=np.minimum(drawn.epsilon_at, case.by_curve))
         return Composed(best.epsilon or 0.0, best.rule, findings, drawn)
 
     def losses_of(self, total: Total) -> Losses:

@@ -5,11 +5,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
+
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.accounting.total import FEW, Total
 from quiltwork.beliefs import BayesianNetwork, Belief
 from quiltwork.influence.curve.constant import InfluenceCurve, curve_members
 from quiltwork.influence.curve.networks import network_epsilon
+from quiltwork.influence.curve.parts import knows_parts, part_loss
+from quiltwork.influence.curve.profile import links
 from quiltwork.influence.curve.timeline import Losses, follow, largest_losses
 from quiltwork.influence.quilts.cover import quilts_epsilon
 from quiltwork.numeric import round_up, sum_of
@@ -132,9 +136,34 @@ class Case:
                 self.terms.belief, self.total.sums, guarantee=self.terms.guarantee
             )  # Statements 15 and 50
         if self.losses is not None:
-            return self.losses.epsilon  # Statement 38
+            return min(self.losses.epsilon, self.by_network, self.by_parts)  # Statement 38
         (matrix,) = self.total.sums
-        return max(curve.at(matrix, thorough=True).epsilon for curve in self.terms.curves(started=self.total.started))
+        curves = self.terms.curves(started=self.total.started)
+        return min(max(curve.at(matrix, thorough=True).epsilon for curve in curves), self.by_parts)
+
+    @cached_property
+    def by_network(self) -> float:
+        """Records over time as the network of all their steps; infinite where they are no such network."""
+        belief = self.belief
+        network = None if self.terms.guarantee == "bayesian" else belief.as_network(self.length)
+        if network is None or any(links(block.matrix) for block in self.total.profile.stretches):
+            return math.inf
+        matrices = [
+            matrix
+            for block in self.total.profile.stretches
+            for matrix in [belief.by_variable(block.matrix)]
+            for _ in range(block.first, (block.last or block.first) + 1)
+        ]
+        return network_epsilon(network, [m for at_step in matrices for m in at_step])  # Statement 52
+
+    @cached_property
+    def by_parts(self) -> float:
+        """Of one variable of a step, with the largest sums at every time; infinite where that is not known."""
+        if self.terms.guarantee == "bayesian" or not knows_parts(self.belief):
+            return math.inf
+        (curve,) = self.terms.curves(started=self.total.started)
+        loss = part_loss(curve, np.max(self.total.sums, axis=0), thorough=True)  # Statements 19 and 53
+        return math.inf if loss is None else loss.epsilon
 
     @cached_property
     def by_quilts(self) -> float:

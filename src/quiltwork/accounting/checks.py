@@ -111,6 +111,8 @@ def by_mechanism(record: ReleaseRecord, terms: Basis, length: int | None) -> flo
         return record.why_no_profile()
     if name in CONTIGUOUS and record.gaps == "dependent":
         return f"cannot be by {name}: it does not cover series with gaps"
+    if terms.belief.step_variables is not None and name not in QUILTS and record.touched(length) != (1, length):
+        return "is about some steps only, and hides the variables of those: other steps count too"
     held, lengths = _calibrated_for(record, terms, length)
     if name in BY_QUERY and not lengths:
         return "is about series of many lengths, of which each would have to be looked at"

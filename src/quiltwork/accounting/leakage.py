@@ -83,7 +83,8 @@ def _bound(belief: Belief, query: Query, noise_scale: float, length: int | None,
         return network_epsilon(belief, [changes * times for changes in asked.sensitivity], guarantee="bayesian")
     if length is None and query.divisor(2) != 1:
         raise ParameterError(f"{query.text} needs a length", got="any", why="its numbers are divided by it")
-    sensitivity = query.sensitivity(belief.states) / query.divisor(length or 1)
+    query = query.within(belief)
+    sensitivity = query.sensitivity(belief.states) / query.divisor(query.values_in(length or 1))
     profile = sensitivity / noise_scale * releases * (1 + 1e-14)
     epsilon = max(curve.at(profile, thorough=True).epsilon for curve in curve_members(belief, guarantee="bayesian"))
     if length is not None:

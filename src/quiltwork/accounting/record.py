@@ -202,7 +202,7 @@ class ReleaseRecord:
                 profile = tuple(matrix * (factor / self.noise_scale) * (1 + ERROR) for matrix in changes)
         if self.mechanism == "entry" and self.epsilon is not None:
             # an entry-level release has λ = ε; of two claims the larger counts
-            alike = tuple(self.epsilon * (1.0 - np.eye(k)) for k in map(len, belief.state_sets))
+            alike = tuple(self.epsilon * changed for changed in belief.values_changed())
             profile = alike if profile is None else tuple(map(np.maximum, profile, alike))
         if profile is None or not all((matrix < LARGEST).all() for matrix in profile):
             return None
@@ -212,7 +212,7 @@ class ReleaseRecord:
         """How much a value can change the answer before it is divided, by pair; 1 for all where that is not known."""
         constant = self.asked is not None and self.asked.on(belief).lipschitz == 0
         if self.asked is None or (constant and self.lipschitz is not None):
-            return None if self.lipschitz is None else tuple(1.0 - np.eye(len(states)) for states in belief.state_sets)
+            return None if self.lipschitz is None else belief.values_changed()
         return self.asked.on(belief).sensitivity
 
     def _factor(self, belief: Belief) -> float | None:
@@ -261,7 +261,7 @@ class ReleaseRecord:
         scale = self.noise_scale / factor * (1 - ERROR) if factor != 1 else self.noise_scale
         first, last = self.touched(None)
         times = None if last is None or belief.variables is not None else (first, last)
-        return Noisy(self.asked.undivided(), scale, times)
+        return Noisy(self.asked.within(belief).undivided(), scale, times)
 
 
 def load_releases(path: str | Path) -> list[ReleaseRecord]:

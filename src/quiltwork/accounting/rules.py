@@ -169,7 +169,7 @@ class SeparateSegments(Rule):
         """Two segments, one after the other, each with one release and its own ε."""
         if not case.terms.chain_like or not case.terms.belief.separating:
             return "it is about chains, in which a value separates what came before from what follows"
-        return _not_two(case) or _doubt(case)
+        return _part_of_a_state(case) or _not_two(case) or _doubt(case)
 
     def bound(self, case: Case) -> float:
         """The largest loss of a value in A, in B and between them."""
@@ -231,7 +231,7 @@ class Divergence(Rule):
 
     def applies(self, case: Case) -> str | None:
         """E is computed exactly, for short series."""
-        reason = case.not_few() or case.not_placed() or _not_whole(case) or _doubt(case)
+        reason = _part_of_a_state(case) or case.not_few() or case.not_placed() or _not_whole(case) or _doubt(case)
         if reason is not None:
             return reason
         try:
@@ -266,7 +266,7 @@ class BayesianSum(Rule):
 
     def applies(self, case: Case) -> str | None:
         """Bayesian promises, and results that share no unknown."""
-        reason = _not_bayesian(case) or _doubt(case)
+        reason = _part_of_a_state(case) or _not_bayesian(case) or _doubt(case)
         if reason is not None or case.length == 1:
             return reason
         return _shared_unknown(case)  # Statement 30's condition
@@ -290,7 +290,8 @@ class BayesianParallel(Rule):
 
     def applies(self, case: Case) -> str | None:
         """Bayesian promises about separate values that are independent of each other."""
-        return _not_bayesian(case) or _shared_unknown(case) or _doubt(case)  # Statement 31's condition
+        # Statement 31's condition
+        return _part_of_a_state(case) or _not_bayesian(case) or _shared_unknown(case) or _doubt(case)
 
     def bound(self, case: Case) -> float:
         """The largest ε."""
@@ -309,6 +310,13 @@ RULES: tuple[Rule, ...] = (
     BayesianSum(),
     BayesianParallel(),
 )
+
+
+def _part_of_a_state(case: Case) -> str | None:
+    """Why a theorem that joins the ε of releases at whole states cannot be used."""
+    if case.terms.belief.step_variables is None:
+        return None
+    return "each release hides one variable of a step, and the theorem needs each to hide whole steps"
 
 
 def _doubt(case: Case) -> str | None:

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from quiltwork.auditor.exact import Audit, Noisy, audit
+from quiltwork.auditor.exact import Audit, Noisy, audit, over_time
 from quiltwork.beliefs import Belief, MarkovChain, RecordLaw
 from quiltwork.beliefs.structure import following
 from quiltwork.errors import NotCoveredError, ParameterError
@@ -106,9 +106,9 @@ def leakage(
     >>> round(found.epsilon, 4), dict(found.knows)
     (1.9766, {})
     """
-    check_length(length)
     if not releases:
         raise ParameterError("leakage needs a release", got="none")
+    belief, releases, length = over_time(belief, releases, check_length(length))
     if not seconds > 0:
         raise ParameterError("seconds must be positive", got=f"{seconds:g}", why="the search needs some time")
     if belief.members[0] is not belief:

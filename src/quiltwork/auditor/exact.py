@@ -124,7 +124,8 @@ def audit(
     >>> round(once.epsilon, 6), once.node, once.pair
     (1.917665, 1, ('1', '0'))
     """
-    length = belief.size(check_length(length))
+    belief, releases, length = over_time(belief, releases, check_length(length))
+    length = belief.size(length)
     check_releases(len(releases))
     audits, impossible = [], None
     for n, member in belief.members_to_audit():
@@ -135,6 +136,35 @@ def audit(
     if not audits and impossible is not None:
         raise impossible
     return max(audits, key=lambda member_audit: member_audit.epsilon)
+
+
+def over_time(
+    belief: Belief, releases: Sequence[Noisy], length: int | None
+) -> tuple[Belief, Sequence[Noisy], int | None]:
+    """Records over time as the network of all their steps, where a secret is one variable at one step."""
+    if belief.step_variables is None:
+        return belief, releases, length
+    network = belief.as_network(length)
+    asked = []
+    for release in releases:
+        first, last = release.segment or (1, length or 1)
+        _check_segment(release.segment, length)
+        query = release.query.within(belief).unrolled(belief.names_at(first, last))
+        if query is not None:
+            asked.append(Noisy(query, release.noise_scale))
+    if network is None or len(asked) < len(releases):
+        raise NotCoveredError(
+            f"an exact loss covers sums over records over time of up to {belief.unrolled_up_to} steps",
+            got="any length" if length is None else f"{length:,} steps",
+            why="it is about one variable at one step, in the network of all steps",
+            fix="Use compose, whose bounds cover any length",
+        )
+    return network, asked, None
+
+
+def _check_segment(segment: tuple[int, int] | None, length: int | None) -> None:
+    if segment is not None and not (length is not None and 1 <= segment[0] <= segment[1] <= length):
+        raise ParameterError("a segment must lie within the series", got=f"{segment[0]}:{segment[1]} of {length}")
 
 
 def check_releases(releases: int) -> None:
@@ -252,6 +282,7 @@ def worst_densities(
     belief: Belief, releases: Sequence[Noisy], found: Audit, *, length: int | None = None
 ) -> tuple[list[float], list[float], list[float]]:
     """Outputs and the two output densities at the worst node, for a picture: single numbers only."""
+    belief, releases, length = over_time(belief, releases, length)
     belief = belief.members[(found.member or 1) - 1]
     for chain in belief.chains if found.start is not None else ():
         law = dict(found.start or ())

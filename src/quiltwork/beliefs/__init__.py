@@ -3,6 +3,7 @@
 from quiltwork.beliefs.base import Belief
 from quiltwork.beliefs.chain import ChainSet, MarkovChain
 from quiltwork.beliefs.cycle import CycleChain
+from quiltwork.beliefs.dynamic import DynamicNetwork
 from quiltwork.beliefs.files import belief_from_dict, load_belief, save_belief
 from quiltwork.beliefs.hidden import HiddenChain, OrderChain
 from quiltwork.beliefs.interval import IntervalChain
@@ -16,6 +17,7 @@ __all__ = [
     "Belief",
     "ChainSet",
     "CycleChain",
+    "DynamicNetwork",
     "HiddenChain",
     "IntervalChain",
     "JointTable",

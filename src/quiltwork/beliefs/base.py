@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,10 @@ class Belief(ABC):
     """Which law the first value of a series has."""
     variables: Mapping[str, tuple[str, ...]] | None = None
     """The named variables of a record, in order, with the states of each; None for beliefs about series."""
+    step_variables: Mapping[str, tuple[str, ...]] | None = None
+    """The named variables that a value of a series consists of, with the states of each; None if it is one value."""
+    unrolled_up_to: int = 0
+    """The number of steps up to which ``as_network`` knows series as a network."""
     noun: str = "series"
     """What its data are called."""
     default_mechanism: str = "curve"
@@ -119,6 +123,35 @@ class Belief(ABC):
     def as_chain(self) -> "MarkovChain | None":
         """The chain that records are, if they are one."""
         return None
+
+    def as_network(self, length: int | None) -> "BayesianNetwork | None":  # noqa: ARG002 - few beliefs are one
+        """The network that series of this length are, if they are one that is small enough to follow."""
+        return None
+
+    def without_network(self) -> "Belief":
+        """The same belief, of which ``as_network`` knows no network."""
+        return self
+
+    def names_at(self, first: int, last: int) -> Mapping[str, Sequence[str]]:  # noqa: ARG002 - few beliefs are one
+        """What each variable of a step is called in that network, from one step to another."""
+        return {}
+
+    def values_changed(self) -> "tuple[NDArray[np.float64], ...]":
+        """How many values differ between two states, for each set of states: one, unless a state consists of several.
+
+        >>> from quiltwork import MarkovChain
+        >>> MarkovChain([[0.9, 0.1], [0.4, 0.6]]).values_changed()[0].tolist()
+        [[0.0, 1.0], [1.0, 0.0]]
+        """
+        return tuple(1.0 - np.eye(len(states)) for states in self.state_sets)
+
+    def by_variable(self, matrix: "NDArray[np.float64]") -> "list[NDArray[np.float64]]":
+        """λ of each variable that a value consists of, from λ between values."""
+        return [matrix]
+
+    def values_of(self, rows: Iterable[object]) -> Iterable[object]:
+        """The values of a series, from rows as people write them."""
+        return rows
 
     def settled(self) -> "Belief":
         """The same belief, with a start that is the stationary law called so."""

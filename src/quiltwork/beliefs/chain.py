@@ -304,7 +304,7 @@ class ChainSet(Belief):
         self._members = tuple(members)
         if not self._members:
             raise BeliefError("a set of beliefs must have a member", got="none", why="an empty set protects nothing")
-        if not all(isinstance(m, MarkovChain) for m in self.members):
+        if not all(isinstance(m, MarkovChain) and m.step_variables is None for m in self.members):
             raise BeliefError(
                 "the members of a set must be chains",
                 got="another kind of belief",

@@ -9,6 +9,7 @@ from typing import Any
 from quiltwork.beliefs.base import Belief
 from quiltwork.beliefs.chain import ChainSet, MarkovChain
 from quiltwork.beliefs.cycle import CycleChain
+from quiltwork.beliefs.dynamic import DynamicNetwork
 from quiltwork.beliefs.hidden import HiddenChain, OrderChain
 from quiltwork.beliefs.interval import IntervalChain
 from quiltwork.beliefs.joint import JointTable
@@ -154,13 +155,35 @@ def _network(content: dict[str, Any]) -> BayesianNetwork:
     if not content:
         raise BeliefError("a network must have tables or a BIF file", got="neither", fix='"bif": "path/to/file.bif"')
     _check_keys(content, "network", required={"variables", "tables"}, optional={"parents"})
+    parents = _parents(content, "a network")
+    variables = variables_in(content["variables"], "a network")
+    return BayesianNetwork(variables, parents=parents, tables=content["tables"])
+
+
+def _dynamic(content: dict[str, Any]) -> DynamicNetwork:
+    _check_keys(content, "dynamic", required={"variables", "tables"}, optional={"parents", "initial", "step"})
+    variables = variables_in(content["variables"], "a dynamic network")
+    initial = content.get("initial", "any")
+    if isinstance(initial, dict):
+        initial = _network({"variables": content["variables"]} | initial)
+    return DynamicNetwork(
+        variables,
+        parents=_parents(content, "a dynamic network"),
+        tables=content["tables"],
+        initial=initial,
+        step=content.get("step"),
+    )
+
+
+def _parents(content: dict[str, Any], what: str) -> dict[str, list[str]]:
+    """The parents by variable; tables must be an object too."""
     for key in ("tables", "parents"):
         if not isinstance(content.get(key, {}), dict):
-            raise BeliefError(f"{key} of a network must be an object", got=type(content[key]).__name__)
-    if not all(isinstance(parents, list) for parents in content.get("parents", {}).values()):
-        raise BeliefError("parents of a network must be lists by variable", got="something else")
-    variables = variables_in(content["variables"], "a network")
-    return BayesianNetwork(variables, parents=content.get("parents"), tables=content["tables"])
+            raise BeliefError(f"{key} of {what} must be an object", got=type(content[key]).__name__)
+    parents: dict[str, list[str]] = content.get("parents", {})
+    if not all(isinstance(names, list) for names in parents.values()):
+        raise BeliefError(f"parents of {what} must be lists by variable", got="something else")
+    return parents
 
 
 def _mixing(content: dict[str, Any]) -> MixingClass:
@@ -243,6 +266,7 @@ _READERS: dict[str, Callable[[dict[str, Any]], Belief]] = {
     "order": _order,
     "joint": _joint,
     "network": _network,
+    "dynamic": _dynamic,
 }
 _KINDS_HINT = f"Known kinds: {', '.join(_READERS)}"
 

@@ -120,7 +120,7 @@ class HiddenChain(Belief):
     @cached_property
     def _inside(self) -> Floats:
         """Which phase belongs to which state: states x phases."""
-        return (self.shown[None, :] == np.arange(len(self.states))[:, None]).astype(np.float64)
+        return np.asarray(self.shown[None, :] == np.arange(len(self.states))[:, None], dtype=np.float64)
 
     @property
     def stationary(self) -> Floats:
@@ -136,21 +136,15 @@ class HiddenChain(Belief):
             return np.asarray(np.where(leaving > 0, self.stationary / leaving, np.inf))
 
     def _behaviour(self) -> dict[str, Any]:
-        unique = self.phases.irreducible
-        shares = self.stationary.round(12).tolist() if unique else [None] * len(self.states)
-        stays = self.expected_stays().tolist() if unique else [None] * len(self.states)
-        return {
-            "initial": self.phases.start,
-            "phases": len(self.shown),
+        behaviour = {"initial": self.phases.start, "phases": len(self.shown)}
+        if not self.phases.irreducible:
+            return behaviour
+        rows = zip(self.states, self.stationary.tolist(), self.expected_stays().tolist(), strict=True)
+        return behaviour | {
             "expected_stay": [
-                {
-                    "state": state,
-                    "phases": int((self.shown == n).sum()),
-                    "stationary": shares[n],
-                    "stays": None if stays[n] is None or np.isinf(stays[n]) else round(stays[n], 6),
-                }
-                for n, state in enumerate(self.states)
-            ],
+                {"state": state, "stationary": round(share, 12), "stays": round(stay, 6) if stay < np.inf else None}
+                for state, share, stay in rows
+            ]
         }
 
     def to_dict(self) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from importlib import import_module
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from quiltwork.beliefs import Belief
 from quiltwork.calibration.record import Calibration
@@ -26,6 +26,7 @@ MECHANISMS = tuple(_WHERE)
 SINGLE = ("wasserstein", "audited")  # for one release; their tables grow with the length
 QUICK_WORK = 5e6
 FOR_CHAINS = ("curve", "quilt-approx", "gk16")  # they know more about chains than about networks
+FOR_NETWORKS = ("curve", "wasserstein", "audited", "group", "entry")  # records over time are a network to them
 
 
 class Mechanism(Protocol):
@@ -88,6 +89,11 @@ def calibrate(
 def calibrated(request: Request) -> Calibration:
     """How much noise a request needs."""
     name = request.mechanism or request.belief.default_mechanism
+    unrolled = _unrolled(request, name)
+    if unrolled is not None:
+        found = calibrated(unrolled)
+        facts: dict[str, Any] = {"query": request.query, "length": request.length, "lipschitz": request.lipschitz}
+        return replace(found, records=False, steps="unrolled", unrolled_up_to=request.belief.unrolled_up_to, **facts)
     held = _as_chain(request.belief, request.query, name)
     if name == "curve":
         held = held.settled()  # a given start that is the stationary one: all values are then alike
@@ -96,7 +102,21 @@ def calibrated(request: Request) -> Calibration:
     calibration = mechanism(asked)
     if request.belief.variables is not None:
         return replace(calibration, records=True)
+    if request.belief.step_variables is not None:
+        return replace(calibration, steps="chain", unrolled_up_to=request.belief.unrolled_up_to)
     return calibration
+
+
+def _unrolled(request: Request, name: str) -> Request | None:
+    """The same about the network that records over time are, if they are short enough and the query is about steps."""
+    belief, length = request.belief, request.length
+    if name not in FOR_NETWORKS or request.guarantee == "bayesian" or length is None:
+        return None
+    network = belief.as_network(length)
+    query = None if network is None else request.query.unrolled(belief.names_at(1, length))
+    if network is None or query is None:
+        return None
+    return replace(request, mechanism=name, belief=network, query=query, length=None)  # Statement 52
 
 
 def takes_long(name: str, request: Request) -> bool:
@@ -105,7 +125,8 @@ def takes_long(name: str, request: Request) -> bool:
 
     if name not in SINGLE or request.length is None:
         return False
-    return expected_work(request.query, request.belief, request.length) > QUICK_WORK
+    asked = _unrolled(request, name) or request
+    return expected_work(asked.query, asked.belief, asked.length or 1) > QUICK_WORK
 
 
 def _as_chain(belief: Belief, query: Query, name: str) -> Belief:
@@ -115,6 +136,13 @@ def _as_chain(belief: Belief, query: Query, name: str) -> Belief:
 
 def _check_covered(request: Request, name: str) -> None:
     """Refuse what the mechanism's theorem says nothing about."""
+    if name in SINGLE and request.belief.step_variables is not None:
+        raise NotCoveredError(
+            f"{name} covers records over time of up to {request.belief.unrolled_up_to} steps",
+            got="any length" if request.length is None else f"{request.length:,} steps",
+            why="exact laws given one variable need the network of all steps",
+            fix="Use curve",
+        )
     if request.quilt_size is not None and (name != "quilt-exact" or not request.belief.networks):
         raise ParameterError(
             "quilt_size is for quilt-exact on a network",

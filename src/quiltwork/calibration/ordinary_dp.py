@@ -58,8 +58,8 @@ def entry_guarantee(belief: Belief, epsilon_dp: float, *, length: int | str | No
     belief, epsilon_dp, length = as_belief(belief), check_epsilon(epsilon_dp), check_length(length)
     if belief.variables is not None:
         return _of_records(belief, epsilon_dp)
-    k = len(belief.states)
-    profile = epsilon_dp * ~np.eye(k, dtype=bool)
+    (changed,) = belief.values_changed()
+    profile = epsilon_dp * changed
     epsilon = max(member.at(profile, thorough=True).epsilon for member in curve_members(belief))
     if length is not None:
         epsilon = min(epsilon, loss_along_time(belief, Profile.constant(profile, length=length)).epsilon)
@@ -89,7 +89,8 @@ def entry_epsilon(belief: Belief, epsilon: float, *, length: int | str | None = 
     """
     belief, epsilon, length = as_belief(belief), check_epsilon(epsilon), check_length(length)
     # noise of scale s on a query that one value changes by at most 1 has λ = 1/s
-    query = Custom(lambda _: 0.0, constant=1.0)
+    changed = max(1.0, *(float(matrix.max()) for matrix in belief.values_changed()))  # values at once
+    query = Custom(lambda _: 0.0, constant=changed)
     request = Request.of(query, belief=belief, epsilon=epsilon, length=length, mechanism="curve")
     scale = curve(request).noise_scale
     return EntryGuarantee(math.nextafter(1 / scale, 0.0) * (1 - 1e-15), epsilon, length)

@@ -152,7 +152,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
             why="its noise is that of the counts or sums, divided by the number of values",
             fix="Give the length or the number of values, or plan for histogram or sum",
         )
-    divisor = asked.divisor(values) if values else asked.on(belief).divisor(request.length or 1)
+    divisor = asked.divisor(asked.values_in(values)) if values else asked.on(belief).divisor(request.length or 1)
     names = tuple(dict.fromkeys(mechanisms)) if mechanisms else MECHANISMS
     return Plan(
         query=asked.text,

@@ -76,6 +76,10 @@ class Calibration:
     """Whether it is about records of named variables, not about series."""
     one_length: bool = False
     """Whether it holds for series of exactly this length, not for shorter ones too."""
+    steps: Literal["unrolled", "chain"] | None = None
+    """Of records over time: whether all steps were taken as one network, or each as a state of a chain."""
+    unrolled_up_to: int | None = None
+    """Of records over time: the number of steps up to which they are taken as one network."""
     certificate: Certificate | None = field(default=None, repr=False, compare=False)
     """What is needed to check a calibration by the influence curve, with ``verify(belief)``."""
 
@@ -104,12 +108,14 @@ class Calibration:
         if self.records:
             span = f"records of {self.length:,} variables"
         elif self.length is not None:
-            span = f"series of {'exactly' if self.one_length else 'up to'} {self.length:,} values"
+            values = "values" if self.steps is None else "steps"
+            span = f"series of {'exactly' if self.one_length else 'up to'} {self.length:,} {values}"
         factor = f" = {math.exp(self.epsilon):.3g}" if self.epsilon < 50 else ", which is no limit at all"
         if self.guarantee == "none":
             guarantee = "NO GUARANTEE: this noise hides a single value only if values are independent of each other."
         else:
             secret = "of any variable" if self.records else "at any one time"
+            secret = secret if self.steps is None else "of any variable at any one step"
             guarantee = (
                 f"Guarantee: seeing the result changes the odds between any two values {secret} by a factor of at most "
                 f"e^{self.epsilon:g}{factor}, for every belief in the class."
@@ -124,7 +130,22 @@ class Calibration:
                 guarantee,
                 f"Why: {self.reason.sentence()}",
                 f"Theorem: {self.theorem}.",
+                *([] if self.steps is None else [self.along_time()]),
             ]
+        )
+
+    def along_time(self) -> str:
+        """Of records over time: how their steps were taken, and how long a series the other way covers."""
+        if self.steps == "unrolled":
+            return (
+                f"Steps: unrolled into one network. This covers up to {self.unrolled_up_to:,} steps; in longer series "
+                "each step is a state of a chain, which may need more noise."
+            )
+        if not self.unrolled_up_to:
+            return "Steps: each is a state of a chain. Unrolling needs a start, and few enough states at each step."
+        return (
+            f"Steps: each is a state of a chain. Series of up to {self.unrolled_up_to:,} steps are unrolled into one "
+            "network, which may need less noise."
         )
 
     def verify(self, belief: Belief) -> float:
@@ -135,7 +156,7 @@ class Calibration:
         if self.certificate is None:
             raise CertificateError(
                 "the calibration has no certificate",
-                got=f"mechanism {self.mechanism}" + (" on records" if self.records else ""),
+                got=f"mechanism {self.mechanism}" + (" on records" if self.records or self.steps else ""),
                 why="only the influence curve has one, and not where the proof is too large",
                 fix="Use curve; without a certificate, audit computes the loss in another way",
             )
@@ -171,4 +192,5 @@ class Calibration:
 
     def detail(self) -> dict[str, Any]:
         """What explains the noise, as plain values."""
-        return self.reason.detail() | {"theorem": self.theorem}
+        steps = {} if self.steps is None else {"steps": self.steps, "unrolled_up_to": self.unrolled_up_to}
+        return self.reason.detail() | {"theorem": self.theorem} | steps

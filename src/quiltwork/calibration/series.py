@@ -102,6 +102,8 @@ def _chains(series: Series, belief: Belief, gaps: Gaps) -> _Chains:
     shape = series.shape
     if not shape.certain or (series.segment is not None and series.segment[0] > 1):
         belief = belief.without_given_start()
+    if belief.step_variables is not None and series.segment is not None:
+        belief = belief.without_network()  # the network of some steps says nothing about the others
     if gaps == "dependent":
         # one more for a value that was not recorded: it too is to be hidden, wherever in a gap it was
         lengths = {values + (stretches > 1 or shape.uneven) for values, stretches in shape.chains}

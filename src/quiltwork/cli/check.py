@@ -78,7 +78,8 @@ def _draw_audit(path: Path, belief: Any, noisy: list[Any], length: int | None, f
     from quiltwork.auditor.exact import worst_densities
     from quiltwork.show.pages import density_chart, loss_chart, write_audit
 
-    names = None if belief.variables is None else list(belief.variables)
+    held = belief.as_network(length) or belief
+    names = None if held.variables is None else list(held.variables)
     caption = "The exact privacy loss for the value at each time."
     if names is not None:
         caption = "The exact privacy loss for each variable."

@@ -120,7 +120,9 @@ class HowToRead:
         """The options that differ from their defaults, by name."""
         return [f"--{one.name}" for one in fields(self) if getattr(self, one.name) != one.default]
 
-    def read(self, data: str, *, column: str, states: Any, segment: tuple[int, int] | None = None) -> "Series":
+    def read(
+        self, data: str, *, column: str | list[str], states: Any, segment: tuple[int, int] | None = None
+    ) -> "Series":
         """The series in a file, read in this way."""
         from quiltwork import read_series
         from quiltwork.show.terminal import progress

@@ -184,7 +184,7 @@ def release(
         _check_for_records(how, segment, gaps)
         rows = _read_records(data, held, column, variable, how.subject)
     else:
-        rows = how.read(data, column=_series_column(column, variable), states=held.states, segment=times)
+        rows = how.read(data, column=_series_column(column, variable, held), states=held.states, segment=times)
     with progress("Calibrating"):
         request = Request(
             query=asked,
@@ -250,14 +250,22 @@ def _write_report(path: Path, result: "Release", ready: "Prepared", quilt_size: 
         belief=result.belief,
         epsilon=made.epsilon,
         length=made.length,
-        values=result.divisor if result.divisor > 1 else result.values,
+        values=result.divisor if result.divisor > 1 and made.steps is None else result.values,
         guarantee="bayesian" if made.guarantee == "bayesian" else "pufferfish",
         quilt_size=quilt_size,
     )
     write_report(path, release=result, plan=beside)
 
 
-def _series_column(column: str | None, variable: str | None) -> str:
+def _series_column(column: str | None, variable: str | None, belief: "Belief") -> str | list[str]:
+    if belief.step_variables is not None:
+        if column is not None or variable is not None:
+            raise ParameterError(
+                "records over time have a column for each variable",
+                got="--column" if column is not None else "--variable",
+                fix=f"Leave it out: columns {', '.join(belief.step_variables)}",
+            )
+        return list(belief.step_variables)
     if column is None or variable is not None:
         raise ParameterError(
             "a series needs the column with its values"

@@ -8,12 +8,13 @@ from typing import cast
 import narwhals as nw
 import polars as pl
 
+from quiltwork.beliefs.dynamic import JOIN
 from quiltwork.data.engines.base import Columns, Engine
 from quiltwork.data.engines.polars import PolarsEngine
 from quiltwork.data.engines.sql import DuckDBEngine, SparkEngine
 from quiltwork.data.reading import Duplicates, Missing, Reading, Take, Unsorted
 from quiltwork.data.stored import StoredSeries
-from quiltwork.data.tables import Frame, as_frame, joined, mixed_types
+from quiltwork.data.tables import Frame, as_frame, joined, mixed_types, together
 from quiltwork.errors import DataError
 from quiltwork.types import Progress, Segment
 
@@ -21,7 +22,7 @@ from quiltwork.types import Progress, Segment
 def read_series(  # noqa: PLR0913 - the public signature is meant to be read
     source: object,
     *,
-    column: str,
+    column: str | Sequence[str],
     states: Sequence[str] | None,
     subject: str | None = None,
     time: str | None = None,
@@ -39,7 +40,8 @@ def read_series(  # noqa: PLR0913 - the public signature is meant to be read
 
     ``source`` is a CSV, TSV or Parquet file or a pattern of several (``logs/*.parquet``), or a table of polars (eager
     or lazy), pandas, PyArrow, DuckDB or PySpark. Rows are in the order of ``time``; those of a database, which have no
-    order of their own, are sorted by it. Without ``states`` the states are the values that occur, sorted.
+    order of their own, are sorted by it. Without ``states`` the states are the values that occur, sorted. Several
+    columns are one value together: ``["ann", "bob"]`` has states such as ``"ill+well"``.
 
     - ``missing="split"``, ``gap``: the series is split at missing values, and at pauses longer than ``gap``
       (``"15min"``, a timedelta, or a number: steps of ``every``, or in the unit of times that are numbers)
@@ -55,8 +57,11 @@ def read_series(  # noqa: PLR0913 - the public signature is meant to be read
     >>> read_series(diary_path(), column="activity", states=None, subject="person", time="time")
     Series(24 subjects, 64512 values of 6 states)
     """
+    parts = [column] if isinstance(column, str) else list(column)
+    column = JOIN.join(parts)
     columns = Columns(column, subject, time)
-    if len(set(columns.names)) < len(columns.names):
+    wanted = [*parts, *columns.names[1:]]
+    if not parts or len(set(wanted)) < len(wanted):
         raise DataError(
             "column, subject and time must be different columns",
             got="one of them twice",
@@ -78,7 +83,8 @@ def read_series(  # noqa: PLR0913 - the public signature is meant to be read
 
     def opened(sources: Sequence[object]) -> Engine:
         where = "the data" if not isinstance(source, str | Path) else f"data file {source}"
-        return _engine_of(joined([as_frame(given, columns.names) for given in sources]), columns, where)
+        table = joined([as_frame(given, wanted) for given in sources])
+        return _engine_of(together(table, parts, column), columns, where)
 
     return StoredSeries([source], opened, reading, states=states, progress=progress)
 

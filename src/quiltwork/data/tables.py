@@ -12,6 +12,7 @@ from typing import Any, cast
 import narwhals as nw
 import polars as pl
 
+from quiltwork.beliefs.dynamic import JOIN
 from quiltwork.errors import DataError
 
 Frame = Any
@@ -65,6 +66,18 @@ def as_frame(source: object, wanted: Sequence[str]) -> Frame:
     if picked.implementation.is_pandas_like():
         _check_objects(picked.to_native())
     return picked
+
+
+def together(table: Frame, parts: Sequence[str], name: str) -> Frame:
+    """With several columns as one of this name, missing where one of them is; a single column as it is."""
+    if len(parts) == 1:
+        return table
+    values = []
+    for part in parts:
+        text = nw.col(part).cast(nw.String).str.strip_chars()
+        values.append(nw.when(text != "").then(text))
+    rest = [column for column in table.collect_schema().names() if column not in parts]
+    return table.with_columns(nw.concat_str(values, separator=JOIN).alias(name)).select(name, *rest)
 
 
 def _check_objects(frame: Any) -> None:

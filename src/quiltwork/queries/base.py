@@ -81,6 +81,10 @@ class Query(ABC):
         """What the noisy answer is divided by, given the number of values."""
         return 1
 
+    def values_in(self, size: int) -> int:
+        """How many values it asks of a series of this size."""
+        return size
+
     def undivided(self) -> "Query":
         """The counts or sums that it is made of, if it is a share or a mean; else the query itself.
 
@@ -90,9 +94,27 @@ class Query(ABC):
         """
         return self
 
-    def simplest(self, belief: Belief) -> "Query":  # noqa: ARG002 - shares of two states are simpler
+    def simplest(self, belief: Belief) -> "Query":
         """The question that has the same answer under a belief, and needs the least noise."""
-        return self
+        return self.within(belief)
+
+    def within(self, belief: Belief) -> "Query":
+        """The query as it is asked of values that consist of several variables; of others, the query itself."""
+        if belief.step_variables is None:
+            return self
+        from quiltwork.queries.steps import InSteps  # it is a query itself
+
+        return InSteps(self, tuple(belief.step_variables.items()))
+
+    def unrolled(self, names: Mapping[str, Sequence[str]]) -> "Query | None":  # noqa: ARG002 - few are about steps
+        """The same asked of a network with a variable for each step, if it is about steps of several variables."""
+        return None
+
+    def at_steps(self, names: Mapping[str, Sequence[str]]) -> "Query":
+        """The same asked of variables under the names that they have at some steps."""
+        from quiltwork.queries.variables import Over  # it is a query itself
+
+        return Over(self, [name for named in names.values() for name in named])
 
     def completed(self, numbers: Sequence[Fraction]) -> Sequence[Fraction]:
         """The noisy numbers with those that follow from them."""
@@ -123,8 +145,8 @@ class Query(ABC):
         """
         if belief.variables is not None:
             return self.by_variable(belief.variables)
-        states = belief.states
-        return Asked(self, self.unit(states), (self.steps(states),), (self.sensitivity(states),), None, states)
+        query, states = self.within(belief), belief.states
+        return Asked(query, query.unit(states), (query.steps(states),), (query.sensitivity(states),), None, states)
 
     def by_variable(self, variables: Variables) -> "Asked":
         """What is asked of each variable of a record: the same of all of them, unless the query says otherwise."""
@@ -216,7 +238,7 @@ class Asked:
 
     def divisor(self, length: int) -> int:
         """What the answer is divided by: the number of values of a series, or of the variables asked for."""
-        return self.query.divisor(length if self.asked is None else self.asked)
+        return self.query.divisor(self.query.values_in(length) if self.asked is None else self.asked)
 
     def total(self, counts: Sequence[Codes]) -> Codes:
         """The answer in units, from how often each variable has each of its states."""

@@ -122,8 +122,8 @@ class Frequencies(Histogram):
 
     def simplest(self, belief: Belief) -> Query:
         """Two shares are one count: a change moves it by 1, not two counts."""
-        if belief.variables is not None or len(belief.states) != 2:
-            return self
+        if belief.variables is not None or belief.step_variables is not None or len(belief.states) != 2:
+            return self.within(belief)
         return TwoShares(*belief.states)
 
 
@@ -306,6 +306,10 @@ class Transitions(Query):
             return 4.0 * ~np.eye(len(states), dtype=bool)
         return np.full((len(states),) * 2, 2.0)  # Statement 49
 
+    def within(self, belief: Belief) -> Query:  # noqa: ARG002 - the same for all
+        """The query itself: it counts how whole steps follow each other."""
+        return self
+
     def by_variable(self, variables: Variables) -> Asked:
         """Not for records: their variables do not follow one another."""
         raise QueryError(
@@ -371,6 +375,10 @@ class Custom(Query):
     def sensitivity(self, states: States) -> NDArray[np.float64]:
         """The declared constant between different states."""
         return self.constant * ~np.eye(len(states), dtype=bool)
+
+    def within(self, belief: Belief) -> Query:  # noqa: ARG002 - the same for all
+        """The query itself: its constant is about a whole step."""
+        return self
 
     def evaluate(self, series: Countable) -> Numbers:
         """The function's result as a vector."""
@@ -448,6 +456,10 @@ class Declared(Query):
                 got=f"{len(self.changes)} rows",
             )
         return np.array(self.changes)
+
+    def within(self, belief: Belief) -> Query:  # noqa: ARG002 - the same for all
+        """The query itself: its sensitivity is that of a whole step."""
+        return self
 
     def evaluate(self, series: Countable) -> Numbers:  # noqa: ARG002 - there is nothing to compute
         """Not possible."""

@@ -6,6 +6,7 @@ from typing import Any
 from quiltwork.errors import QueryError
 from quiltwork.queries.base import Query
 from quiltwork.queries.kinds import Count, Declared, Frequencies, Histogram, Mean, Sum, Transitions, TwoShares
+from quiltwork.queries.steps import InSteps
 from quiltwork.queries.variables import Over, Tally
 
 _NAMED: dict[str, Callable[[], Query]] = {
@@ -72,6 +73,11 @@ def _tally(values: list[list[Any]]) -> Tally:
     return Tally({str(name): [str(state) for state in states] for name, states in values})
 
 
+def _in_steps(query: Mapping[str, Any], variables: list[list[Any]]) -> InSteps:
+    named = tuple((str(name), tuple(str(state) for state in states)) for name, states in variables)
+    return InSteps(query_from_dict(query), named)
+
+
 _READERS: dict[str, Callable[..., Query]] = {
     "count": lambda state: Count(str(state)),
     **_NAMED,
@@ -79,6 +85,7 @@ _READERS: dict[str, Callable[..., Query]] = {
     "two-shares": lambda state, rest: TwoShares(str(state), str(rest)),
     "over": _over,
     "tally": _tally,
+    "in-steps": _in_steps,
     "declared": lambda name, sensitivity: Declared(name, sensitivity),
 }
 

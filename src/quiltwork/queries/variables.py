@@ -108,6 +108,10 @@ class Over(OfVariables):
         _check_names(self.variables, variables)
         return replace(Asked.of(self.query, variables, self._weights()), query=self)
 
+    def at_steps(self, names: Mapping[str, Sequence[str]]) -> Query:
+        """The same asked of the named variables at some steps, each with its weight."""
+        return Over(self.query, {at: str(w) for name, w in self._weights().items() for at in names[name]})
+
     def divisor(self, size: int) -> int:
         """As for the query itself."""
         return self.query.divisor(size)
@@ -150,6 +154,10 @@ class Tally(OfVariables):
     def to_dict(self) -> dict[str, Any]:
         """The query as plain values."""
         return {"kind": "tally", "values": [[name, list(states)] for name, states in self._values().items()]}
+
+    def at_steps(self, names: Mapping[str, Sequence[str]]) -> Query:
+        """The same values of the named variables at some steps."""
+        return Tally({at: states for name, states in self._values().items() for at in names[name]})
 
     def by_variable(self, variables: Variables) -> Asked:
         """1 for the values named, 0 for all others."""

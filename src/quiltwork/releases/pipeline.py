@@ -228,10 +228,10 @@ def _of_series(series: Series, request: Request, ready: ForSeries, window: Windo
     def answers() -> list[Answer]:
         if window is None and not by_subject:
             _check_unchanged(series, [series], query.followed)
-            return [Answer(query.evaluate(series), series.size)]
+            return [Answer(query.evaluate(series), query.values_in(series.size))]
         parts = series.parts(window=window, by_subject=by_subject, transitions=query.followed)
         _check_unchanged(series, parts.values(), query.followed)
-        return [Answer(query.evaluate(part), part.size, name) for name, part in parts.items()]
+        return [Answer(query.evaluate(part), query.values_in(part.size), name) for name, part in parts.items()]
 
     certain = series.shape.certain
     first = 1 if series.segment is None else series.segment[0]
@@ -354,7 +354,7 @@ def as_series(data: Series | Records | Iterable[object], belief: Belief) -> Seri
             got="a table or a file",
             fix="Read it first: read_series(..., column=...)",
         )
-    series = data if isinstance(data, Series) else Series.from_values(data, states=belief.states)
+    series = data if isinstance(data, Series) else Series.from_values(belief.values_of(data), states=belief.states)
     if series.states != belief.states:
         raise DataError(
             "the series must have the belief's states, in the same order",

@@ -24,9 +24,11 @@ from quiltwork.errors import InputError, visible
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.releases.result import Release
 from quiltwork.show.charts import network_chart, parts_chart, values_chart
+from quiltwork.show.cliques import clique_chart
 from quiltwork.show.style import ACCENT, FONT, INK, QUIET, WARNING, Chart, sized, styled, to_svg
 
 MOST_BARS = 30
+MOST_DRAWN = 80  # variables of a network
 
 
 def _values(release: Release) -> tuple[Chart, str]:
@@ -320,7 +322,14 @@ def _network(belief: Belief, calibration: Calibration) -> list[str]:
     """The picture of a network, where quilts or a tree explain the noise."""
     detail = calibration.reason.detail()
     member = next(iter(belief.networks[(detail.get("member") or 1) - 1 :]), None)
-    if member is None or detail.get("node") not in member.variables or "distance" in detail:
+    if calibration.steps == "unrolled":
+        member = belief.as_network(calibration.length)
+    if (
+        member is None
+        or len(member.variables) > MOST_DRAWN
+        or detail.get("node") not in member.variables
+        or "distance" in detail
+    ):
         return []
     caption = "Parents above children. Marked: the variable that is hardest to hide, its quilt, and both sides of it."
     if "quilt" not in detail:
@@ -329,7 +338,15 @@ def _network(belief: Belief, calibration: Calibration) -> list[str]:
         caption = (
             "Parents above children. Marked: the variable that is hardest to hide, and how much others reveal about it."
         )
-    return [_figure(to_svg(network_chart(member, calibration)), caption)]
+    figures = [_figure(to_svg(network_chart(member, calibration)), caption)]
+    if "clique" in detail:
+        figures.append(
+            _figure(
+                to_svg(clique_chart(member, calibration)),
+                "The tree of cliques that the influence curve runs along. On each line: what two neighbours share.",
+            )
+        )
+    return figures
 
 
 def _sentence(calibration: Calibration) -> str:

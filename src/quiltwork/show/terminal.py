@@ -88,6 +88,8 @@ def print_plan(made: Plan) -> None:
     if made.best is not None:
         among = "" if made.complete else " among those shown"
         out.print(f"Least noise with a guarantee{among}: {made.best.mechanism}.")
+        if made.best.calibration is not None and made.best.calibration.steps is not None:
+            out.print(made.best.calibration.along_time())
     if made.releases > 1:
         out.print(_against_adding(made))
 

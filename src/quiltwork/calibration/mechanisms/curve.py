@@ -16,17 +16,18 @@ import numpy as np
 
 from quiltwork.beliefs import Belief
 from quiltwork.calibration.mechanisms.quilt import Quilt, approx_quilt, exact_quilt
-from quiltwork.calibration.record import Calibration, Reason
+from quiltwork.calibration.record import Calibration, Plain, Reason
 from quiltwork.calibration.request import Request
 from quiltwork.certificate import Bridges, ChainCertificate, SideProof
 from quiltwork.errors import BeliefError, NotCoveredError
 from quiltwork.influence.curve.any_start import AnyStart
 from quiltwork.influence.curve.constant import MOST_STATES, InfluenceCurve, curve_members, within_cell
 from quiltwork.influence.curve.given_start import GivenPast
+from quiltwork.influence.curve.parts import PartLoss, knows_parts, part_loss
 from quiltwork.influence.curve.profile import Profile, links
 from quiltwork.influence.curve.sides import MANY, MOST_PAIRWISE, UNCERTIFIED, USUAL_GAIN, USUAL_SLOPE, Bound, KernelSide
 from quiltwork.influence.curve.timeline import follow, is_short, node_by_node
-from quiltwork.numeric import round_up
+from quiltwork.numeric import round_up, smallest_within
 from quiltwork.types import Floats, Guarantee
 
 EXACT, USUAL = 1e-6, 2e-3  # precision of the scale, where single steps are exact and where not
@@ -40,6 +41,7 @@ MANY_NODES = 2048
 MANY_STATES, FURTHEST_DOUBLING = 32, 24
 NEAR_ENOUGH = 2.5  # how near ε has to come, in units of the scale's precision
 THEOREM = "influence curve: what a value shows, what follows from it, and what led to it, added up"
+ABOUT_PARTS = "influence curve between the laws of a step given one of its variables"
 Proofs = tuple[SideProof, SideProof]
 
 
@@ -130,9 +132,40 @@ def curve(request: Request) -> Calibration:
         proved = [candidate.look if candidate.scale == most.scale else None for candidate in needed]
         looks = [known or _look(c, profile, length, epsilon) for c, known in zip(curves, proved, strict=True)]
         certificate = _certificate(belief, epsilon, profile, looks, length, guarantee)
+    if knows_parts(belief) and guarantee == "pufferfish" and most.scale > 0:
+        known = _about_parts(curves[0], sensitivity, epsilon, noise_scale)
+        if known is not None:
+            scale, loss = known
+            return Calibration.of(request, noise_scale=scale, theorem=ABOUT_PARTS, reason=_part_reason(belief, loss))
     theorem = most.theorem if guarantee == "pufferfish" else f"{most.theorem}, by cross-ratios"
     return Calibration.of(
         request, noise_scale=noise_scale, theorem=theorem, reason=most.reason, certificate=certificate
+    )
+
+
+def _about_parts(
+    influence: InfluenceCurve, sensitivity: Floats, epsilon: float, enough: float
+) -> tuple[float, PartLoss] | None:
+    """A smaller scale that is enough for each variable of a step, if that is known; with its loss."""
+    if part_loss(influence, sensitivity / enough) is None:
+        return None
+
+    def look(scale: float) -> PartLoss:
+        # enlarged, so that what is added up and rounded later stays below
+        return part_loss(influence, sensitivity / scale * (1 + 2e-8)) or PartLoss(math.inf, 0, (0, 0))
+
+    scale = smallest_within(lambda s: look(s).epsilon, epsilon, enough, precision=EXACT)
+    found = look(scale) if scale > 0 else None
+    return None if found is None or not found.epsilon <= epsilon else (round_up(scale), found)
+
+
+def _part_reason(belief: Belief, loss: PartLoss) -> Plain:
+    name, states = list((belief.step_variables or {}).items())[loss.variable]
+    more, less = (states[n] for n in loss.pair)
+    return Plain(
+        f"{more} and {less} of {name} are the hardest to keep apart at one step: that step, all before it and all "
+        f"after it together show up to {loss.epsilon:.4g}.",
+        (("epsilon", loss.epsilon),),
     )
 
 

@@ -67,7 +67,7 @@ class InfluenceCurve:
     bounded by cross-ratios (Statement 20).
 
     Where phases lie behind values, both sides are about phases. A difference between two phases of one state costs
-    nothing by itself, and secrets are states: two mixtures of phases (Statement 52).
+    nothing by itself, and secrets are states: two mixtures of phases (Statement 54).
 
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
     >>> count = np.array([[0.0, 1.0], [1.0, 0.0]])
@@ -99,7 +99,7 @@ class InfluenceCurve:
     @cached_property
     def _differ(self) -> Floats:
         """1 between phases that show different states, else 0."""
-        return (self.alive[:, None] != self.alive[None, :]).astype(np.float64)
+        return np.asarray(self.alive[:, None] != self.alive[None, :], dtype=np.float64)
 
     def own(self, profile: Floats) -> Floats:
         """λ between different states that can occur."""
@@ -133,13 +133,13 @@ class InfluenceCurve:
         if self._weights is not None and 0 < most.max() <= LARGEST_DIFFERENCE:
             D = np.array(sum(parts))
             np.fill_diagonal(D, 0.0)
-            shipments = Shipments.of(self._weights, shortest(D))  # Statement 52
+            shipments = Shipments.of(self._weights, shortest(D))  # Statement 54
             losses = shipments.smallest(most, near=0.9 * most, precision=1e-6) + 2 * self.past.error
             losses = np.minimum(np.where(np.eye(len(states), dtype=bool), 0.0, losses), most)
         x, y = np.unravel_index(int(np.argmax(losses)), losses.shape)
         block = np.ix_(groups[x], groups[y])
         a, b = np.unravel_index(int(np.argmax(total[block])), total[block].shape)
-        share = float(losses[x, y] / most[x, y]) if most[x, y] > 0 else 0.0
+        share = float(losses[x, y] / most[x, y]) if 0 < most[x, y] < np.inf else 1.0
         shares = tuple(share * float(part[block][a, b]) for part in parts)
         return Peak(max(float(losses[x, y]), 0.0), (int(states[x]), int(states[y])), shares)
 
@@ -159,12 +159,13 @@ class InfluenceCurve:
         R, L = on_both(lambda side: side.bound(possible, thorough=thorough), sides, states=len(possible))
         itself = possible + self.links(profile)
         if R.by_time is not None and L.by_time is not None:
-            peaks = [self.peak((itself, *both)) for both in zip(R.by_time, L.by_time, strict=True)]  # Statement 53
+            peaks = [self.peak((itself, *both)) for both in zip(R.by_time, L.by_time, strict=True)]  # Statement 55
         else:
             peaks = [self.peak((itself, R.values, L.values))]  # Statements 9 and 49
         worst = max(peaks, key=lambda peak: peak.loss)
         by_time = tuple(peak.loss for peak in peaks) if len(peaks) > 1 else ()
-        return CurvePoint(worst.loss * (1 + 1e-12), R, L, worst.pair, *worst.parts, by_time)
+        own, future, past = worst.parts
+        return CurvePoint(worst.loss * (1 + 1e-12), R, L, worst.pair, own, future, past, by_time)
 
     def estimate(self, profile: Floats) -> float:
         """About what ``at`` would find, without a proof where that is quicker."""
@@ -228,12 +229,12 @@ def _of_chain(belief: MarkovChain, *, against_all: bool) -> tuple[Side, Side]:
 
 @both_sides.register
 def _of_hidden(belief: HiddenChain, *, against_all: bool) -> tuple[Side, Side]:
-    return both_sides(belief.phases, against_all=against_all)  # Statement 52
+    return both_sides(belief.phases, against_all=against_all)  # Statement 54
 
 
 @both_sides.register
 def _of_cycle(belief: CycleChain, *, against_all: bool) -> tuple[Side, Side]:
-    return against_all_sides(belief) if against_all else cycle_sides(belief)  # Statement 53
+    return against_all_sides(belief) if against_all else cycle_sides(belief)  # Statement 55
 
 
 @both_sides.register

@@ -1,4 +1,4 @@
-"""The influence curve of a cycle (Statement 53): each time of the cycle has a kernel, and bounds, of its own.
+"""The influence curve of a cycle (Statement 55): each time of the cycle has a kernel, and bounds, of its own.
 
     R_t = step with the kernel of time t of (λ + R_{t+1}),   t going round
 
@@ -47,17 +47,18 @@ class Round:
             self._supports[skip] = (S @ U) > 0
         return self._products[skip]
 
-    def lost(self, skip: int) -> Floats:
+    def lost(self, skip: int) -> Flags:
         """By time and state: whether the product has an entry too small to trust, of its row."""
         product = self.product(skip)
-        return (self._supports[skip] & (product < TINY)).any(axis=2).astype(np.float64)
+        return np.asarray((self._supports[skip] & (product < TINY)).any(axis=2))
 
 
 class CycleSide(Side):
     """The future of a cycle, or its past with the law that repeats."""
 
-    def __init__(self, kernels: Floats, *, error: float, backwards: bool = False):
+    def __init__(self, kernels: Floats, *, error: float, possible: Flags, backwards: bool = False):
         super().__init__(kernels.shape[1])
+        self._secret = possible[:, :, None] & possible[:, None, :]
         self.round = Round(kernels[::-1] if backwards else kernels)  # in the order of the walk
         self.error = error
         self._backwards = backwards
@@ -103,7 +104,8 @@ class CycleSide(Side):
         """The largest bound of any time, and that of each."""
         walked = self.by_time(profile)
         ordered = walked[::-1] if self._backwards else walked
-        return Bound(walked.max(axis=0), np.ones(profile.shape, dtype=np.int64), by_time=ordered)
+        by_time = np.where(self._secret, ordered, 0.0)  # what cannot occur at a time is no secret then
+        return Bound(walked.max(axis=0), np.ones(profile.shape, dtype=np.int64), by_time=by_time)
 
     def steady(self, profile: Floats, *, thorough: bool = False) -> Bound:  # noqa: ARG002 - nothing is proved by it
         """What a single step does not raise, whatever the time: not looked for."""
@@ -157,7 +159,7 @@ class CycleSide(Side):
                 ratios = logs[:, :, None, :] - logs[:, None, :, :]
             telling = np.where(np.isnan(ratios), -np.inf, ratios).max(axis=3)
             telling = np.maximum(telling, 0.0) + (POWER_ERROR + self.error) * m
-            telling[(lost[:, :, None] + lost[:, None, :]) > 0] = np.inf
+            telling[lost[:, :, None] | lost[:, None, :]] = np.inf
             best = np.minimum(best, np.where(off, (m - 1) * most + telling, 0.0))
             if most == 0 and best.max() < 1e-9:
                 break
@@ -191,21 +193,24 @@ class AnyCyclePast(CrossRatioSide):
 
 
 def cycle_sides(belief: CycleChain) -> tuple[CycleSide, Side]:
-    """Both sides of a cycle."""
-    future = CycleSide(belief.transitions, error=8 * UNIT_ROUNDOFF)
+    """Both sides of a cycle, over the states that can occur at some time."""
+    alive = belief.possible_states()
+    P = belief.transitions[:, alive][:, :, alive]
+    n, k, _ = P.shape
     if belief.start == "any":
-        return future, AnyCyclePast(belief.transitions)
-    law, n, k = belief.law, belief.period, len(belief.states)
-    before = np.roll(law, 1, axis=0)
-    joint = before[:, :, None] * np.roll(belief.transitions, 1, axis=0)  # time t: from z at t - 1 to x at t
+        return CycleSide(P, error=8 * UNIT_ROUNDOFF, possible=np.ones((n, k), dtype=bool)), AnyCyclePast(P)
+    law = belief.law[:, alive]
+    before, after = np.roll(law, 1, axis=0), np.roll(law, -1, axis=0)
+    joint = before[:, :, None] * np.roll(P, 1, axis=0)  # time t: from z at t - 1 to x at t
     with np.errstate(divide="ignore", invalid="ignore"):
         rows = (joint / law[:, None, :]).transpose(0, 2, 1)
-    impossible = law == 0
-    rows[impossible] = np.repeat(before[:, None, :], k, 1)[
-        impossible
-    ]  # what cannot occur is no secret: any row will do
+    onward, possible = P.copy(), law > 0
+    # what cannot occur is no secret: any row will do
+    rows[~possible] = np.repeat(before[:, None, :], k, 1)[~possible]
+    onward[~possible] = np.repeat(after[:, None, :], k, 1)[~possible]
     error = 32 * (k**3 + n * (k + 4)) * UNIT_ROUNDOFF
-    return future, CycleSide(rows, error=error, backwards=True)
+    future = CycleSide(onward, error=8 * UNIT_ROUNDOFF, possible=possible)
+    return future, CycleSide(rows, error=error, possible=possible, backwards=True)
 
 
 def against_all_sides(belief: CycleChain) -> tuple[Side, Side]:

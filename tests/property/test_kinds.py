@@ -1,0 +1,207 @@
+"""Phases behind values, orders and cycles, against enumeration: every path, straight from the definition."""
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from strategies import Array, distributions, epsilons, transitions
+
+from quiltwork import (
+    Belief,
+    Count,
+    CycleChain,
+    HiddenChain,
+    Histogram,
+    MarkovChain,
+    Noisy,
+    OrderChain,
+    Query,
+    QuiltworkError,
+    audit,
+    calibrate,
+)
+from quiltwork.influence.curve.constant import InfluenceCurve
+from quiltwork.influence.curve.profile import Profile
+from quiltwork.influence.curve.timeline import loss_along_time
+
+Paths = tuple[NDArray[np.int64], Array]  # what is seen (paths x times), and how likely
+
+
+def enumerated(start: Array, kernels: Sequence[Array], shown: Sequence[int]) -> Paths:
+    """Every path of phases, one after the other."""
+    seen: dict[tuple[int, ...], float] = {}
+    for path in itertools.product(range(len(start)), repeat=len(kernels) + 1):
+        p = start[path[0]]
+        for (x, y), kernel in zip(itertools.pairwise(path), kernels, strict=True):
+            p *= kernel[x, y]
+        if p > 0:
+            states = tuple(shown[h] for h in path)
+            seen[states] = seen.get(states, 0.0) + p
+    return np.array(list(seen)), np.array(list(seen.values()))
+
+
+def largest_loss(paths: Paths, densities: Array) -> float:
+    """The largest log-ratio over times, two states and outputs; ``densities`` are paths x outputs."""
+    seen, p = paths
+    worst = 0.0
+    for t in range(seen.shape[1]):
+        given_state = [
+            (p[here] / p[here].sum()) @ densities[here] for x in np.unique(seen[:, t]) for here in [seen[:, t] == x]
+        ]
+        for one, other in itertools.permutations(given_state, 2):
+            worst = max(worst, float(np.log(one / other).max()))
+    return worst
+
+
+def laplace(paths: Paths, scale: float, state: int) -> Array:
+    """Densities of a count with Laplace noise, at every point where their ratio can be largest."""
+    counts = (paths[0] == state).sum(axis=1)
+    outputs = np.arange(paths[0].shape[1] + 1)
+    return np.asarray(np.exp(-np.abs(outputs[None, :] - counts[:, None]) / scale))
+
+
+def any_outputs(paths: Paths, profile: Profile, rng: np.random.Generator, number: int) -> Array:
+    """Random functions whose logarithm changes by at most λ_t with the value at t."""
+    seen, _ = paths
+    matrices = [s.matrix for s in profile.stretches for _ in range(s.first, (s.last or s.first) + 1)]
+    distance = sum(
+        m[np.ix_(seen[:, t], seen[:, t])] * (seen[:, None, t] != seen[None, :, t]) for t, m in enumerate(matrices)
+    )
+    outputs = []
+    for _ in range(number):
+        heights = rng.normal(size=len(seen)) * np.max(distance) * rng.uniform(0, 2)
+        outputs.append(np.exp((heights[None, :] + distance).min(axis=1)))
+    return np.array(outputs).T
+
+
+@st.composite
+def hidden(draw: st.DrawFn) -> HiddenChain:
+    P = draw(transitions(min_states=2, max_states=4))
+    states = draw(st.integers(1, len(P)))
+    rest = draw(st.lists(st.integers(0, states - 1), min_size=len(P) - states, max_size=len(P) - states))
+    chain = MarkovChain(P)
+    start = draw(st.sampled_from(["stationary", "any", "given"]))
+    if start == "stationary" and len(chain._closed) != 1:
+        start = "any"
+    initial = draw(distributions(len(P))) if start == "given" else start
+    return HiddenChain(P, shows=[*range(states), *rest], initial=initial)
+
+
+@st.composite
+def cycles(draw: st.DrawFn) -> CycleChain:
+    k, n = draw(st.integers(1, 3)), draw(st.integers(1, 4))
+    tables = [draw(transitions(min_states=k, max_states=k)) for _ in range(n)]
+    try:
+        return CycleChain(tables, initial=draw(st.sampled_from(["stationary", "any"])))
+    except QuiltworkError:
+        return CycleChain(tables, initial="any")
+
+
+def cases(belief: Belief, length: int, rng: np.random.Generator) -> list[Paths]:
+    """The laws that a belief allows: one for each time of a cycle, and a few starts where any is."""
+    if isinstance(belief, CycleChain):
+        k = len(belief.states)
+        starts = [rng.dirichlet(np.full(k, 0.5)) for _ in range(2)]
+        return [
+            enumerated(start, [belief.transitions[(begun + t) % belief.period] for t in range(length - 1)], range(k))
+            for begun in range(belief.period)
+            for start in ([belief.law[begun]] if belief.start == "stationary" else starts)
+        ]
+    assert isinstance(belief, HiddenChain)
+    phases = belief.phases
+    starts = (
+        [phases.initial]
+        if phases.initial is not None
+        else [rng.dirichlet(np.full(len(belief.shown), 0.4)) for _ in range(3)]
+    )
+    return [enumerated(start, [phases.transition] * (length - 1), belief.shown.tolist()) for start in starts]
+
+
+@settings(max_examples=150)
+@given(st.one_of(hidden(), cycles()), st.integers(1, 5), epsilons, st.integers(0, 2**32 - 1))
+def test_calibrated_noise_hides_every_moment(belief: Belief, length: int, epsilon: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for asked in (length, None):
+        try:
+            noise = calibrate(Count(belief.states[0]), belief=belief, epsilon=epsilon, length=asked, mechanism="curve")
+        except QuiltworkError:
+            assert asked is None  # a series that never forgets needs a length
+            continue
+        if len(belief.states) == 1:
+            assert noise.noise_scale == 0.0  # nothing to hide
+            continue
+        for paths in cases(belief, length, rng):
+            assert largest_loss(paths, laplace(paths, noise.noise_scale, 0)) <= epsilon * (1 + 1e-9)
+
+
+@settings(max_examples=150)
+@given(st.one_of(hidden(), cycles()), st.integers(2, 5), st.integers(0, 2**32 - 1))
+def test_no_function_within_a_profile_tells_more(belief: Belief, length: int, seed: int) -> None:
+    """Two releases on segments that may overlap, and any function of the values within their profiles."""
+    rng = np.random.default_rng(seed)
+    k = len(belief.states)
+    parts = []
+    for _ in range(2):
+        first, last = sorted(rng.integers(1, length + 1, 2).tolist())
+        matrix = rng.uniform(0, 1, (k, k)) * rng.choice([0.1, 1.0])
+        matrix = np.minimum(matrix, matrix.T)
+        np.fill_diagonal(matrix, 0.0)
+        for y in range(k):  # a distance: else the functions below would change by more
+            matrix = np.minimum(matrix, matrix[:, [y]] + matrix[[y], :])
+        parts.append((matrix, (first, last)))
+    profile = Profile.of(parts, length=length)
+    bound = loss_along_time(belief, profile).epsilon
+    for paths in cases(belief, length, rng):
+        assert largest_loss(paths, any_outputs(paths, profile, rng, 12)) <= bound * (1 + 1e-9) + 1e-12
+
+
+@settings(max_examples=60)
+@given(st.one_of(hidden(), cycles()), st.integers(1, 4), st.floats(0.5, 5), st.integers(0, 2**32 - 1))
+def test_the_audit_is_the_definition(belief: Belief, length: int, scale: float, seed: int) -> None:
+    if belief.start == "any":
+        return
+    paths = cases(belief, length, np.random.default_rng(seed))
+    truth = max(largest_loss(p, laplace(p, scale, 0)) for p in paths)
+    found = audit(belief, [Noisy(Count(belief.states[0]), scale)], length=length)
+    assert truth <= found.epsilon + 1e-12
+    assert found.epsilon == pytest.approx(truth, abs=1e-9)
+
+
+@pytest.mark.parametrize("query", [Count("0"), Histogram()])
+def test_a_chain_by_another_name_needs_the_same(query: Query) -> None:
+    P = np.array([[0.8, 0.1, 0.1], [0.2, 0.6, 0.2], [0.05, 0.05, 0.9]])
+    plain = calibrate(query, belief=MarkovChain(P, initial="stationary"), epsilon=1.0).noise_scale
+    same = [
+        HiddenChain(P, shows=["0", "1", "2"], initial="stationary"),
+        OrderChain(P, order=1, initial="stationary"),
+        OrderChain(np.repeat(P[None], 3, 0).reshape(9, 3), order=2, initial="stationary"),
+        CycleChain([P, P, P], initial="stationary"),
+    ]
+    for belief in same:
+        assert calibrate(query, belief=belief, epsilon=1.0).noise_scale == pytest.approx(plain, rel=2e-2)
+
+
+def test_phases_that_differ_in_nothing_cost_nothing() -> None:
+    """Two phases with the same future, entered alike: the mixture step sees that they are one state."""
+    P = np.array([[0.45, 0.45, 0.1], [0.45, 0.45, 0.1], [0.2, 0.2, 0.6]])
+    split = calibrate("count:b", belief=HiddenChain(P, shows=[*"aab"], initial="stationary"), epsilon=1.0)
+    whole = calibrate("count:1", belief=MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary"), epsilon=1.0)
+    assert split.noise_scale == pytest.approx(whole.noise_scale, rel=2e-2)
+
+
+def test_releases_under_a_cycle_add_up_to_what_was_promised() -> None:
+    day, night = [[0.9, 0.1], [0.5, 0.5]], [[0.2, 0.8], [0.01, 0.99]]
+    belief = CycleChain([day, day, night, night], states=["awake", "asleep"], initial="stationary")
+    noise = calibrate("count:awake", belief=belief, epsilon=1.0, length=200)
+    point = InfluenceCurve(belief).at(np.array([[0.0, 1.0], [1.0, 0.0]]) / noise.noise_scale)
+    assert point.epsilon <= 1.0
+    assert len(point.by_time) == 4
+    assert max(point.by_time) == pytest.approx(point.epsilon)
+    everywhere = loss_along_time(
+        belief, Profile.constant(np.array([[0.0, 1.0], [1.0, 0.0]]) / noise.noise_scale, length=200)
+    )
+    assert everywhere.epsilon <= 1.0
