@@ -18,6 +18,7 @@ from quiltwork.types import Flags, Floats
 WIDEST = 24.0  # log2 of the entries of the largest table of an inference
 SMALLEST = 1e-280  # less than this counts as possible, but not as known
 MARGIN = 1e-12  # more than the relative rounding error of a joint law, for each variable
+BITS = 40  # of a probability that are kept
 
 
 class Inference:
@@ -48,7 +49,7 @@ class Inference:
         least = sum(math.log(table[table > 0].min()) for table in tables)
         self._shapes = None if least > math.log(SMALLEST) else _model(network, [_even(table) for table in tables])
         self._known: dict[tuple[int, ...], tuple[Floats, Flags]] = {}
-        self.margin = MARGIN * len(tables)
+        self.margin = MARGIN * len(tables) + 2.0 ** (1 - BITS)
         """By how much, relatively, a joint law may be off."""
 
     def joint(self, nodes: Sequence[int]) -> tuple[Floats, Flags]:
@@ -95,7 +96,8 @@ class Inference:
         engine.makeInference()
         posterior = engine.jointPosterior(names)
         axes = list(reversed(posterior.names))
-        return np.transpose(posterior.toarray(), [axes.index(f"v{n}") for n in varying]).reshape(shape)
+        law = np.transpose(posterior.toarray(), [axes.index(f"v{n}") for n in varying]).reshape(shape)
+        return _repeatable(law)
 
 
 def _model(network: BayesianNetwork, tables: Sequence[Floats]) -> Any:
@@ -114,6 +116,12 @@ def _model(network: BayesianNetwork, tables: Sequence[Floats]) -> Any:
         axes = [names.index(name) for name in reversed(model.cpt(f"v{n}").names)]
         model.cpt(f"v{n}")[:] = np.ascontiguousarray(np.transpose(tables[n].squeeze(), axes))
     return model
+
+
+def _repeatable(law: Floats) -> Floats:
+    """Rounded to fewer bits: pyAgrum adds up in an order that differs from run to run."""
+    fractions, exponents = np.frexp(law)
+    return np.asarray(np.ldexp(np.round(fractions * 2.0**BITS) / 2.0**BITS, exponents))
 
 
 def _even(table: Floats) -> Floats:
