@@ -147,6 +147,37 @@ class CycleChain(Belief):
         seen[empty] = self.transitions.mean(axis=0)[empty]
         return MarkovChain(seen / seen.sum(axis=1, keepdims=True), initial="any", states=self.states)
 
+    def again(self, lags: Sequence[int]) -> Floats:
+        """How likely a value is to be the same this many steps later, at any time; shape (lags, states)."""
+        shares = self.law.sum(axis=0)
+        with np.errstate(invalid="ignore"):
+            same = [np.einsum("tx,txx->x", self.law, self._after(lag)) / shares for lag in lags]
+        return np.where(shares > 0, np.array(same).reshape(-1, len(self.states)), 0.0)
+
+    def _after(self, steps: int) -> Floats:
+        """From each time of the cycle, that many steps on."""
+        if steps == 1:
+            return self.transitions
+        if steps == 0:
+            return np.repeat(np.eye(len(self.states))[None], self.period, axis=0)
+        half = self._after(steps // 2)
+        whole = half @ half[(np.arange(self.period) + steps // 2) % self.period]
+        return whole if steps % 2 == 0 else whole @ self.transitions[(np.arange(self.period) + steps - 1) % self.period]
+
+    def stay_survival(self, lengths: Sequence[int]) -> Floats:
+        """How likely a stay in a state is to last longer than this many steps; shape (lengths, states)."""
+        here = np.eye(len(self.states), dtype=bool)
+        before = np.roll(self.law, 1, axis=0)[:, :, None] * np.roll(self.transitions, 1, axis=0)
+        entered = np.where(here, 0.0, before).sum(axis=1)  # times x states
+        staying = self.transitions.diagonal(0, 1, 2)
+        survived, left = np.ones_like(entered), {0: np.ones(len(self.states))}
+        begun = entered.sum(axis=0)
+        for n in range(1, max(lengths, default=0) + 1):
+            survived = survived * staying[(np.arange(self.period) + n - 1) % self.period]
+            with np.errstate(invalid="ignore"):
+                left[n] = np.where(begun > 0, (entered * survived).sum(axis=0) / begun, 1.0)
+        return np.array([left[n] for n in lengths]).reshape(-1, len(self.states))
+
     def _behaviour(self) -> dict[str, Any]:
         try:
             law, average = self.law.mean(axis=0), self.average()

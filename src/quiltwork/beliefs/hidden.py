@@ -135,6 +135,28 @@ class HiddenChain(Belief):
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(np.where(leaving > 0, self.stationary / leaving, np.inf))
 
+    def again(self, lags: Sequence[int]) -> Floats:
+        """How likely a value is to be the same this many steps later, in the long run; shape (lags, states)."""
+        joint = [self.phases.stationary[:, None] * np.linalg.matrix_power(self.phases.transition, n) for n in lags]
+        same = np.array([np.einsum("xh,hg,xg->x", self._inside, table, self._inside) for table in joint])
+        return np.asarray(same.reshape(-1, len(self.states)) / self.stationary)
+
+    def stay_survival(self, lengths: Sequence[int]) -> Floats:
+        """How likely a stay in a state is to last longer than this many steps; shape (lengths, states)."""
+        together = self.shown[:, None] == self.shown[None, :]
+        entered = self.phases.stationary @ np.where(together, 0.0, self.phases.transition)
+        staying = np.where(together, self.phases.transition, 0.0)
+        begun = self._inside @ entered
+        with np.errstate(invalid="ignore"):
+            left = [self._inside @ (entered * np.linalg.matrix_power(staying, n).sum(axis=1)) / begun for n in lengths]
+        return np.where(begun > 0, np.array(left).reshape(-1, len(self.states)), 1.0)
+
+    def every(self, n: int) -> "HiddenChain":
+        """The belief about every n-th value."""
+        power = np.linalg.matrix_power(self.phases.transition, n)
+        rows = power / power.sum(axis=1, keepdims=True)
+        return HiddenChain(rows, shows=self.shows, initial=_initial(self.phases), states=self.states)
+
     def _behaviour(self) -> dict[str, Any]:
         behaviour = {"initial": self.phases.start, "phases": len(self.shown)}
         if not self.phases.irreducible:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quiltwork.data.reading import Missing, Reading, check_segment
-from quiltwork.data.times import Window
+from quiltwork.data.times import Duration, Window
 from quiltwork.data.values import codes_of, is_missing, name_of
 from quiltwork.errors import DataError
 from quiltwork.types import Codes, Segment
@@ -133,6 +133,14 @@ class Series(Countable):
     @abstractmethod
     def parts(self, *, window: Window | None, by_subject: bool, transitions: bool) -> Mapping[str, Part]:
         """The values of each window, or of each subject, or of each window of each subject, by name."""
+
+    def transitions_by_step(self, step: Duration) -> Mapping[int, Codes]:  # noqa: ARG002 - values in memory have none
+        """How often each state is followed by each, by the step on the clock (counted from 1970) that it leads to."""
+        raise DataError(
+            "the time of day is not known",
+            got="values without times",
+            fix="Read a table that has a column of times",
+        )
 
     @abstractmethod
     def extended(self, more: object, *, subject: Iterable[object] | None = None) -> "Series":

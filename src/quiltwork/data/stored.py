@@ -21,7 +21,7 @@ from quiltwork.data.reading import Reading, check_segment
 from quiltwork.data.rows import Rows
 from quiltwork.data.series import Part, Series, Shape
 from quiltwork.data.tables import Frame
-from quiltwork.data.times import Window
+from quiltwork.data.times import Duration, Window
 from quiltwork.data.values import names_in, natural, unknown_states
 from quiltwork.errors import DataError
 from quiltwork.types import Codes, Progress
@@ -248,6 +248,13 @@ class StoredSeries(Series):
             table = counts.setdefault(tuple(row[key] for key in keys), np.zeros(shape, dtype=np.int64))
             table[tuple(int(row[name]) for name in (*followed, "what"))] += int(row["n"])
         return counts
+
+    def transitions_by_step(self, step: Duration) -> dict[int, Codes]:
+        """How often each state is followed by each, by the step on the clock (counted from 1970) that it leads to."""
+        window = Window("hour", int(step.length))
+        self.check_asked(window=window, ordered=True)
+        counts = self._table(["window"], transitions=True, window=window)
+        return {int(number): table for (number,), table in counts.items()}
 
     def subject_names(self) -> tuple[str, ...]:
         """What subjects are called."""

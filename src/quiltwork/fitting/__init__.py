@@ -1,0 +1,1 @@
+"""Beliefs from public data."""
