@@ -45,12 +45,12 @@ LAYERS = [
 def test_public_names_are_frozen() -> None:
     assert sorted(quiltwork.__all__) == [
         "Accountant", "Audit", "BayesianNetwork", "Belief", "BudgetError", "Calibration", "Certificate", "ChainSet",
-        "Comparison", "Composed", "Count", "Custom", "EntryGuarantee", "Fit", "Frequencies", "Histogram", "InputError", "IntervalChain",
-        "JointTable", "Leakage", "Ledger", "MarkovChain", "Mean", "MixingClass", "NetworkSet", "Noisy",
+        "Comparison", "Composed", "Count", "Custom", "EntryGuarantee", "Fit", "Frequencies", "Histogram", "InputError",
+        "IntervalChain", "JointTable", "Leakage", "Ledger", "MarkovChain", "Mean", "MixingClass", "NetworkSet", "Noisy",
         "NotCoveredError", "Over", "Plan", "Query", "QuiltworkError", "Records", "Release", "ReleaseRecord", "Series",
         "Session", "Sum", "Tally", "Transitions", "__version__", "audit", "bayesian_leakage", "calibrate", "compare",
-        "entry_epsilon", "entry_guarantee", "fit_chain", "load_belief", "parse_query", "plan", "read_records", "read_series",
-        "release", "save_belief",
+        "entry_epsilon", "entry_guarantee", "fit_chain", "load_belief", "parse_query", "plan", "read_records",
+        "read_series", "release", "save_belief",
     ]  # fmt: skip
 
 

@@ -210,4 +210,4 @@ def _ordered(chain: MarkovChain, states: Sequence[str]) -> MarkovChain:
     at = [chain.states.index(state) for state in states]
     law = chain.initial if chain.start == "given" else None
     initial = chain.start if law is None else law[at]
-    return MarkovChain(chain.transition[np.ix_(at, at)], initial=initial, states=states)  # type: ignore[arg-type]
+    return MarkovChain(chain.transition[np.ix_(at, at)], initial=initial, states=states)

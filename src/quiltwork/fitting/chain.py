@@ -16,6 +16,7 @@ from quiltwork.types import Codes, Floats
 
 FEW = 5
 """Fewer changes than this out of a state say little about how long it lasts."""
+ASSUMED = 1e9  # visits that an assumption counts as
 MOST_NUMBERS = 32
 """More different numbers than this are measurements, not names of states."""
 
@@ -92,19 +93,22 @@ class Fit:
             )
         unleft = [s for s, n, v in zip(states, self.changes, self.visits, strict=True) if n == 0 < v]
         if unleft and not self.smoothing:
-            said.append(f"{_listed(unleft)} never changed: the fitted chain stays there for ever.")
+            said.append(f"{_listed(unleft)} never changed: the fitted chain stays there for ever. Fit on longer data.")
         return tuple(said)
 
     def within(self, confidence: float) -> ChainSet:
         """The fitted chain and the slowest chains that the data do not rule out with this confidence.
 
         A class between one chain and free bounds on every transition: see :func:`slowest_within` for what it holds.
+        Rows that were filled without data stay as they are.
 
         >>> fit = fit_chain([[900, 100], [100, 900]])
         >>> [chain.transition.diagonal().round(3).tolist() for chain in fit.within(0.95).members]
         [[0.9, 0.9], [0.911, 0.911]]
         """
-        table = self.chain.transition * np.maximum(self.visits, 1)[:, None]
+        # rows without data are an assumption, which no data can widen
+        visits = np.where(self.visits > 0, self.visits, ASSUMED)
+        table = self.chain.transition * visits[:, None]
         slower = slowest_within(table, confidence=confidence)
         return ChainSet([self.chain, *(MarkovChain(P, states=self.chain.states) for P in slower)])
 

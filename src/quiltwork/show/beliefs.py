@@ -14,6 +14,7 @@ from quiltwork.show.style import ACCENT, INK, QUIET, WARNING, Chart, styled, to_
 
 MOST_NUMBERED = 16  # states up to which each cell has its number
 MOST_DRAWN = 6
+WIDTH = 520
 
 
 def heat_chart(chain: MarkovChain) -> Chart:
@@ -44,28 +45,31 @@ def heat_chart(chain: MarkovChain) -> Chart:
 def longer_chart(found: Comparison) -> Chart:
     """ε against how many times as long stays last, with the ε that was asked for."""
     points = [(1.0, found.epsilon), *found.stays]
-    rows = [{"times": times, "loss": loss, "label": f"{loss:.3g}"} for times, loss in points if loss is not None]
+    rows = [{"times": times, "loss": loss, "label": f"{loss:#.3g}"} for times, loss in points if loss is not None]
     base = alt.Chart(alt.InlineData(rows)).encode(
         x=alt.X(
             "times:Q",
             title="how many times as long stays last",
-            scale=alt.Scale(zero=False, nice=False),
+            scale=alt.Scale(type="log", zero=False, nice=False),
             axis=alt.Axis(values=[times for times, _ in points], format="~g", grid=False, labelOverlap=True),
         ),
         y=alt.Y("loss:Q", title="privacy loss (ε)", scale=alt.Scale(zero=True)),
     )
     line = base.mark_line(color=ACCENT)
     dots = base.mark_point(color=ACCENT, filled=True, size=70, opacity=1)
-    text = base.mark_text(color=INK, align="right", dx=-7, dy=-9).encode(text="label:N")
+    text = base.mark_text(color=INK, align="left", dx=6, dy=14).encode(text="label:N")
     kept = alt.Chart(alt.InlineData([{"loss": found.epsilon}])).mark_rule(color=QUIET, strokeDash=[5, 4])
     layers = [kept.encode(y="loss:Q"), line, dots, text]
     if found.epsilon_other is not None:
-        other = alt.Chart(alt.InlineData([{"loss": found.epsilon_other, "text": "the other belief"}]))
+        named = f"the other belief: {found.epsilon_other:.3g}"
+        other = alt.Chart(alt.InlineData([{"loss": found.epsilon_other, "text": named}]))
         layers += [
             other.mark_rule(color=WARNING, size=2).encode(y="loss:Q"),
-            other.mark_text(color=WARNING, align="left", dx=6, dy=-8).encode(y="loss:Q", x=alt.value(0), text="text:N"),
+            other.mark_text(color=WARNING, align="right", dx=-6, dy=-9).encode(
+                y="loss:Q", x=alt.value(WIDTH), text="text:N"
+            ),
         ]
-    return styled(alt.layer(*layers).properties(width=520, height=260))
+    return styled(alt.layer(*layers).properties(width=WIDTH, height=260))
 
 
 def write_belief(path: str | Path, *, belief: Belief) -> Path:

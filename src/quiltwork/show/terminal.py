@@ -209,13 +209,13 @@ def print_heat(chain: "MarkovChain", *, title: str) -> None:
 
     shown = chain.states[:MOST_COLUMNS]
     names = [name[:NAME_WIDTH] for name in shown]
-    width, side = max(4, *map(len, names)) + 1, max(map(len, names))
+    width, side = max(5, *map(len, names)) + 1, max(map(len, names))
     lines = [Text(" " * side + "".join(f"{visible(name):>{width}}" for name in names))]
     for name, row in zip(names, chain.transition[: len(shown), : len(shown)].tolist(), strict=True):
         line = Text(f"{visible(name):>{side}}")
         for p in row:
             shade = SHADES[min(len(SHADES) - 1, math.ceil(p * (len(SHADES) - 1)))]
-            text = "·" if p == 0 else f"{shade}{p:.2f}"[-width + 1 :]
+            text = "·" if p == 0 else f"{shade}{p:.2f}"
             light = p > 0.5
             blue = f"rgb({round(255 - 208 * p)},{round(255 - 144 * p)},{round(255 - 76 * p)})"
             line.append(f"{text:>{width}}", style=f"{'white' if light else 'black'} on {blue}")
