@@ -32,6 +32,11 @@ class Comparison:
 
     ``distance`` is how far apart the two beliefs are (Statement 52), None where that is not known or infinite.
     ``stays`` pairs a factor with the ε if all stays last that many times as long; None if no theorem covers it.
+
+    >>> from quiltwork import MarkovChain
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+    >>> [(times, round(epsilon, 2)) for times, epsilon in compare("count:1", belief=chain, noise_scale=3.33641).stays]
+    [(1.1, 1.15), (1.2, 1.3), (1.5, 1.75), (2.0, 2.45), (3.0, 3.56)]
     """
 
     query: str
@@ -78,7 +83,7 @@ def compare(
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
     >>> found = compare("count:1", belief=chain, other=lasting_longer(chain, 2), noise_scale=3.33641, length="any")
     >>> round(found.epsilon, 3), round(found.epsilon_other, 3)
-    (1.0, 2.029)
+    (1.0, 2.451)
     """
     asked, held, span = as_query(query).simplest(as_belief(belief)), as_belief(belief), check_length(length)
     if not 0 < noise_scale < math.inf:

@@ -104,7 +104,7 @@ class Fit:
 
         >>> fit = fit_chain([[900, 100], [100, 900]])
         >>> [chain.transition.diagonal().round(3).tolist() for chain in fit.within(0.95).members]
-        [[0.9, 0.9], [0.911, 0.911]]
+        [[0.9, 0.9], [0.918, 0.918], [0.911, 0.911]]
         """
         # rows without data are an assumption, which no data can widen
         visits = np.where(self.visits > 0, self.visits, ASSUMED)
