@@ -165,13 +165,25 @@ def _print_summary(belief: "Belief", summary: dict[str, Any]) -> None:
             out.print(f"{heading.replace('_', ' '):>14}  {cell(content)}")
     if belief.variables is not None:
         out.print(table([{"variable": name, "states": ", ".join(own)} for name, own in belief.variables.items()]))
-    for number, chain in belief.numbered_members if belief.chains else ():
-        print_heat(
-            chain.chains[0],
-            title="How likely each state (column) follows each (row)" if number in (None, 1) else f"Member {number}",
+    if len(belief.chains) > 1:
+        out.print(table(_stays_of_set(belief)))
+    for chain in belief.chains[:1]:  # one picture is enough in a terminal; the report has more
+        which = f", chain 1 of {len(belief.chains)}" if len(belief.chains) > 1 else ""
+        print_heat(chain, title=f"How likely each state (column) follows each (row){which}")
+
+
+def _stays_of_set(belief: "Belief") -> list[dict[str, Any]]:
+    """How long each state lasts, from the chain with the shortest stays to the one with the longest."""
+    from quiltwork.fitting import in_time, step_of
+
+    rows = []
+    for n, state in enumerate(belief.states):
+        staying = sorted(float(chain.transition[n, n]) for chain in belief.chains)
+        least, most = (
+            "for ever" if p >= 1 else in_time(1 / (1 - p), step_of(belief)) for p in (staying[0], staying[-1])
         )
-        if number is not None:
-            break  # one picture is enough in a terminal; the report has all
+        rows.append({"state": state, "lasts on average": least if least == most else f"{least} to {most}"})
+    return rows
 
 
 def belief_new(

@@ -18,10 +18,10 @@ def belief_compare(
     noise_scale: NoiseScale,
     other: Annotated[
         Path | None,
-        typer.Argument(metavar="[OTHER]", help="Belief that may be true instead. Omit it to see longer stays only."),
+        typer.Argument(metavar="OTHER", help="Belief that may be true instead. Omit it to see longer stays only."),
     ] = None,
     length: Annotated[
-        str, typer.Option("--length", metavar="N", help="Length of the series, or any (default). Not for records.")
+        str, typer.Option("--length", metavar="N", help="Length of the series, or any. Not for records.")
     ] = "any",
     values: DividedBy = None,
     exact: Annotated[

@@ -11,7 +11,7 @@ from quiltwork.beliefs.chain import ChainSet, MarkovChain, square_table
 from quiltwork.beliefs.interval import IntervalChain
 from quiltwork.data.series import Countable
 from quiltwork.errors import DataError, ParameterError
-from quiltwork.fitting.slower import lasting_longer, slowest_within
+from quiltwork.fitting.slower import lasting_longer, like, slowest_within
 from quiltwork.types import Codes, Floats
 
 FEW = 5
@@ -110,7 +110,7 @@ class Fit:
         visits = np.where(self.visits > 0, self.visits, ASSUMED)
         table = self.chain.transition * visits[:, None]
         slower = slowest_within(table, confidence=confidence)
-        return ChainSet([self.chain, *(MarkovChain(P, states=self.chain.states) for P in slower)])
+        return ChainSet([self.chain, *(like(self.chain, P) for P in slower)])
 
     def intervals(self, confidence: float) -> IntervalChain:
         """All chains whose transitions lie within bounds of this confidence, and may move within them at any time."""

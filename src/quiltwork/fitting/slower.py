@@ -36,8 +36,14 @@ def lasting_longer(chain: MarkovChain, factor: float) -> MarkovChain:
     slower = chain.transition / factor
     np.fill_diagonal(slower, 0.0)
     np.fill_diagonal(slower, 1 - slower.sum(axis=1))
-    initial = chain.start if chain.start in ("stationary", "any") else chain.initial
-    return MarkovChain(slower, initial=initial, states=chain.states)  # type: ignore[arg-type]
+    return like(chain, slower)
+
+
+def like(chain: MarkovChain, transition: Floats) -> MarkovChain:
+    """A chain with the states and the start of another; one that starts stationary does so in its own law."""
+    if chain.start == "given" and chain.initial is not None:
+        return MarkovChain(transition, initial=chain.initial, states=chain.states)
+    return MarkovChain(transition, initial="stationary" if chain.start == "stationary" else "any", states=chain.states)
 
 
 def memory(transition: Floats) -> Floats:

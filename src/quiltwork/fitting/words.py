@@ -93,13 +93,20 @@ def step_of(belief: Belief) -> Duration | None:
 
 
 def with_step(belief: Belief, step: str | float | None) -> Belief:
-    """The belief with the time between two values written down, where its kind has a place for it."""
-    if step is None:
+    """The belief with the time between two values written down, where its kind has a place for it.
+
+    Only times of the clock are: a number of steps says nothing about how long a stay lasts.
+    """
+    if step is None or Duration.parse(step, name="step").steps:
         return belief
-    try:
-        return belief_from_dict(belief.to_dict() | {"step": step})
-    except BeliefError:
-        return belief
+    content = belief.to_dict()
+    members = [member | {"step": step} for member in content.get("members", [])]
+    for extended in (content | {"step": step}, content | {"members": members} if members else content):
+        try:
+            return belief_from_dict(extended)
+        except BeliefError:
+            continue  # this kind of belief has no step there
+    return belief
 
 
 def in_time(steps: float, step: Duration | None) -> str:

@@ -86,6 +86,8 @@ def test_classes_around_a_fit_lie_between_the_chain_and_free_bounds() -> None:
     assert point < near < 2.5 * point
     assert near < free / 3
     assert noise(fit.within(0.8)) < near
+    settled = fit_chain(counts, initial="stationary")
+    assert {chain.start for chain in settled.within(0.95).members} == {"stationary"}
     assert fit.intervals(0.95) == IntervalChain.from_counts(counts, confidence=0.95)
 
 

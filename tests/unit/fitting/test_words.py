@@ -2,7 +2,7 @@
 
 import pytest
 
-from quiltwork import MarkovChain, QuiltworkError
+from quiltwork import ChainSet, MarkovChain, QuiltworkError
 from quiltwork.data.times import Duration
 from quiltwork.fitting import chain_of_stays, in_time, step_of, with_step
 
@@ -50,3 +50,8 @@ def test_a_step_is_kept_where_there_is_a_place_for_it() -> None:
     kept = with_step(chain, "15min")
     assert kept.states == chain.states
     assert str(step_of(kept)) in ("None", "15min")
+    assert with_step(chain, 1) is chain
+    chain.step = "15min"  # type: ignore[attr-defined,unused-ignore]
+    assert str(step_of(chain)) == "15min"
+    both = with_step(ChainSet([chain, chain]), "15min")
+    assert len(both.members) == 2
