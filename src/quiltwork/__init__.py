@@ -3,6 +3,8 @@
 What may an adversary believe?   MarkovChain, ChainSet, IntervalChain, MixingClass, HiddenChain, OrderChain,
                                  CycleChain, DynamicNetwork, Belief
                                  BayesianNetwork, NetworkSet, JointTable, load_belief, save_belief
+What does public data say?       fit_chain, Fit
+What if the belief is wrong?     compare, Comparison
 What is asked?                   Count, Histogram, Frequencies, Sum, Mean, Transitions, Custom, Query, parse_query
                                  for records also Over, Tally
 What is the data?                Series, read_series, Records, read_records
@@ -61,10 +63,12 @@ from quiltwork.releases.result import Release
 
 if TYPE_CHECKING:
     from quiltwork.accounting.accountant import Accountant, Composed
+    from quiltwork.accounting.compare import Comparison, compare
     from quiltwork.accounting.leakage import bayesian_leakage
     from quiltwork.accounting.record import ReleaseRecord
     from quiltwork.calibration.ordinary_dp import EntryGuarantee, entry_epsilon, entry_guarantee
     from quiltwork.data import read_series
+    from quiltwork.fitting import Fit, fit_chain
     from quiltwork.ledger import Ledger
     from quiltwork.session import Session
 
@@ -73,14 +77,18 @@ __version__ = "0.1.0"
 # these need compiled code or tables, which are slow to import: loaded when first asked for
 _LATER = {
     "Accountant": "quiltwork.accounting.accountant",
+    "Comparison": "quiltwork.accounting.compare",
     "Composed": "quiltwork.accounting.accountant",
     "ReleaseRecord": "quiltwork.accounting.record",
     "EntryGuarantee": "quiltwork.calibration.ordinary_dp",
+    "Fit": "quiltwork.fitting.chain",
     "Ledger": "quiltwork.ledger",
     "Session": "quiltwork.session",
     "bayesian_leakage": "quiltwork.accounting.leakage",
+    "compare": "quiltwork.accounting.compare",
     "entry_epsilon": "quiltwork.calibration.ordinary_dp",
     "entry_guarantee": "quiltwork.calibration.ordinary_dp",
+    "fit_chain": "quiltwork.fitting.chain",
     "read_series": "quiltwork.data.read",
 }
 
@@ -93,12 +101,14 @@ __all__ = [
     "Calibration",
     "Certificate",
     "ChainSet",
+    "Comparison",
     "Composed",
     "Count",
     "Custom",
     "CycleChain",
     "DynamicNetwork",
     "EntryGuarantee",
+    "Fit",
     "Frequencies",
     "HiddenChain",
     "Histogram",
@@ -130,8 +140,10 @@ __all__ = [
     "audit",
     "bayesian_leakage",
     "calibrate",
+    "compare",
     "entry_epsilon",
     "entry_guarantee",
+    "fit_chain",
     "load_belief",
     "parse_query",
     "plan",

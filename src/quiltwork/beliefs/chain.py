@@ -118,7 +118,7 @@ class MarkovChain(Belief):
                 f"counts row {empty[0] + 1} must have a positive entry",
                 got="a row of zeros",
                 why="a state that was never left says nothing about what follows it",
-                fix="Pass smoothing=1, or leave the state out",
+                fix="Use fit_chain, which fills such rows, or leave the state out",
             )
         return cls(table / table.sum(axis=1, keepdims=True), initial=initial, states=states)
 

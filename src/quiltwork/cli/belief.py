@@ -1,7 +1,7 @@
 """Commands that make and show belief files."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,7 +13,17 @@ from quiltwork.cli.options import (
     HowToRead,
     reads_data,
 )
-from quiltwork.show.terminal import cell, err, out, print_json, table
+from quiltwork.errors import ParameterError
+from quiltwork.show.terminal import cell, err, out, print_heat, print_json, table
+
+if TYPE_CHECKING:
+    from quiltwork import Belief
+    from quiltwork.fitting import Fit
+
+OutFile = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE.json", help="Write to this file instead of printing."),
+]
 
 
 @reads_data
@@ -24,49 +34,238 @@ def belief_fit(
     confidence: Annotated[
         float | None,
         typer.Option(
-            "--confidence", metavar="P", help="Write bounds that hold with this confidence instead of one estimate."
+            "--confidence",
+            metavar="P",
+            help="Write a set of chains: also the slowest ones that the data allow with this confidence.",
         ),
     ] = None,
-    smoothing: Annotated[
-        float, typer.Option("--smoothing", metavar="X", help="Number added to each transition count.")
-    ] = 1.0,
-    out_file: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="FILE.json", help="Write to this file instead of printing."),
+    intervals: Annotated[
+        bool,
+        typer.Option(
+            "--intervals", help="With --confidence: write bounds on every transition instead (far more noise)."
+        ),
+    ] = False,
+    stays: Annotated[
+        float | None,
+        typer.Option("--stays", metavar="F", help="Add a margin: stays may last F times as long as fitted."),
     ] = None,
+    states: Annotated[
+        str | None,
+        typer.Option("--states", metavar="A,B,..", help="All states, also those that do not occur in the data."),
+    ] = None,
+    smoothing: Annotated[
+        float | None,
+        typer.Option(
+            "--smoothing",
+            metavar="X",
+            help="Number added to each transition count (default: none; only rows without data are filled).",
+        ),
+    ] = None,
+    out_file: OutFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Estimate a chain from public data. Do not use the data you want to protect."""
-    from quiltwork import Belief, IntervalChain, MarkovChain, save_belief
+    from quiltwork import fit_chain, save_belief
+    from quiltwork.fitting import with_step
 
-    series = how.read(data, column=column, states=None)
-    fitted: Belief
-    if confidence is None:
-        fitted = MarkovChain.from_counts(series.transitions(), smoothing=smoothing, states=series.states)
-    else:
-        fitted = IntervalChain.from_counts(series.transitions(), confidence=confidence, states=series.states)
+    if intervals and confidence is None:
+        raise ParameterError("intervals need a confidence", got="none", fix="--confidence 0.95")
+    named = None if states is None else [state.strip() for state in states.split(",") if state.strip()]
+    series = how.read(data, column=column, states=named)
+    fit = fit_chain(series, smoothing=smoothing)
+    fitted = with_step(_class_of(fit, confidence, stays, intervals=intervals), how.every)
     err.print(
         "warning: do not fit a belief on the data that you want to protect: the belief would reveal that data without "
         "any noise. Fit it on public data, or on other people's data of the same kind."
     )
+    for line in fit.warnings():
+        err.print(f"warning: {line}")
+    if not as_json:
+        err.print(table(fit.rows(), title="What each row rests on: transitions seen, and those to other states"))
     if out_file is not None:
         save_belief(fitted, out_file)
     if as_json or out_file is None:
         print_json(fitted.to_dict())
     else:
-        out.print(f"Wrote {out_file}: {len(fitted.states)} states, from {series.size:,} values.")
+        chains = f", {len(fitted.members)} chains" if len(fitted.members) > 1 else ""
+        out.print(f"Wrote {out_file}: {len(fitted.states)} states{chains}, from {series.size:,} values.")
 
 
-def belief_show(belief: BeliefFile, as_json: AsJson = False) -> None:
+def _class_of(fit: "Fit", confidence: float | None, stays: float | None, *, intervals: bool) -> "Belief":
+    """The fitted chain, or the class around it that was asked for."""
+    from quiltwork.fitting import longer_stays
+
+    if intervals and confidence is not None:
+        if stays is not None:
+            raise ParameterError("stays are a margin for chains", got="--intervals", fix="Leave one of the two out")
+        return fit.intervals(confidence)
+    fitted = fit.chain if confidence is None else fit.within(confidence)
+    return fitted if stays is None else longer_stays(fitted, stays)
+
+
+def belief_show(
+    belief: BeliefFile,
+    report: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE.html", help="Draw how likely each state follows each.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """Show what a belief file says. Includes how quickly values forget each other."""
     from quiltwork import load_belief
+    from quiltwork.fitting import step_of
 
-    summary = load_belief(belief).summary()
+    held = load_belief(belief)
+    known = held.summary()
+    fingerprint = known.pop("fingerprint")
+    step = {} if step_of(held) is None else {"step": str(step_of(held))}
+    summary = known | step | _forgetting(held) | {"fingerprint": fingerprint}
+    if report is not None:
+        from quiltwork.show.beliefs import write_belief
+
+        write_belief(report, belief=held)
     if as_json:
-        print_json(summary)
+        print_json(summary | ({} if report is None else {"report": str(report)}))
         return
+    _print_summary(held, summary)
+    if report is not None:
+        out.print(f"Report: {report}")
+
+
+def _forgetting(belief: "Belief") -> dict[str, Any]:
+    """After how many steps the slowest chain has forgotten a value."""
+    from quiltwork.fitting import forgotten_after
+
+    if not belief.chains:
+        return {}
+    after = [forgotten_after(chain) for chain in belief.chains]
+    return {"forgets_after": None if None in after else max(n for n in after if n is not None)}
+
+
+def _print_summary(belief: "Belief", summary: dict[str, Any]) -> None:
+    from quiltwork.fitting import in_time, step_of
+
+    step = step_of(belief)
     for heading, content in summary.items():
-        if isinstance(content, list) and content and isinstance(content[0], dict):
+        if heading == "expected_stay":
+            rows = [
+                {
+                    "state": row["state"],
+                    "stationary": row["stationary"],
+                    "lasts on average": "for ever" if row["stays"] is None else in_time(row["stays"], step),
+                }
+                for row in content
+            ]
+            out.print(table(rows))
+        elif heading == "forgets_after":
+            said = "never" if content is None else f"after {in_time(content, step)}"
+            out.print(f"{'forgets':>14}  {said} (what is still known of a value is then below 5 %)")
+        elif isinstance(content, list) and content and isinstance(content[0], dict):
             out.print(table(content))
         elif not isinstance(content, list):
             out.print(f"{heading.replace('_', ' '):>14}  {cell(content)}")
+    if belief.variables is not None:
+        out.print(table([{"variable": name, "states": ", ".join(own)} for name, own in belief.variables.items()]))
+    if len(belief.chains) > 1:
+        out.print(table(_stays_of_set(belief)))
+    for chain in belief.chains[:1]:  # one picture is enough in a terminal; the report has more
+        which = f", chain 1 of {len(belief.chains)}" if len(belief.chains) > 1 else ""
+        print_heat(chain, title=f"How likely each state (column) follows each (row){which}")
+
+
+def _stays_of_set(belief: "Belief") -> list[dict[str, Any]]:
+    """How long each state lasts, from the chain with the shortest stays to the one with the longest."""
+    from quiltwork.fitting import in_time, step_of
+
+    rows = []
+    for n, state in enumerate(belief.states):
+        staying = sorted(float(chain.transition[n, n]) for chain in belief.chains)
+        least, most = (
+            "for ever" if p >= 1 else in_time(1 / (1 - p), step_of(belief)) for p in (staying[0], staying[-1])
+        )
+        rows.append({"state": state, "lasts on average": least if least == most else f"{least} to {most}"})
+    return rows
+
+
+def belief_new(
+    state: Annotated[
+        list[str] | None,
+        typer.Option("--state", metavar="NAME=STAY", help="State and how long a stay lasts on average; repeat it."),
+    ] = None,
+    step: Annotated[
+        str | None,
+        typer.Option("--step", metavar="D", help="Time between two values: 15min, 1h. Without it stays are numbers."),
+    ] = None,
+    follows: Annotated[
+        list[str] | None,
+        typer.Option("--follows", metavar="A=B,C", help="What follows A, alike or with weights B:3,C:1; repeat it."),
+    ] = None,
+    out_file: OutFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a belief from words: how long stays last, and what follows what. Asks for what is not given."""
+    from quiltwork import save_belief
+    from quiltwork.fitting import chain_of_stays, with_step
+
+    asked = not state
+    if asked:
+        step, state, follows = _ask(step)
+    stays = dict(_split(one, "--state sleep=7h") for one in state or ())
+    if len(stays) < len(state or ()):
+        raise ParameterError("each state must be given once", got="one of them twice")
+    after = {name: _following(text) for name, text in (_split(one, "--follows walk=sit") for one in follows or ())}
+    made = with_step(chain_of_stays(stays, step=step, follows=after), step)
+    if asked and out_file is None:
+        out_file = Path(typer.prompt("Write to which file?", default="belief.json", err=True))
+    if out_file is not None:
+        save_belief(made, out_file)
+    if as_json or out_file is None:
+        print_json(made.to_dict())
+    else:
+        out.print(f"Wrote {out_file}: {len(made.states)} states. Show it: quiltwork belief show {out_file}")
+
+
+def _ask(step: str | None) -> tuple[str | None, list[str], list[str]]:
+    """Ask for the step, the states with their stays, and what follows each."""
+    if step is None:
+        step = typer.prompt("How much time is between two values? (15min, 1h; 1 if there is no clock)", err=True)
+    names: list[str] = []
+    while True:
+        name = typer.prompt(
+            f"Name of state {len(names) + 1} (leave empty when done)", default="", show_default=False, err=True
+        )
+        if name:
+            names.append(name)
+        elif len(names) >= 2:
+            break
+    stays = [f"{name}={typer.prompt(f'How long does {name} last on average? (7h, 20min)', err=True)}" for name in names]
+    follows = []
+    for name in names if len(names) > 2 else ():
+        others = [other for other in names if other != name]
+        text = typer.prompt(
+            f"What follows {name}? (weights: {others[0]}:3,{others[1]}:1)", default=",".join(others), err=True
+        )
+        follows.append(f"{name}={text}")
+    return step, stays, follows
+
+
+def _split(text: str, example: str) -> tuple[str, str]:
+    name, equals, value = text.rpartition("=")
+    if not (name.strip() and equals and value.strip()):
+        raise ParameterError("a state needs a name and a value", got=repr(text), fix=f"For example {example}")
+    return name.strip(), value.strip()
+
+
+def _following(text: str) -> dict[str, float]:
+    """States with weights: sit, walk or sit:3,walk:1."""
+    weights = {}
+    for part in text.split(","):
+        name, colon, weight = part.strip().rpartition(":")
+        if not colon:
+            name, weight = part.strip(), "1"
+        try:
+            weights[name.strip()] = float(weight)
+        except ValueError:
+            raise ParameterError(
+                "a weight must be a number", got=repr(weight), fix="For example sit:3,walk:1"
+            ) from None
+    return weights

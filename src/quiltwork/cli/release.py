@@ -30,7 +30,7 @@ from quiltwork.show.terminal import err, give_up_output, json_line, out, print_j
 from quiltwork.types import Gaps
 
 if TYPE_CHECKING:
-    from quiltwork import Belief, Records, Release, Series
+    from quiltwork import Belief, Plan, Records, Release, Series
     from quiltwork.calibration.plan import Offer
     from quiltwork.releases.pipeline import Prepared
 
@@ -55,6 +55,10 @@ def plan(
     ] = 1,
     guarantee: GuaranteeName = "pufferfish",
     quilt_size: QuiltSize = None,
+    also: Annotated[
+        Path | None,
+        typer.Option("--also", metavar="OTHER", help="Also show the ε of each noise scale if this belief is true."),
+    ] = None,
     report: Annotated[
         Path | None,
         typer.Option(
@@ -88,12 +92,23 @@ def plan(
         from quiltwork.show.pages import write_plan
 
         write_plan(report, plan=made, belief=held)
+    other = None if also is None else _under_other(made, query, held, also)
     if as_json:
-        print_json(made.to_dict() | ({} if report is None else {"report": str(report)}))
+        content = made.to_dict()
+        for offer in content["mechanisms"] if other is not None else ():
+            offer["epsilon_other"] = None if other is None else other.get(offer["mechanism"])
+        print_json(content | ({} if report is None else {"report": str(report)}))
         return
-    print_plan(made)
+    print_plan(made, other=other)
     if report is not None:
         out.print(f"Report: {report}")
+
+
+def _under_other(made: "Plan", query: str, held: "Belief", also: Path) -> dict[str, float | None]:
+    from quiltwork import load_belief, parse_query
+    from quiltwork.accounting.compare import plan_under
+
+    return plan_under(made, parse_query(query), belief=held, other=load_belief(also))
 
 
 def _in_options(offer: "Offer") -> "Offer":

@@ -4,6 +4,8 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -87,6 +89,29 @@ class Bins:
         import narwhals as nw
 
         return nw.sum_horizontal(*((number >= edge).cast(nw.Int64) for edge in self.edges))
+
+
+def level_numbers(states: Sequence[str]) -> list[Fraction] | None:
+    """The number that each level stands for, where states are levels named by their edges: its midpoint.
+
+    The outer two levels are open; they count as wide as their neighbours. With a single edge there is none, and no
+    number is known.
+
+    >>> [str(number) for number in level_numbers(["<100", "100..200", ">=200"])]
+    ['50', '150', '250']
+    """
+    if len(states) < 3 or not (states[0].startswith("<") and states[-1].startswith(">=")):
+        return None
+    edges = [states[0][1:], *(state.partition("..")[2] for state in states[1:-1])]
+    inner = [f"{low}..{high}" for low, high in pairwise(edges)]
+    if list(states) != [f"<{edges[0]}", *inner, f">={edges[-1]}"]:
+        return None
+    try:
+        at = [Fraction(edge) for edge in edges]
+    except (ValueError, ZeroDivisionError):
+        return None
+    between = [(low + high) / 2 for low, high in pairwise(at)]
+    return [at[0] - (at[1] - at[0]) / 2, *between, at[-1] + (at[-1] - at[-2]) / 2]
 
 
 def names_in(values: "pl.Series", states: Sequence[str] | None) -> list[str]:

@@ -1,1 +1,18 @@
-"""Beliefs from public data."""
+"""Beliefs from public data and from words: one chain, and classes of chains around it."""
+
+from quiltwork.fitting.chain import Fit, fit_chain, longer_stays
+from quiltwork.fitting.slower import forgotten_after, lasting_longer, slowest_within
+from quiltwork.fitting.words import chain_of_stays, in_time, step_of, with_step
+
+__all__ = [
+    "Fit",
+    "chain_of_stays",
+    "fit_chain",
+    "forgotten_after",
+    "in_time",
+    "lasting_longer",
+    "longer_stays",
+    "slowest_within",
+    "step_of",
+    "with_step",
+]

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from quiltwork.beliefs import Belief
 from quiltwork.data import Countable
+from quiltwork.data.values import level_numbers
 from quiltwork.errors import QueryError
 from quiltwork.numeric import float_above
 from quiltwork.queries.base import Asked, Numbers, Query, States, Variables
@@ -173,6 +174,9 @@ class TwoShares(Count):
 class Sum(Query):
     """The sum of numeric states: of the numbers that their names are, or of given ``values``.
 
+    Levels from ``bins``, which are named by their edges, count as their midpoints (the outer two as wide as their
+    neighbours).
+
     >>> Sum().sensitivity(["0", "10", "25"]).tolist()
     [[0.0, 10.0, 25.0], [10.0, 0.0, 15.0], [25.0, 15.0, 0.0]]
     >>> Sum({"off": 0, "on": 1.5}).unit(["off", "on"])
@@ -198,9 +202,10 @@ class Sum(Query):
         return {"kind": self.text} | values
 
     def _numbers(self, states: States) -> list[Fraction]:
-        numbers = []
-        for state in states:
-            value = state if self.values is None else self.values.get(state)
+        numbers: list[Fraction] = []
+        levels = level_numbers(states) if self.values is None else None
+        for n, state in enumerate(states):
+            value = levels[n] if levels else state if self.values is None else self.values.get(state)
             try:
                 # decimal text is taken at its word: 0.1 is one tenth
                 numbers.append(Fraction(str(value)))
@@ -209,7 +214,8 @@ class Sum(Query):
                     f"{self.text} needs a number for every state",
                     got=f"state {state!r} without one",
                     why="only numbers can be added up",
-                    fix="Name the states by their numbers, or pass values={state: number}; for records, use `over A,B`",
+                    fix="Name the states by their numbers, use bins with two edges or more, or pass values={state: "
+                    "number}; for records, use `over A,B`",
                 ) from None
             if numbers[-1] and not LEAST <= abs(numbers[-1]) <= 1 / LEAST:
                 raise QueryError(

@@ -184,7 +184,7 @@ def write_composed(
         segments = [(first, length if last is None else last) for first, last in spans]
         more = "" if len(segments) <= MOST_BARS else f" The first {MOST_BARS} of {len(segments):,} releases are drawn."
         sections.append(
-            _figure(
+            figure(
                 to_svg(timeline_chart(composed.losses, segments, budget=budget)),
                 "Upper bound on the total privacy loss at each time (influence curve), and the times that each release "
                 f"covers.{more}",
@@ -193,9 +193,9 @@ def write_composed(
     sections += [
         "<h2>Rules</h2>",
         f"<table><tr><th>rule</th><th class=n>ε together</th><th>why</th></tr>{rows}</table>",
-        _footer(),
+        footer(),
     ]
-    return _write_page(path, "composition", sections)
+    return write_page(path, "composition", sections)
 
 
 def density_chart(outputs: Sequence[float], more: Sequence[float], less: Sequence[float], found: Audit) -> Chart:
@@ -225,10 +225,10 @@ def write_audit(path: str | Path, *, found: Audit, lines: Sequence[str], charts:
     sections = [
         f"<h1>Exact loss {found.epsilon:.6g}</h1>",
         *(f"<p>{html.escape(line)}</p>" for line in lines),
-        *(_figure(to_svg(chart), caption) for caption, chart in charts),
-        _footer(),
+        *(figure(to_svg(chart), caption) for caption, chart in charts),
+        footer(),
     ]
-    return _write_page(path, "audit", sections)
+    return write_page(path, "audit", sections)
 
 
 def promises_chart(rows: Sequence[dict[str, Any]]) -> Chart:
@@ -265,7 +265,7 @@ def write_report(path: str | Path, *, release: Release, plan: Plan | None = None
         f"<p class=lead>ε = {calibration.epsilon:g} · {html.escape(calibration.mechanism)} · noise scale "
         f"{release.noise_scale:,.6g} on each number · {release.subjects:,} {release.belief.noun}, "
         f"{release.values:,} values</p>",
-        _figure(
+        figure(
             to_svg(chart),
             "Released values for each window or subject."
             if release.parts
@@ -287,7 +287,7 @@ def write_report(path: str | Path, *, release: Release, plan: Plan | None = None
     if plan is not None:
         sections += [
             "<h2>What other mechanisms would add</h2>",
-            _figure(to_svg(noise_chart(plan)), ""),
+            figure(to_svg(noise_chart(plan)), ""),
             _refusals(plan.offers),
         ]
     sections += [
@@ -295,9 +295,9 @@ def write_report(path: str | Path, *, release: Release, plan: Plan | None = None
         "<p>The guarantee is about the value at any one time. It does not hide that somebody is in the data, how long "
         "their series is, or long-term habits. It holds for the stated belief. If values are more strongly correlated "
         "than that, the protection is weaker. Further releases from the same data add to the privacy loss.</p>",
-        _footer(),
+        footer(),
     ]
-    return _write_page(path, f"private {calibration.query.text}", sections)
+    return write_page(path, f"private {calibration.query.text}", sections)
 
 
 def write_plan(path: str | Path, *, plan: Plan, belief: Belief) -> Path:
@@ -306,7 +306,7 @@ def write_plan(path: str | Path, *, plan: Plan, belief: Belief) -> Path:
         f"<h1>{html.escape(_title(plan.query))}: how much noise?</h1>",
         f"<p class=lead>ε = {plan.epsilon:g} · {html.escape(repr(belief))} · fingerprint "
         f"<code>{belief.fingerprint[:16]}</code></p>",
-        _figure(to_svg(noise_chart(plan)), "Noise scale on each number, by mechanism."),
+        figure(to_svg(noise_chart(plan)), "Noise scale on each number, by mechanism."),
     ]
     for offer in plan.offers:
         if offer.calibration is not None and offer.calibration.guarantee != "none":
@@ -315,7 +315,7 @@ def write_plan(path: str | Path, *, plan: Plan, belief: Belief) -> Path:
                 f"<p>{html.escape(_sentence(offer.calibration))}</p>",
                 *_network(belief, offer.calibration),
             ]
-    return _write_page(path, f"plan for {plan.query}", [*sections, _refusals(plan.offers), _footer()])
+    return write_page(path, f"plan for {plan.query}", [*sections, _refusals(plan.offers), footer()])
 
 
 def _network(belief: Belief, calibration: Calibration) -> list[str]:
@@ -338,10 +338,10 @@ def _network(belief: Belief, calibration: Calibration) -> list[str]:
         caption = (
             "Parents above children. Marked: the variable that is hardest to hide, and how much others reveal about it."
         )
-    figures = [_figure(to_svg(network_chart(member, calibration)), caption)]
+    figures = [figure(to_svg(network_chart(member, calibration)), caption)]
     if "clique" in detail:
         figures.append(
-            _figure(
+            figure(
                 to_svg(clique_chart(member, calibration)),
                 "The tree of cliques that the influence curve runs along. On each line: what two neighbours share.",
             )
@@ -359,7 +359,8 @@ def _title(query: str) -> str:
     return f"Count of {state}" if state else kind.capitalize()
 
 
-def _footer() -> str:
+def footer() -> str:
+    """Version and time, at the end of every page."""
     return f"<footer>quiltwork {__version__} · {datetime.now(UTC):%Y-%m-%d %H:%M} UTC</footer>"
 
 
@@ -384,7 +385,8 @@ def _begins_like_a_page(path: Path) -> bool:
         return file.read(9).lower() == b"<!doctype"
 
 
-def _write_page(path: str | Path, title: str, sections: Sequence[str]) -> Path:
+def write_page(path: str | Path, title: str, sections: Sequence[str]) -> Path:
+    """Write one self-contained HTML file."""
     path = check_report(path)
     try:
         path.write_text(page(title, sections), encoding="utf-8")
@@ -398,7 +400,8 @@ def page(title: str, sections: Sequence[str]) -> str:
     return visible(_PAGE.format(title=html.escape(title), body="\n".join(sections)))
 
 
-def _figure(svg: str, caption: str) -> str:
+def figure(svg: str, caption: str) -> str:
+    """A picture with what it shows."""
     return f"<figure>{svg}<figcaption>{html.escape(caption)}</figcaption></figure>"
 
 

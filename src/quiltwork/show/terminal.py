@@ -1,11 +1,12 @@
 """What the command prints: tables, bars, one JSON object, progress."""
 
 import json
+import math
 import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +19,11 @@ from quiltwork.releases.result import Release
 
 if TYPE_CHECKING:
     from quiltwork.accounting.accountant import Composed
+    from quiltwork.beliefs import MarkovChain
     from quiltwork.ledger import Statement
 
 MOST_ROWS, MOST_COLUMNS = 100, 12
+SHADES, NAME_WIDTH = " ░▒▓█", 10
 SHOW_AFTER = 2.0
 """Seconds after which work shows that it is going on."""
 
@@ -62,13 +65,14 @@ def json_line(content: object) -> str:
     )
 
 
-def print_plan(made: Plan) -> None:
-    """Print a plan as a table."""
+def print_plan(made: Plan, *, other: Mapping[str, float | None] | None = None) -> None:
+    """Print a plan as a table; with the ε of each mechanism's noise under another belief, if there is one."""
     rows: list[dict[str, Any]] = []
     for offer in made.offers:
         if offer.calibration is None:
             blank = {"noise scale": "-", "±95 %": "-", "× least": "-"}
-            rows.append({"mechanism": offer.mechanism, **blank, "why": offer.refused})
+            under = {} if other is None else {"ε if other": "-"}
+            rows.append({"mechanism": offer.mechanism, **blank, **under, "why": offer.refused})
             continue
         guarantee = "" if offer.calibration.guarantee != "none" else "NO GUARANTEE. "
         rows.append(
@@ -77,6 +81,7 @@ def print_plan(made: Plan) -> None:
                 "noise scale": offer.noise_scale,
                 "±95 %": offer.error_95,
                 "× least": "" if (times := made.multiple(offer)) is None else f"{times:,.3g}",
+                **({} if other is None else {"ε if other": cell(other.get(offer.mechanism))}),
                 "why": guarantee + offer.calibration.reason.sentence(),
             }
         )
@@ -200,11 +205,41 @@ def _bars(result: Release) -> list[dict[str, Any]]:
     ]
 
 
+def print_heat(chain: "MarkovChain", *, title: str) -> None:
+    """Print how likely each state follows each: shades that survive a pipe, with colours on a terminal."""
+    from rich.text import Text
+
+    shown = chain.states[:MOST_COLUMNS]
+    names = [name[:NAME_WIDTH] for name in shown]
+    width, side = max(5, *map(len, names)) + 1, max(map(len, names))
+    lines = [Text(" " * side + "".join(f"{visible(name):>{width}}" for name in names))]
+    for name, row in zip(names, chain.transition[: len(shown), : len(shown)].tolist(), strict=True):
+        line = Text(f"{visible(name):>{side}}")
+        for p in row:
+            shade = SHADES[min(len(SHADES) - 1, math.ceil(p * (len(SHADES) - 1)))]
+            text = "·" if p == 0 else f"{shade}{p:.2f}"
+            light = p > 0.5
+            blue = f"rgb({round(255 - 208 * p)},{round(255 - 144 * p)},{round(255 - 76 * p)})"
+            line.append(f"{text:>{width}}", style=f"{'white' if light else 'black'} on {blue}")
+        lines.append(line)
+    out.print(f"\n{title}:")
+    for line in lines:
+        out.print(line)
+    if len(chain.states) > len(shown):
+        out.print(f"... and {len(chain.states) - len(shown):,} more states; --out draws all.")
+
+
 def table(rows: list[dict[str, Any]], *, title: str | None = None) -> Table:
     """Rows of the same keys as a table without lines."""
     drawn = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
     for name, value in rows[0].items():
-        numeric = isinstance(value, int | float) or name in ("noise scale", "±95 %", "× least", "ε together")
+        numeric = isinstance(value, int | float) or name in (
+            "noise scale",
+            "±95 %",
+            "× least",
+            "ε together",
+            "ε if other",
+        )
         drawn.add_column(visible(name), justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
     for row in rows:
         drawn.add_row(*(cell(value) for value in row.values()))

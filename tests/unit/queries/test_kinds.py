@@ -113,3 +113,13 @@ def test_values_of_a_sum_cannot_change_afterwards() -> None:
     query = Sum(values)
     values["1"] = 100.0
     assert query.lipschitz(COIN.states) == 1.0
+
+
+def test_levels_count_as_their_midpoints() -> None:
+    states = ["<100", "100..200", "200..400", ">=400"]
+    assert Sum().sensitivity(states)[0].tolist() == [0, 100, 250, 450]
+    assert Mean().unit(states) == 50
+    assert Sum({"<100": 0, "100..200": 1, "200..400": 2, ">=400": 3}).sensitivity(states)[0].tolist() == [0, 1, 2, 3]
+    for others in (["<100", ">=100"], ["<100", "100..200", ">=300"], ["<a", "a..b", ">=b"]):
+        with pytest.raises(InputError, match="needs a number for every state"):
+            Sum().sensitivity(others)
