@@ -202,7 +202,10 @@ def belief_new(
     out_file: OutFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a belief from words: how long stays last, and what follows what. Asks for what is not given."""
+    """Write a belief from words. Asks if no state is given.
+
+    Say how long stays last on average, and what follows what.
+    """
     from quiltwork import save_belief
     from quiltwork.fitting import chain_of_stays, with_step
 

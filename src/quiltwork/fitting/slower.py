@@ -12,6 +12,7 @@ from quiltwork.types import Floats
 
 ROUNDS = 12
 MOST_MEMBERS = 8
+ALIKE = 1.01  # a chain is only added for a pair that it tells apart longer than this, compared with the others
 FORGOTTEN = 0.05
 NEVER_FORGETS = "the fitted chain never forgets: from some states it cannot reach others"
 
@@ -85,13 +86,15 @@ def _difference(laws: Floats) -> float:
 def slowest_within(counts: Floats, *, confidence: float) -> list[Floats]:
     """The slowest chains that the counts do not rule out with this confidence, by two measures.
 
-    - For each pair of states, the chain that tells them apart longest among those whose likelihood falls short of the
-      best one by at most z²/2, where z is the one-sided normal quantile. The slowest few of these are kept.
     - The chain in which every stay is as long as its own bound allows (Clopper and Pearson).
+    - For each pair of states, the chain that tells them apart longest among those whose likelihood falls short of the
+      best one by at most z²/2, where z is the one-sided normal quantile. The slowest few of these are kept, and only
+      those that tell some pair apart longer than the others do, by more than 1 %.
 
-    The error is shared among all pairs, and among all states (Bonferroni). So with this confidence no stay of the true
-    chain is longer than in the chain of longest stays, and with about this confidence it tells no pair apart longer
-    than the pair's chain. "About", because the likelihood ratio relies on large samples. Transitions that were not
+    The error is shared among all states, and among all pairs (Bonferroni). So with this confidence no stay of the true
+    chain is longer than in the first chain; and with about this confidence the true chain tells no pair apart longer
+    than the pair's chain. "About", because the likelihood ratio relies on large samples. With many states, pairs that
+    are soon forgotten have no chain of their own: the noise depends on the slowest ones. Transitions that were not
     seen stay impossible.
     """
     if not 0 < confidence < 1:
@@ -102,7 +105,13 @@ def slowest_within(counts: Floats, *, confidence: float) -> list[Floats]:
     best = counts / visits[:, None]
     slow = [_slowest_for(best, visits, pair, max(z, 0.0) ** 2 / 2) for pair in pairs]
     slow.sort(key=lambda chain: -float(memory(chain).max()))
-    return [_longest_stays(counts, (1 - confidence) / len(counts)), *slow[:MOST_MEMBERS]]
+    kept = [_longest_stays(counts, (1 - confidence) / len(counts))]
+    reached = memory(kept[0])
+    for chain in slow:
+        if len(kept) <= MOST_MEMBERS and np.any(memory(chain) > reached * ALIKE):
+            kept.append(chain)
+            reached = np.maximum(reached, memory(chain))
+    return kept
 
 
 def _longest_stays(counts: Floats, miss: float) -> Floats:

@@ -67,6 +67,7 @@ def test_rows_without_data_last_as_long_as_the_longest() -> None:
 def test_warnings_say_where_smoothing_outweighs_data() -> None:
     fit = fit_chain([[90, 10, 0], [10, 40, 0], [1, 0, 1]], smoothing=1.0)
     assert "smoothing outweighs the data for '2'" in fit.warnings()[0]
+    assert "never forgets" in fit_chain([[9, 0], [0, 9]]).warnings()[-1]
     assert any("never changed" in line for line in fit_chain([[9, 1], [0, 5]]).warnings())
 
 
