@@ -42,9 +42,13 @@ def belief_fit(
     series = how.read(data, column=column, states=None)
     fitted: Belief
     if confidence is None:
-        fitted = MarkovChain.from_counts(series.transitions(), smoothing=smoothing, states=series.states)
+        fitted = MarkovChain.from_counts(
+            series.transitions(), smoothing=smoothing, states=series.states, step=series.step
+        )
     else:
-        fitted = IntervalChain.from_counts(series.transitions(), confidence=confidence, states=series.states)
+        fitted = IntervalChain.from_counts(
+            series.transitions(), confidence=confidence, states=series.states, step=series.step
+        )
     err.print(
         "warning: do not fit a belief on the data that you want to protect: the belief would reveal that data without "
         "any noise. Fit it on public data, or on other people's data of the same kind."

@@ -81,6 +81,8 @@ def print_plan(made: Plan) -> None:
             }
         )
     span = "any length" if made.length is None else f"length {made.length:,}"
+    if made.step is not None:
+        span += f" in steps of {made.step}"
     if made.records:
         span = f"records of {made.length:,} variables"
     several = "" if made.releases == 1 else f" shared by {made.releases:,} releases (noise of each)"
