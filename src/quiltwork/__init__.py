@@ -4,6 +4,7 @@ What may an adversary believe?   MarkovChain, ChainSet, IntervalChain, MixingCla
                                  BayesianNetwork, NetworkSet, JointTable, load_belief, save_belief
 What is asked?                   Count, Histogram, Frequencies, Sum, Mean, Transitions, Custom, Query, parse_query
                                  for records also Over, Tally
+Does a belief fit the data?      check_belief, BeliefCheck
 What is the data?                Series, read_series, Records, read_records
 How much noise, and why?         calibrate, plan, Calibration, Plan, Certificate
 What about ordinary DP?          entry_guarantee, entry_epsilon, EntryGuarantee
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from quiltwork.accounting.record import ReleaseRecord
     from quiltwork.calibration.ordinary_dp import EntryGuarantee, entry_epsilon, entry_guarantee
     from quiltwork.data import read_series
+    from quiltwork.fitting.check import BeliefCheck, check_belief
     from quiltwork.ledger import Ledger
     from quiltwork.session import Session
 
@@ -68,12 +70,14 @@ __version__ = "0.1.0"
 # these need compiled code or tables, which are slow to import: loaded when first asked for
 _LATER = {
     "Accountant": "quiltwork.accounting.accountant",
+    "BeliefCheck": "quiltwork.fitting.check",
     "Composed": "quiltwork.accounting.accountant",
     "ReleaseRecord": "quiltwork.accounting.record",
     "EntryGuarantee": "quiltwork.calibration.ordinary_dp",
     "Ledger": "quiltwork.ledger",
     "Session": "quiltwork.session",
     "bayesian_leakage": "quiltwork.accounting.leakage",
+    "check_belief": "quiltwork.fitting.check",
     "entry_epsilon": "quiltwork.calibration.ordinary_dp",
     "entry_guarantee": "quiltwork.calibration.ordinary_dp",
     "read_series": "quiltwork.data.read",
@@ -84,6 +88,7 @@ __all__ = [
     "Audit",
     "BayesianNetwork",
     "Belief",
+    "BeliefCheck",
     "BudgetError",
     "Calibration",
     "Certificate",
@@ -121,6 +126,7 @@ __all__ = [
     "audit",
     "bayesian_leakage",
     "calibrate",
+    "check_belief",
     "entry_epsilon",
     "entry_guarantee",
     "load_belief",

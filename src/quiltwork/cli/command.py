@@ -52,6 +52,7 @@ for command in (
 app.command("compile")(compile_all)
 belief_app.command("fit")(belief.belief_fit)
 belief_app.command("show")(belief.belief_show)
+belief_app.command("check")(belief_check.belief_check)
 belief_app.command("every")(belief_check.belief_every)
 app.add_typer(belief_app, name="belief")
 ledger_app = typer.Typer(help="Track a privacy budget.", rich_markup_mode=None)

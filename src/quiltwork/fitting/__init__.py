@@ -1,0 +1,1 @@
+"""Beliefs and public data: whether one fits the other."""
