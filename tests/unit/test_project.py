@@ -189,6 +189,7 @@ def test_the_shipped_diary_is_the_simulated_one() -> None:
     [
         "README.md",
         "docs/quickstart.md",
+        "docs/how-to/check-a-belief.md",
         "docs/how-to/networks.md",
         "docs/how-to/budget.md",
         "docs/how-to/large-data.md",

@@ -73,6 +73,7 @@ def _panel(
             values=[at for at, name in ticks.items() if name],
             labelExpr=f"({{{names}}})['' + datum.value] || ''",
             labelOverlap=True,
+            labelFlush=False,
         ),
     )
     y_axis = alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1], labels=y_title is not None)
