@@ -12,7 +12,7 @@ from quiltwork.beliefs.structure import Table
 from quiltwork.errors import BeliefError, ParameterError
 from quiltwork.types import Floats, Step
 
-SETTLED = 1e-15
+SETTLED = 1e-14
 
 
 class IntervalChain(Belief):

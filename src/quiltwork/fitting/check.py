@@ -94,7 +94,8 @@ def check_belief(belief: Belief, data: Series | Iterable[object]) -> BeliefCheck
       may be off if the belief is true.
     - For other beliefs blocks are subjects, or some 24 pieces that are at least twice as long as the lag.
 
-    Bands are those of Student's law; each end holds for all comparisons at once with probability 97 % (Bonferroni).
+    Bands are those of Student's law; each end holds for all comparisons at once with probability 97 % (Bonferroni). A
+    set fits if one of its members does; the one that comes nearest is compared.
 
     >>> from quiltwork import read_series
     >>> from quiltwork.samples import diary_belief, diary_path
@@ -106,7 +107,7 @@ def check_belief(belief: Belief, data: Series | Iterable[object]) -> BeliefCheck
     series = _series(belief, data)
     notes = check_step(series, belief)
     step = series.step if series.reading.time is not None else belief.step
-    lags = _with_band(belief, series, step)
+    belief, lags = _nearest(belief, series, step)
     lasting = stays(series.by_subject, belief)
     hours = hours_of_day(series, belief, step)
     order = order_two(series.stretches, len(series.states))
@@ -145,6 +146,12 @@ def _series(belief: Belief, data: Series | Iterable[object]) -> Series:
     return series
 
 
+def _nearest(belief: Belief, series: Series, step: Duration | None) -> tuple[Belief, tuple[Agreement, ...]]:
+    """The belief, or the member of a set that falls least short: a set covers data that one of its members covers."""
+    compared = [(member, _with_band(member, series, step)) for member in belief.members]
+    return min(compared, key=lambda pair: sum(one.data - one.belief for one in pair[1] if one.exceeds))
+
+
 def _with_band(belief: Belief, series: Series, step: Duration | None) -> tuple[Agreement, ...]:
     day = None if step is None else DAY.multiple(of=step)
     more = () if day is None or day == 1 else (day, 7 * day)
@@ -177,9 +184,9 @@ class _Seen:
         worst = _worst(self.lags)
         if worst is not None:
             return (
-                f"The belief forgets too fast: after {in_words(worst.lag, self.step)} {worst.data:.0%} are again in "
-                f"{worst.state}, the belief says {worst.belief:.0%}."
-            ).replace("%", " %")
+                f"The belief forgets too fast: after {in_words(worst.lag, self.step)} {percent(worst.data)} are again "
+                f"in {worst.state}, the belief says {percent(worst.belief)}."
+            )
         last = max(one.lag for one in self.lags if one.band is not None)
         span = f"from {in_words(1, self.step)} to {in_words(last, self.step)}"
         careful = [one for one in self.lags if one.band is not None and one.belief > one.band[1] + LONGER]
@@ -187,9 +194,9 @@ class _Seen:
             most = max(careful, key=lambda one: one.belief - one.data)
             return (
                 f"The belief remembers longer than the data, which is safe but costs noise: after "
-                f"{in_words(most.lag, self.step)} {most.data:.0%} are again in {most.state}, the belief says "
-                f"{most.belief:.0%}."
-            ).replace("%", " %")
+                f"{in_words(most.lag, self.step)} {percent(most.data)} are again in {most.state}, the belief says "
+                f"{percent(most.belief)}."
+            )
         fits = f"The belief fits: values agree with earlier ones as often as it says, at every lag {span}."
         if self._order_matters:
             return f"{fits} But the value before last still matters, which it does not know."
@@ -205,23 +212,28 @@ class _Seen:
         return matters and _first_order(self.belief)
 
     def remedy(self) -> str:
-        flagged = [one for one in self.lags if one.exceeds]
-        if not flagged:
+        if _worst(self.lags) is None:
             if self._order_matters:
                 return "Believe in the last two values: quiltwork belief fit --order 2."
             return "Nothing needs to change."
         stretches, k = self.series.stretches, len(self.series.states)
-        lags = sorted({one.lag for one in flagged})
-        if _covered(flagged, lags, _chain(self.series).again(lags), self.series.states):
+        lags = sorted({one.lag for one in self.lags})
+        if self._covered(lags, _chain(self.series).again(lags)):
             return "A chain fits this data: quiltwork belief fit, with --stays 2 for a margin."
         if self._day_matters:
             return "Time of day matters: quiltwork belief fit --cycle day."
-        if k <= MOST_STATES and _covered(flagged, lags, _again_by_pairs(stretches, k, lags), self.series.states):
+        if k <= MOST_STATES and self._covered(lags, _again_by_pairs(stretches, k, lags)):
             return "The value before last matters: quiltwork belief fit --order 2."
-        half = self.belief.again([max(1, lag // 2) for lag in lags])
-        if min(lags) > 1 and _covered(flagged, lags, half, self.series.states):
+        slower = np.array(self.belief.again([max(1, lag // 2) for lag in lags]))
+        slower[0] = (1 + slower[0]) / 2  # of those that leave after a step, half stay
+        if self._covered(lags, slower):
             return "A margin covers this data, stays twice as long: quiltwork belief fit --stays 2."
         return "Stays or slow regimes last longer than a chain can say: quiltwork belief fit --phases 2."
+
+    def _covered(self, lags: Sequence[int], said: Floats) -> bool:
+        """Whether a belief that says this would fall short nowhere."""
+        at, states = dict(zip(lags, said, strict=True)), self.series.states
+        return not any(one.against(float(at[one.lag][states.index(one.state)]), MARGIN).exceeds for one in self.lags)
 
     @property
     def _day_matters(self) -> bool:
@@ -242,12 +254,6 @@ class _Seen:
 
 def _worst(lags: Sequence[Agreement]) -> Agreement | None:
     return max((one for one in lags if one.exceeds), key=lambda one: one.data - one.belief, default=None)
-
-
-def _covered(flagged: Sequence[Agreement], lags: Sequence[int], said: Floats, states: Sequence[str]) -> bool:
-    """Whether another belief would not fall short where this one does."""
-    at = dict(zip(lags, said, strict=True))
-    return not any(one.against(float(at[one.lag][states.index(one.state)]), MARGIN).exceeds for one in flagged)
 
 
 def _chain(series: Series) -> MarkovChain:
@@ -274,6 +280,15 @@ def _again_by_pairs(stretches: Iterable[Codes], k: int, lags: Sequence[int]) -> 
     weight /= np.maximum(weight.sum(axis=0), 1.0)
     shown = (last[:, None] == np.arange(k)).astype(np.float64)
     return np.array([np.einsum("ps,pq,qs->s", weight, chain.every(lag).transition, shown) for lag in lags])
+
+
+def percent(share: float) -> str:
+    """A share as people read it.
+
+    >>> percent(0.815)
+    '82 %'
+    """
+    return f"{100 * share:.0f} %"
 
 
 def in_words(lag: int, step: Duration | None) -> str:

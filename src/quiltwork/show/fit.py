@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from quiltwork.beliefs import Belief
-from quiltwork.fitting.check import BeliefCheck, in_words
+from quiltwork.fitting.check import BeliefCheck, in_words, percent
 from quiltwork.show.pages import _figure, _footer, _write_page
 from quiltwork.show.style import ACCENT, FONT, INK, WARNING, Chart, styled, to_svg
 from quiltwork.types import Duration
@@ -150,8 +150,8 @@ def other_lines(check: BeliefCheck) -> list[str]:
     if longer:
         most = max(longer, key=lambda one: one.data - one.belief)
         lines.append(
-            f"Stays: {most.data:.0%} of those in {most.state} last longer than {in_words(most.length, check.step)}, "
-            f"the belief says {most.belief:.0%}.".replace("%", " %")
+            f"Stays: {percent(most.data)} of those in {most.state} last longer than "
+            f"{in_words(most.length, check.step)}, the belief says {percent(most.belief)}."
         )
     elif check.stays:
         lines.append("Stays: none last longer than the belief says, by more than chance.")
@@ -159,8 +159,8 @@ def other_lines(check: BeliefCheck) -> list[str]:
     if differing:
         most_hour = max(differing, key=lambda one: abs(one.data - one.overall))
         lines.append(
-            f"Time of day: from {most_hour.hour}:00 to {most_hour.hour + 1}:00 {most_hour.data:.0%} are in "
-            f"{most_hour.state}, at all hours {most_hour.overall:.0%}.".replace("%", " %")
+            f"Time of day: from {most_hour.hour}:00 to {most_hour.hour + 1}:00 {percent(most_hour.data)} are in "
+            f"{most_hour.state}, at all hours {percent(most_hour.overall)}."
         )
     else:
         known = "no hour differs from the others by more than chance" if check.hours else "not enough days with dates"

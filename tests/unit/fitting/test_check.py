@@ -14,6 +14,7 @@ from shell import answer, run
 
 from quiltwork import (
     BeliefCheck,
+    ChainSet,
     InputError,
     IntervalChain,
     MarkovChain,
@@ -83,6 +84,16 @@ def test_a_belief_that_remembers_longer_is_safe() -> None:
     assert not check.forgets_too_fast
     assert "remembers longer than the data, which is safe" in check.verdict
     assert check.remedy == "Nothing needs to change."
+
+
+def test_a_set_fits_if_one_of_its_members_does() -> None:
+    forgetful = MarkovChain([[0.5, 0.5], [0.5, 0.5]])
+    sticky = [MarkovChain([[0.9, 0.1], [0.9, 0.1]]), MarkovChain([[0.4, 0.6], [0.4, 0.6]])]
+    series = held(list(simulate(LAZY, 3000, 1, seed=7)), 2)
+    assert not check_belief(ChainSet([forgetful, MarkovChain(LAZY)], step=1), series).forgets_too_fast
+    # the largest of several members is no member
+    apart = check_belief(ChainSet([forgetful, *sticky], step=1), series)
+    assert apart.forgets_too_fast
 
 
 def test_regimes_ask_for_phases() -> None:
