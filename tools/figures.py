@@ -14,6 +14,7 @@ from quiltwork import (
     MarkovChain,
     ReleaseRecord,
     calibrate,
+    check_belief,
     plan,
     read_series,
     release,
@@ -22,6 +23,7 @@ from quiltwork.papers.reproduce import reproduce_all
 from quiltwork.samples import diary_belief, diary_path
 from quiltwork.show.charts import network_chart, values_chart
 from quiltwork.show.cliques import clique_chart
+from quiltwork.show.fit import agreement_chart
 from quiltwork.show.pages import noise_chart, timeline_chart
 from quiltwork.show.style import to_svg
 
@@ -29,7 +31,7 @@ IMAGES = Path(__file__).parents[1] / "docs" / "images"
 
 
 def main() -> None:
-    """Write the pictures of docs/images (histogram, noise, loss, network, reveals, cliques), and the results."""
+    """Write the pictures of docs/images (histogram, noise, check, loss, network, reveals, cliques), and the results."""
     belief = diary_belief()
     series = read_series(diary_path(), column="activity", states=belief.states, subject="person", time="time")
     result = release(series, Histogram(), belief=belief, epsilon=1.0)
@@ -37,6 +39,9 @@ def main() -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
     (IMAGES / "histogram.svg").write_text(to_svg(values_chart(result)), encoding="utf-8")
     (IMAGES / "noise.svg").write_text(to_svg(noise_chart(made)), encoding="utf-8")
+    mistaken = MarkovChain(belief.every(4).transition, states=belief.states, step=belief.step)
+    checked = check_belief(mistaken, series)
+    (IMAGES / "check.svg").write_text(to_svg(agreement_chart(checked)), encoding="utf-8")
     chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
     segments = [(1, 140), (100, 240), (1, 300)]
     records = [

@@ -7,6 +7,7 @@ What does public data say?       fit_chain, Fit
 What if the belief is wrong?     compare, Comparison
 What is asked?                   Count, Histogram, Frequencies, Sum, Mean, Transitions, Custom, Query, parse_query
                                  for records also Over, Tally
+Does a belief fit the data?      check_belief, BeliefCheck
 What is the data?                Series, read_series, Records, read_records
 How much noise, and why?         calibrate, plan, Calibration, Plan, Certificate
 What about ordinary DP?          entry_guarantee, entry_epsilon, EntryGuarantee
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from quiltwork.calibration.ordinary_dp import EntryGuarantee, entry_epsilon, entry_guarantee
     from quiltwork.data import read_series
     from quiltwork.fitting import Fit, fit_chain
+    from quiltwork.fitting.check import BeliefCheck, check_belief
     from quiltwork.ledger import Ledger
     from quiltwork.session import Session
 
@@ -77,6 +79,7 @@ __version__ = "0.1.0"
 # these need compiled code or tables, which are slow to import: loaded when first asked for
 _LATER = {
     "Accountant": "quiltwork.accounting.accountant",
+    "BeliefCheck": "quiltwork.fitting.check",
     "Comparison": "quiltwork.accounting.compare",
     "Composed": "quiltwork.accounting.accountant",
     "ReleaseRecord": "quiltwork.accounting.record",
@@ -85,6 +88,7 @@ _LATER = {
     "Ledger": "quiltwork.ledger",
     "Session": "quiltwork.session",
     "bayesian_leakage": "quiltwork.accounting.leakage",
+    "check_belief": "quiltwork.fitting.check",
     "compare": "quiltwork.accounting.compare",
     "entry_epsilon": "quiltwork.calibration.ordinary_dp",
     "entry_guarantee": "quiltwork.calibration.ordinary_dp",
@@ -97,6 +101,7 @@ __all__ = [
     "Audit",
     "BayesianNetwork",
     "Belief",
+    "BeliefCheck",
     "BudgetError",
     "Calibration",
     "Certificate",
@@ -140,6 +145,7 @@ __all__ = [
     "audit",
     "bayesian_leakage",
     "calibrate",
+    "check_belief",
     "compare",
     "entry_epsilon",
     "entry_guarantee",

@@ -18,6 +18,7 @@ from quiltwork.calibration.plan import plan as make_plan
 from quiltwork.calibration.request import Request, as_belief
 from quiltwork.data import Series
 from quiltwork.data.records import Records
+from quiltwork.data.steps import check_step
 from quiltwork.errors import DataError, ParameterError
 from quiltwork.ledger import Ledger, Statement
 from quiltwork.queries import Count, Frequencies, Histogram, Mean, Query, Sum, Transitions
@@ -238,7 +239,9 @@ def _held(data: Series | Records | Iterable[object], belief: Belief) -> Series |
         if isinstance(data, Series):
             raise DataError("the data must be records", got="series", why="the belief is about named variables")
         return data if isinstance(data, Records) else Records.from_rows(data, variables=belief.variables)  # type: ignore[arg-type]
-    return as_series(data, belief)
+    series = as_series(data, belief)
+    check_step(series, belief)  # refused before a ledger is made
+    return series
 
 
 def _opened(

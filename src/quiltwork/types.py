@@ -1,10 +1,15 @@
 """Names of types that many modules share, each once."""
 
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from quiltwork.errors import ParameterError
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -26,3 +31,91 @@ Start = Literal["stationary", "any", "given"]
 
 Gaps = Literal["dependent", "independent"]
 """Whether values before and after a gap may depend on each other."""
+
+MICROSECONDS = {
+    **dict.fromkeys(("us", "µs"), 1),
+    "ms": 10**3,
+    **dict.fromkeys(("s", "sec", "second", "seconds"), 10**6),
+    **dict.fromkeys(("m", "min", "minute", "minutes"), 60 * 10**6),
+    **dict.fromkeys(("h", "hour", "hours"), 3600 * 10**6),
+    **dict.fromkeys(("d", "day", "days"), 86_400 * 10**6),
+    **dict.fromkeys(("w", "week", "weeks"), 7 * 86_400 * 10**6),
+}
+SAME_SPAN = 1e-6  # relative; durations that differ by less are the same
+NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
+
+
+@dataclass(frozen=True)
+class Duration:
+    """A span of time in microseconds, or in steps (of ``every``, or of a column of numbers).
+
+    >>> str(Duration.parse("900s"))
+    '15min'
+    >>> Duration.parse("15min"), Duration.parse(3), Duration.parse(timedelta(hours=1))
+    (Duration(length=900000000, steps=False), Duration(length=3, steps=True), Duration(length=3600000000, steps=False))
+    """
+
+    length: float
+    steps: bool
+
+    def __str__(self) -> str:
+        """Text that is read back as the same duration: 15min, 90s, or a number of steps."""
+        if self.steps:
+            return str(self.length)
+        units = {"d": 86_400 * 10**6, "h": 3600 * 10**6, "min": 60 * 10**6, "s": 10**6, "ms": 10**3, "us": 1}
+        unit = next(name for name, size in units.items() if self.length % size == 0)
+        return f"{int(self.length) // units[unit]}{unit}"
+
+    @property
+    def plain(self) -> float | str:
+        """As belief files have it: a number of steps, or text such as 15min."""
+        return self.length if self.steps else str(self)
+
+    def times(self, n: int) -> "Duration":
+        """This many of it, one after the other."""
+        return Duration(self.length * n, self.steps)
+
+    def multiple(self, of: "Duration") -> int | None:
+        """How many times another duration goes into it; None if it is no whole number of times.
+
+        >>> hour = Duration.parse("1h")
+        >>> hour.multiple(of=Duration.parse("15min")), hour.multiple(of=Duration.parse(1))
+        (4, None)
+        """
+        if self.steps != of.steps:
+            return None
+        ratio = self.length / of.length
+        n = round(ratio)
+        return n if n >= 1 and abs(ratio - n) <= SAME_SPAN * ratio else None
+
+    @classmethod
+    def parse(cls, given: "str | float | timedelta | Duration", *, name: str = "gap") -> "Duration":
+        """From text (``15min``, ``1h30min``, ``3``), a number of steps, or a timedelta."""
+        if isinstance(given, Duration):
+            return given
+        if isinstance(given, timedelta):
+            duration = cls(given // timedelta(microseconds=1), steps=False)
+        elif isinstance(given, str) and not re.fullmatch(NUMBER, given):
+            duration = cls(_microseconds(given, name), steps=False)
+        else:
+            number = float(given)
+            duration = cls(int(number) if number.is_integer() else number, steps=True)
+        if not 0 < duration.length < 2**62:
+            raise ParameterError(f"{name} must be above 0", got=str(given), why="it is a span of time")
+        return duration
+
+
+def _microseconds(text: str, name: str) -> int:
+    parts = re.findall(r"(\d+(?:\.\d+)?)\s*([a-zµ]+)", text.lower())
+    whole = "".join(number + unit for number, unit in parts)
+    if not parts or whole != re.sub(r"\s", "", text.lower()) or any(unit not in MICROSECONDS for _, unit in parts):
+        raise ParameterError(
+            f"{name} must be a duration or a number of steps",
+            got=repr(text),
+            fix="For example 15min, 1h, 2d, 1h30min or 3; units are us, ms, s, min, h, d, w",
+        )
+    return round(sum(float(number) * MICROSECONDS[unit] for number, unit in parts))
+
+
+Step = str | float | timedelta | Duration
+"""The time from a value to the next, as a user says it."""

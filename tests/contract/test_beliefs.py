@@ -84,6 +84,41 @@ class BeliefContract(ABC):
         assert forgotten.start != "given"
         assert belief.settled().settled() == belief.settled()
 
+    def test_what_it_says_of_itself_keeps_the_step(self, belief: Belief) -> None:
+        assert ("step" in belief.to_dict()) == (belief.step is not None)
+        if belief.variables is not None:
+            assert belief.step is None
+            return
+        stepped = belief_from_dict(belief.to_dict() | {"step": "900s"})
+        assert str(stepped.step) == "15min"
+        assert stepped.fingerprint != belief.fingerprint
+        assert stepped == belief_from_dict(belief.to_dict() | {"step": "15min"}) == belief_from_dict(stepped.to_dict())
+        assert stepped.summary()["step"] == "15min"
+        for same in (stepped.without_given_start(), stepped.settled(), *stepped.members):
+            assert same.step == stepped.step
+        try:
+            hourly = stepped.every(4)
+        except NotCoveredError:
+            return
+        assert str(hourly.step) == "1h"
+        assert hourly.start == belief.start
+        assert belief.every(2).step is None
+
+    def test_it_says_how_soon_values_are_forgotten_or_refuses(self, belief: Belief) -> None:
+        lags = [4, 1, 0, 200]
+        try:
+            again, stays = belief.again(lags), belief.stay_survival(lags)
+        except NotCoveredError:
+            assert belief.variables is not None
+            return
+        assert again.shape == stays.shape == (4, len(belief.states))
+        assert np.all((again >= 0) & (again <= 1 + 1e-12))
+        assert np.all(again[2] == 1)
+        assert np.all(stays[2] == 1)
+        assert np.all(stays <= again + 1e-12)
+        assert np.all(np.diff(stays[[2, 1, 0, 3]], axis=0) <= 0)
+        assert again[1] == pytest.approx(stays[1])  # the next value is the same if the stay lasts
+
     def test_it_says_what_it_is(self, belief: Belief) -> None:
         summary = belief.summary()
         assert summary["kind"] == belief.to_dict()["kind"]

@@ -2,8 +2,10 @@
 
 import json
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +114,31 @@ def check(
         assert sum(p.transitions() for p in parts.values()).tolist() == expected.transitions()  # type: ignore[union-attr]
 
 
+def check_spacing(found: StoredSeries, rows: list[Row], case: dict[str, Any]) -> None:
+    """The spacing of times: of all, if they differ little; else that of half of the values or more."""
+    if "segment" in case:
+        return
+    if "every" in case:
+        assert str(found.step) == case["every"]
+        return
+    times: dict[str, list[datetime]] = {}
+    for who, when, _ in rows:
+        times.setdefault(who, []).append(when)
+    spans = [round((b - a).total_seconds()) for own in times.values() for a, b in pairwise(sorted(own))]
+    if not spans:
+        assert found.spacing is None
+        return
+    ends = min(spans), max(spans)
+    if ends[1] > 1.5 * ends[0]:
+        usual, count = Counter(spans).most_common(1)[0]
+        if 2 * count < found.size - found.subjects:
+            assert found.spacing is None
+            return
+        ends = usual, usual
+    assert found.spacing is not None
+    assert tuple(span.length / 1e6 for span in found.spacing) == ends
+
+
 def table_of(rows: list[Row], *, shuffled: int | None = None) -> pl.DataFrame:
     rows = list(rows)
     if shuffled is not None:
@@ -147,7 +174,9 @@ def test_every_engine_counts_what_plain_loops_count(engine: str, tmp_path: Path)
         folder = tmp_path / str(n)
         folder.mkdir()
         checked += 1
-        check(read_series(ENGINES[engine](table_of(rows), folder), **options_of(case)), expected)
+        found = read_series(ENGINES[engine](table_of(rows), folder), **options_of(case))
+        check(found, expected)
+        check_spacing(found, rows, case)
     assert checked > len(CASES) // 2
 
 
@@ -159,7 +188,9 @@ def test_spark_counts_what_plain_loops_count(tmp_path: Path) -> None:
             continue
         table_of(rows, shuffled=n).write_parquet(tmp_path / f"{n}.parquet")
         frame = session.read.parquet(str(tmp_path / f"{n}.parquet")).repartition(5, "who")
-        check(read_series(frame, **options_of(case)), expected, WINDOWS[n // 4 :: 5])
+        found = read_series(frame, **options_of(case))
+        check(found, expected, WINDOWS[n // 4 :: 5])
+        check_spacing(found, rows, case)
     with pytest.raises(InputError, match="1 repeated"):
         read_series(frame.union(frame.limit(1)), **options_of({}))
     with pytest.raises(InputError, match="columns 'who', 'at', 'what'"):
@@ -192,7 +223,9 @@ def test_many_subjects_are_counted_some_at_a_time(
     if not expected.subjects:
         return
     seen: list[float] = []
-    check(read_series(table_of(rows), progress=seen.append, **options_of(case)), expected)
+    in_order = read_series(table_of(rows), progress=seen.append, **options_of(case))
+    check(in_order, expected)
+    check_spacing(in_order, rows, case)
     assert seen[-1] == 1.0
     by_time = table_of(rows).sort("at", maintain_order=True)
     check(read_series(by_time, **options_of(case)), expected)

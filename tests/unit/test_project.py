@@ -44,14 +44,14 @@ LAYERS = [
 
 def test_public_names_are_frozen() -> None:
     assert sorted(quiltwork.__all__) == [
-        "Accountant", "Audit", "BayesianNetwork", "Belief", "BudgetError", "Calibration", "Certificate", "ChainSet",
-        "Comparison", "Composed", "Count", "Custom", "CycleChain", "DynamicNetwork", "EntryGuarantee", "Fit",
-        "Frequencies", "HiddenChain", "Histogram", "InputError", "IntervalChain", "JointTable", "Leakage", "Ledger",
-        "MarkovChain", "Mean", "MixingClass", "NetworkSet", "Noisy", "NotCoveredError", "OrderChain", "Over", "Plan",
-        "Query", "QuiltworkError", "Records", "Release", "ReleaseRecord", "Series", "Session", "Sum", "Tally",
-        "Transitions", "__version__", "audit", "bayesian_leakage", "calibrate", "compare", "entry_epsilon",
-        "entry_guarantee", "fit_chain", "load_belief", "parse_query", "plan", "read_records", "read_series",
-        "release", "save_belief",
+        "Accountant", "Audit", "BayesianNetwork", "Belief", "BeliefCheck", "BudgetError", "Calibration",
+        "Certificate", "ChainSet", "Comparison", "Composed", "Count", "Custom", "CycleChain", "DynamicNetwork",
+        "EntryGuarantee", "Fit", "Frequencies", "HiddenChain", "Histogram", "InputError", "IntervalChain",
+        "JointTable", "Leakage", "Ledger", "MarkovChain", "Mean", "MixingClass", "NetworkSet", "Noisy",
+        "NotCoveredError", "OrderChain", "Over", "Plan", "Query", "QuiltworkError", "Records", "Release",
+        "ReleaseRecord", "Series", "Session", "Sum", "Tally", "Transitions", "__version__", "audit",
+        "bayesian_leakage", "calibrate", "check_belief", "compare", "entry_epsilon", "entry_guarantee", "fit_chain",
+        "load_belief", "parse_query", "plan", "read_records", "read_series", "release", "save_belief",
     ]  # fmt: skip
 
 
@@ -191,6 +191,7 @@ def test_the_shipped_diary_is_the_simulated_one() -> None:
     [
         "README.md",
         "docs/quickstart.md",
+        "docs/how-to/check-a-belief.md",
         "docs/how-to/networks.md",
         "docs/how-to/budget.md",
         "docs/how-to/large-data.md",

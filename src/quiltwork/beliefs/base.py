@@ -5,15 +5,16 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quiltwork.errors import BeliefError, NotCoveredError, check_name
+from quiltwork.errors import BeliefError, NotCoveredError, ParameterError, check_name
 from quiltwork.numeric import round_up
-from quiltwork.types import Floats, Start
+from quiltwork.types import Duration, Floats, Start
 
 if TYPE_CHECKING:
     from quiltwork.beliefs.chain import MarkovChain
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from quiltwork.beliefs.mixing import MixingClass
     from quiltwork.beliefs.network import BayesianNetwork
     from quiltwork.beliefs.record import RecordLaw
+
+MOST_STEPS = 10**9
 
 
 class Belief(ABC):
@@ -37,6 +40,8 @@ class Belief(ABC):
     states: tuple[str, ...]
     start: Start = "any"
     """Which law the first value of a series has."""
+    step: Duration | None = None
+    """The time from a value to the next; None if the belief does not say."""
     variables: Mapping[str, tuple[str, ...]] | None = None
     """The named variables of a record, in order, with the states of each; None for beliefs about series."""
     step_variables: Mapping[str, tuple[str, ...]] | None = None
@@ -157,6 +162,53 @@ class Belief(ABC):
         """The same belief, with a start that is the stationary law called so."""
         return self
 
+    def every(self, n: int) -> "Belief":
+        """The belief about every n-th value of the series, the first included.
+
+        >>> from quiltwork import MarkovChain
+        >>> hourly = MarkovChain([[0.9, 0.1], [0.4, 0.6]], step="15min").every(4)
+        >>> str(hourly.step), hourly.transition.round(4).tolist()
+        ('1h', [[0.8125, 0.1875], [0.75, 0.25]])
+        """
+        raise NotCoveredError(
+            "every n-th value has no belief of the same kind",
+            got=repr(self),
+            why=f"for n = {n} it is only known for chains, sets of chains and mixing classes",
+            fix="Write or fit a belief with the step of the data",
+        )
+
+    def again(self, lags: Sequence[int]) -> Floats:
+        """How likely a value is to be the same this many steps later, in the long run; shape (lags, states).
+
+        Entry (lag, s) is P(X at t + lag = s | X at t = s). Where the belief is a class, it is the largest probability
+        within the class, or a bound above it.
+
+        >>> from quiltwork import MarkovChain
+        >>> MarkovChain([[0.9, 0.1], [0.4, 0.6]]).again([1, 2]).round(2).tolist()
+        [[0.9, 0.6], [0.85, 0.4]]
+        """
+        raise self._says_nothing_about("how soon values are forgotten", lags)
+
+    def stay_survival(self, lengths: Sequence[int]) -> Floats:
+        """How likely a stay in a state is to last longer than this many steps; shape (lengths, states).
+
+        A stay begins when a state is entered, and its length counts the values. Where the belief is a class, it is the
+        largest probability within the class, or a bound above it.
+
+        >>> from quiltwork import MarkovChain
+        >>> MarkovChain([[0.9, 0.1], [0.4, 0.6]]).stay_survival([1, 2]).round(2).tolist()
+        [[0.9, 0.6], [0.81, 0.36]]
+        """
+        raise self._says_nothing_about("how long stays last", lengths)
+
+    def _says_nothing_about(self, what: str, asked: Sequence[int]) -> NotCoveredError:
+        return NotCoveredError(
+            f"this belief does not say {what}",
+            got=f"{self!r}, asked for {len(asked)} numbers of steps",
+            why="only beliefs about series are checked against data" if self.variables is not None else None,
+            fix="Check a chain, a set of chains, an interval or a mixing class",
+        )
+
     def summary(self) -> dict[str, Any]:
         """What people ask of a belief, as plain values: kind, states, and how it behaves.
 
@@ -165,6 +217,8 @@ class Belief(ABC):
         [{'state': '0', 'stationary': 0.8, 'stays': 10.0}, {'state': '1', 'stationary': 0.2, 'stays': 2.5}]
         """
         kind = {"kind": self.to_dict()["kind"], "states": list(self.states)}
+        if self.step is not None:
+            kind |= {"step": self.step.plain}
         return kind | self._behaviour() | {"fingerprint": self.fingerprint}
 
     def _behaviour(self) -> dict[str, Any]:
@@ -173,6 +227,10 @@ class Belief(ABC):
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """The contents of a belief file (see ``docs/belief-files.md``)."""
+
+    def _with_step(self, contents: dict[str, Any]) -> dict[str, Any]:
+        """The contents of a belief file, with the step if there is one: files without it keep their fingerprint."""
+        return contents if self.step is None else contents | {"step": self.step.plain}
 
     def without_given_start(self) -> "Belief":
         """The belief about values that need not begin where the series does: a given start becomes any start.
@@ -200,6 +258,31 @@ class Belief(ABC):
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)
+
+
+def as_step(given: object) -> Duration | None:
+    """The time from a value to the next, as a user says it: ``"15min"``, or 1 for plain positions."""
+    if given is None or isinstance(given, Duration):
+        return given
+    if isinstance(given, bool) or not isinstance(given, str | int | float | timedelta):
+        raise BeliefError(
+            "step must be a duration or a number",
+            got=type(given).__name__,
+            why="it is the time from a value to the next",
+            fix='For example "15min", or 1 for values without times',
+        )
+    return Duration.parse(given, name="step")
+
+
+def check_multiple(n: object) -> int:
+    """How many steps become one."""
+    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST_STEPS:
+        raise ParameterError(
+            f"every needs a whole number of steps from 1 to {MOST_STEPS:,}",
+            got=repr(n)[:40],
+            why="that many steps become one",
+        )
+    return n
 
 
 def name_states(states: Sequence[object] | None, count: int) -> tuple[str, ...]:

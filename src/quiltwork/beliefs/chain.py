@@ -8,11 +8,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from quiltwork.beliefs.base import Belief, name_states
+from quiltwork.beliefs.base import Belief, as_step, check_multiple, name_states
 from quiltwork.beliefs.mixing import MixingClass
 from quiltwork.beliefs.structure import Table, closed_classes, period, stationary_law
 from quiltwork.errors import BeliefError, NotCoveredError
-from quiltwork.types import Flags, Floats, Start
+from quiltwork.types import Duration, Flags, Floats, Start, Step
 
 SUM_TOLERANCE = 1e-9
 REVERSIBLE_TOLERANCE = 1e-12
@@ -25,6 +25,7 @@ class MarkovChain(Belief):
 
     ``transition[x][y]`` is the probability that the next state is y when the present one is x. ``initial`` is the law
     of the first state: a vector; ``"stationary"``; or ``"any"`` (the default), which protects against every start.
+    ``step`` is the time from a value to the next (``"15min"``, or 1 for values without times).
 
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit", "walk"])
     >>> chain.stationary.round(12).tolist(), round(chain.gap, 12), chain.reversible
@@ -39,9 +40,11 @@ class MarkovChain(Belief):
         *,
         initial: ArrayLike | Literal["stationary", "any"] = "any",
         states: Sequence[object] | None = None,
+        step: Step | None = None,
     ):
         self.transition: Floats = _distributions(transition, "transition")
         self.states = name_states(states, len(self.transition))
+        self.step = as_step(step)
         self.start: Start
         self._given: Floats | None = None
         if isinstance(initial, str):
@@ -87,7 +90,7 @@ class MarkovChain(Belief):
             why = "its spectral gap is 0 (counted with multiplicity), so nothing follows about how fast it forgets"
         else:
             pi_min, gap = self.pi_min * (1 - 1e-9), self.gap - GAP_ERROR
-            return (MixingClass(self.states, pi_min=pi_min, gap=gap, reversible=self.reversible),)
+            return (MixingClass(self.states, pi_min=pi_min, gap=gap, reversible=self.reversible, step=self.step),)
         raise NotCoveredError("quilt-approx does not apply to this chain", why=why, fix="Use quilt-exact")
 
     @classmethod
@@ -98,6 +101,7 @@ class MarkovChain(Belief):
         smoothing: float = 0.0,
         initial: ArrayLike | Literal["stationary", "any"] = "any",
         states: Sequence[object] | None = None,
+        step: Step | None = None,
     ) -> "MarkovChain":
         """The chain whose rows are proportional to ``counts + smoothing``.
 
@@ -120,7 +124,7 @@ class MarkovChain(Belief):
                 why="a state that was never left says nothing about what follows it",
                 fix="Use fit_chain, which fills such rows, or leave the state out",
             )
-        return cls(table / table.sum(axis=1, keepdims=True), initial=initial, states=states)
+        return cls(table / table.sum(axis=1, keepdims=True), initial=initial, states=states, step=step)
 
     def with_start(self, initial: ArrayLike | Literal["stationary", "any"]) -> "MarkovChain":
         """The same transition matrix with another initial distribution.
@@ -128,7 +132,29 @@ class MarkovChain(Belief):
         >>> MarkovChain([[0.5, 0.5], [0.5, 0.5]]).with_start([1, 0]).initial.tolist()
         [1.0, 0.0]
         """
-        return MarkovChain(self.transition, initial=initial, states=self.states)
+        return MarkovChain(self.transition, initial=initial, states=self.states, step=self.step)
+
+    def _at(self, step: Duration | None) -> "MarkovChain":
+        """The same chain, of this step."""
+        if step == self.step:
+            return self
+        initial = self.start if self._given is None else self._given
+        return MarkovChain(self.transition, initial=initial, states=self.states, step=step)
+
+    def every(self, n: int) -> "MarkovChain":
+        """The chain of every n-th value, the first included: the first value keeps its law, whatever the start is."""
+        power = _power(self.transition, check_multiple(n))
+        step = None if self.step is None else self.step.times(n)
+        initial = self.start if self._given is None else self._given
+        return MarkovChain(power, initial=initial, states=self.states, step=step)
+
+    def again(self, lags: Sequence[int]) -> Floats:
+        """The diagonals of powers of the transition matrix, by repeated squaring."""
+        return np.array([_power(self.transition, lag).diagonal() for lag in lags]).reshape(-1, len(self.states))
+
+    def stay_survival(self, lengths: Sequence[int]) -> Floats:
+        """Powers of the probability to stay: a stay forgets how long it has lasted."""
+        return np.asarray(self.transition.diagonal()[None, :] ** np.asarray(lengths, dtype=np.float64)[:, None])
 
     def without_given_start(self) -> "MarkovChain":
         """With any start in place of a given one."""
@@ -222,7 +248,7 @@ class MarkovChain(Belief):
         self._need_irreducible("the time reversal")
         pi = self.stationary
         backward = pi[None, :] * self.transition.T / pi[:, None]
-        return MarkovChain(backward, initial="stationary", states=self.states)
+        return MarkovChain(backward, initial="stationary", states=self.states, step=self.step)
 
     @cached_property
     def gap(self) -> float:
@@ -280,16 +306,19 @@ class MarkovChain(Belief):
     def to_dict(self) -> dict[str, Any]:
         """The contents of a belief file."""
         initial = self.start if self._given is None else self._given.tolist()
-        return {
+        contents = {
             "kind": "chain",
             "states": list(self.states),
             "transition": self.transition.tolist(),
             "initial": initial,
         }
+        return self._with_step(contents)
 
 
 class ChainSet(Belief):
     """The belief that one of several chains holds, without saying which: each of them is protected against.
+
+    ``step`` is that of all members; those that do not say theirs take it over.
 
     >>> lazy = MarkovChain([[0.9, 0.1], [0.4, 0.6]])
     >>> len(ChainSet([lazy, MarkovChain([[0.8, 0.2], [0.3, 0.7]])]).members)
@@ -298,7 +327,7 @@ class ChainSet(Belief):
 
     knows_influence = True
 
-    def __init__(self, members: Iterable[MarkovChain]):
+    def __init__(self, members: Iterable[MarkovChain], *, step: Step | None = None):
         if isinstance(members, Belief):
             raise BeliefError("the members of a set must be a list of chains", got="a single belief", fix="[chain]")
         self._members = tuple(members)
@@ -320,6 +349,7 @@ class ChainSet(Belief):
                     why="the members describe the same data",
                     fix="Order the rows alike",
                 )
+        self._members, self.step = _of_one_step(self._members, as_step(step))
 
     @property
     def start(self) -> Start:  # type: ignore[override]
@@ -350,6 +380,18 @@ class ChainSet(Belief):
         """With any start in place of given ones."""
         return ChainSet(member.without_given_start() for member in self.members)
 
+    def every(self, n: int) -> "ChainSet":
+        """The set of the chains of every n-th value."""
+        return ChainSet(member.every(n) for member in self.members)
+
+    def again(self, lags: Sequence[int]) -> Floats:
+        """The largest of its chains: a set covers data that one of its members covers."""
+        return np.asarray(np.max([member.again(lags) for member in self.members], axis=0))
+
+    def stay_survival(self, lengths: Sequence[int]) -> Floats:
+        """The largest of its chains."""
+        return np.asarray(np.max([member.stay_survival(lengths) for member in self.members], axis=0))
+
     def __repr__(self) -> str:
         return f"ChainSet({len(self.members)} chains, {len(self.states)} states)"
 
@@ -362,7 +404,43 @@ class ChainSet(Belief):
 
     def to_dict(self) -> dict[str, Any]:
         """The contents of a belief file."""
-        return {"kind": "set", "members": [m.to_dict() for m in self.members]}
+        members = [{key: value for key, value in m.to_dict().items() if key != "step"} for m in self.members]
+        return self._with_step({"kind": "set", "members": members})
+
+
+def _of_one_step(
+    members: tuple[MarkovChain, ...], step: Duration | None
+) -> tuple[tuple[MarkovChain, ...], Duration | None]:
+    """The members with the one step that they have."""
+    steps = {member.step for member in members if member.step is not None} | ({step} - {None})
+    if len(steps) > 1:
+        raise BeliefError(
+            "the members of a set must have one step",
+            got=", ".join(sorted(map(str, steps))),
+            why="they describe the same data",
+            fix="Bring them to one step: chain.every(n)",
+        )
+    common = next(iter(steps), None)
+    return tuple(member._at(common) for member in members), common
+
+
+def _power(transition: Floats, n: int) -> Floats:
+    """The n-th power of a transition matrix; what is possible stays possible, however unlikely."""
+    power, possible = np.eye(len(transition)), np.eye(len(transition), dtype=np.bool_)
+    square, reached = transition, transition > 0
+    while n:
+        if n & 1:
+            power, possible = _normalised(power @ square, possible @ reached), possible @ reached
+        n >>= 1
+        if n:
+            square, reached = _normalised(square @ square, reached @ reached), reached @ reached
+    return power
+
+
+def _normalised(power: Floats, possible: Flags) -> Floats:
+    kept = np.where(possible & (power < SMALLEST_PROBABILITY), SMALLEST_PROBABILITY, power)
+    sums = kept.sum(axis=1, keepdims=True)
+    return np.asarray(kept / np.where(np.abs(sums - 1) > len(kept) * 2.0**-52, sums, 1.0))
 
 
 def square_table(table: Table, name: str) -> Floats:

@@ -7,12 +7,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from quiltwork.beliefs.base import Belief, name_states
+from quiltwork.beliefs.base import Belief, as_step, name_states
 from quiltwork.beliefs.chain import MarkovChain
 from quiltwork.beliefs.hidden import HiddenChain
 from quiltwork.beliefs.structure import Table, closed_classes, stationary_law
 from quiltwork.errors import BeliefError
-from quiltwork.types import Flags, Floats, Start
+from quiltwork.types import Flags, Floats, Start, Step
 
 MOST_ENTRIES = 5_000_000
 SMALLEST_PROBABILITY = 1e-280
@@ -39,6 +39,7 @@ class CycleChain(Belief):
         *,
         initial: Literal["stationary", "any"] = "any",
         states: Sequence[object] | None = None,
+        step: Step | None = None,
     ):
         if isinstance(transitions, str) or not isinstance(transitions, Sequence | np.ndarray) or not len(transitions):
             raise BeliefError(
@@ -54,6 +55,7 @@ class CycleChain(Belief):
             raise BeliefError(
                 f"a cycle may have up to {MOST_ENTRIES:,} entries", got=f"{len(chains) * len(self.states) ** 2:,}"
             )
+        self.step = as_step(step)
         self.transitions: Floats = np.array([chain.transition for chain in chains])
         self.transitions.setflags(write=False)
         if initial not in ("stationary", "any"):
@@ -132,7 +134,7 @@ class CycleChain(Belief):
             following[t * k : (t + 1) * k, there * k : (there + 1) * k] = table
         initial[time * k : (time + 1) * k] = self.law[time]
         shows = [self.states[x] for _ in range(n) for x in range(k)]
-        return HiddenChain(following, shows=shows, initial=initial / initial.sum(), states=self.states)
+        return HiddenChain(following, shows=shows, initial=initial / initial.sum(), states=self.states, step=self.step)
 
     def members_to_audit(self) -> "list[tuple[int | None, Belief]]":
         """The same belief for each time of the cycle at which a series may begin, numbered from 1."""
@@ -145,7 +147,7 @@ class CycleChain(Belief):
         seen = np.einsum("tx,txy->xy", self.law, self.transitions)
         empty = seen.sum(axis=1) == 0
         seen[empty] = self.transitions.mean(axis=0)[empty]
-        return MarkovChain(seen / seen.sum(axis=1, keepdims=True), initial="any", states=self.states)
+        return MarkovChain(seen / seen.sum(axis=1, keepdims=True), initial="any", states=self.states, step=self.step)
 
     def again(self, lags: Sequence[int]) -> Floats:
         """How likely a value is to be the same this many steps later, at any time; shape (lags, states)."""
@@ -195,10 +197,11 @@ class CycleChain(Belief):
 
     def to_dict(self) -> dict[str, Any]:
         """The contents of a belief file."""
-        return {
+        contents = {
             "kind": "cycle",
             "states": list(self.states),
             "period": self.period,
             "transitions": self.transitions.tolist(),
             "initial": self.start,
         }
+        return self._with_step(contents)

@@ -14,7 +14,7 @@ from quiltwork.beliefs.network import BayesianNetwork
 from quiltwork.beliefs.record import listed, name_variables
 from quiltwork.errors import BeliefError, DataError
 from quiltwork.numeric import check_length
-from quiltwork.types import Floats, Integers
+from quiltwork.types import Floats, Integers, Step
 
 BEFORE = "@before"
 JOIN = "+"
@@ -51,19 +51,18 @@ class DynamicNetwork(MarkovChain):
         tables: Mapping[str, ArrayLike],
         parents: Mapping[str, Sequence[str]] | None = None,
         initial: Initial = "any",
-        step: str | int | None = None,
+        step: Step | None = None,
     ):
         named = name_variables(variables, "a dynamic network")
         _check_names(named)
         self.step_variables = named
-        self.step = _checked_step(step)
         self._slice = _one_step(named, parents or {}, tables)
         self.parents = {name: self._slice.parents[name] for name in named}
         self.tables = {name: self._slice.tables[name] for name in named}
         self._first = _first_step(initial, named)
         given = initial if isinstance(initial, str) else _law(initial, self._codes)
         states = [JOIN.join(values) for values in itertools.product(*named.values())]
-        super().__init__(self._transition(), initial=given, states=states)
+        super().__init__(self._transition(), initial=given, states=states, step=step)
 
     def _transition(self) -> Floats:
         """P[x, y]: from every combination of states to every other, the product of the tables' entries."""
@@ -152,7 +151,7 @@ class DynamicNetwork(MarkovChain):
         MarkovChain(2 states, initial=stationary)
         """
         start: Any = self.start if self._given is None else self._given
-        return MarkovChain(self.transition, initial=start, states=self.states)
+        return MarkovChain(self.transition, initial=start, states=self.states, step=self.step)
 
     def without_network(self) -> MarkovChain:
         """With any start, which no network has."""
@@ -235,7 +234,7 @@ class DynamicNetwork(MarkovChain):
             "parents": {name: list(parents) for name, parents in self.parents.items() if parents},
             "tables": {name: table.tolist() for name, table in self.tables.items()},
             "initial": initial,
-        } | ({} if self.step is None else {"step": self.step})
+        } | ({} if self.step is None else {"step": self.step.plain})
 
 
 def _check_names(variables: Mapping[str, tuple[str, ...]]) -> None:
@@ -255,14 +254,6 @@ def _check_names(variables: Mapping[str, tuple[str, ...]]) -> None:
             why="long series are a chain of such combinations",
             fix="Use fewer variables or states, or write a network of a few steps yourself",
         )
-
-
-def _checked_step(step: str | int | None) -> str | int | None:
-    if step is None or (isinstance(step, str) and step.strip()):
-        return step
-    if isinstance(step, int) and not isinstance(step, bool) and step >= 1:
-        return step
-    raise BeliefError("step must be a duration or a whole number", got=repr(step)[:40], fix='For example "1d", or 1')
 
 
 def _one_step(

@@ -128,13 +128,15 @@ def _within(folder: Path, name: str) -> Path:
 
 
 def _chain(content: dict[str, Any]) -> MarkovChain:
-    _check_keys(content, "chain", required={"transition"}, optional={"states", "initial"})
+    _check_keys(content, "chain", required={"transition"}, optional={"states", "initial", "step"})
     initial = content.get("initial", "any")
-    return MarkovChain(content["transition"], initial=initial, states=_names(content.get("states")))
+    return MarkovChain(
+        content["transition"], initial=initial, states=_names(content.get("states")), step=content.get("step")
+    )
 
 
 def _set(content: dict[str, Any]) -> ChainSet | NetworkSet:
-    _check_keys(content, "set", required={"members"})
+    _check_keys(content, "set", required={"members"}, optional={"step"})
     if not isinstance(content["members"], list):
         raise BeliefError("members must be a list of beliefs", got=type(content["members"]).__name__)
     nested = any(isinstance(m, dict) and m.get("kind") == "set" for m in content["members"])
@@ -142,8 +144,9 @@ def _set(content: dict[str, Any]) -> ChainSet | NetworkSet:
         raise BeliefError("the members of a set must be chains or networks", got="another set", fix="List all members")
     members = [belief_from_dict(m) for m in content["members"]]
     if any(isinstance(m, BayesianNetwork) for m in members):
+        _check_keys(content, "set of networks", required={"members"})  # records have no steps
         return NetworkSet(members)  # type: ignore[arg-type]  # it says what is wrong with the others
-    return ChainSet(members)  # type: ignore[arg-type]
+    return ChainSet(members, step=content.get("step"))  # type: ignore[arg-type]
 
 
 def _network(content: dict[str, Any]) -> BayesianNetwork:
@@ -187,7 +190,7 @@ def _parents(content: dict[str, Any], what: str) -> dict[str, list[str]]:
 
 
 def _mixing(content: dict[str, Any]) -> MixingClass:
-    _check_keys(content, "mixing", required={"states", "pi_min", "gap"}, optional={"reversible", "initial"})
+    _check_keys(content, "mixing", required={"states", "pi_min", "gap"}, optional={"reversible", "initial", "step"})
     for key in ("pi_min", "gap"):
         if not isinstance(content[key], int | float) or isinstance(content[key], bool):
             raise BeliefError(f"{key} must be a number", got=type(content[key]).__name__)
@@ -197,18 +200,20 @@ def _mixing(content: dict[str, Any]) -> MixingClass:
 
 
 def _interval(content: dict[str, Any]) -> IntervalChain:
-    _check_keys(content, "interval", required={"lower", "upper"}, optional={"states", "initial"})
+    _check_keys(content, "interval", required={"lower", "upper"}, optional={"states", "initial", "step"})
     if content.get("initial", "any") != "any":
         raise BeliefError(
             'the initial of an interval must be "any"',
             got="another start",
             why="a chain that moves within bounds has no law of its own to start from",
         )
-    return IntervalChain(content["lower"], content["upper"], states=_names(content.get("states")))
+    return IntervalChain(
+        content["lower"], content["upper"], states=_names(content.get("states")), step=content.get("step")
+    )
 
 
 def _cycle(content: dict[str, Any]) -> CycleChain:
-    _check_keys(content, "cycle", required={"transitions"}, optional={"states", "initial", "period"})
+    _check_keys(content, "cycle", required={"transitions"}, optional={"states", "initial", "period", "step"})
     if not isinstance(content["transitions"], list):
         raise BeliefError("transitions must be a list of matrices", got=type(content["transitions"]).__name__)
     period = content.get("period", len(content["transitions"]))
@@ -219,12 +224,15 @@ def _cycle(content: dict[str, Any]) -> CycleChain:
             why="each step of the cycle has one",
         )
     return CycleChain(
-        content["transitions"], initial=content.get("initial", "any"), states=_names(content.get("states"))
+        content["transitions"],
+        initial=content.get("initial", "any"),
+        states=_names(content.get("states")),
+        step=content.get("step"),
     )
 
 
 def _hidden(content: dict[str, Any]) -> HiddenChain:
-    _check_keys(content, "hidden", required={"transition", "shows"}, optional={"states", "initial"})
+    _check_keys(content, "hidden", required={"transition", "shows"}, optional={"states", "initial", "step"})
     if not isinstance(content["shows"], list):
         raise BeliefError("shows must be a list with the state of each phase", got=type(content["shows"]).__name__)
     return HiddenChain(
@@ -232,16 +240,18 @@ def _hidden(content: dict[str, Any]) -> HiddenChain:
         shows=content["shows"],
         initial=content.get("initial", "any"),
         states=_names(content.get("states")),
+        step=content.get("step"),
     )
 
 
 def _order(content: dict[str, Any]) -> OrderChain:
-    _check_keys(content, "order", required={"transition", "order"}, optional={"states", "initial"})
+    _check_keys(content, "order", required={"transition", "order"}, optional={"states", "initial", "step"})
     return OrderChain(
         content["transition"],
         order=content["order"],
         initial=content.get("initial", "any"),
         states=_names(content.get("states")),
+        step=content.get("step"),
     )
 
 

@@ -12,7 +12,7 @@ from quiltwork.beliefs.base import Belief, name_states
 from quiltwork.beliefs.chain import MarkovChain
 from quiltwork.beliefs.structure import Table
 from quiltwork.errors import BeliefError
-from quiltwork.types import Floats, Start
+from quiltwork.types import Floats, Start, Step
 
 MOST_PHASES = 1000
 
@@ -39,10 +39,12 @@ class HiddenChain(Belief):
         shows: Sequence[object],
         initial: ArrayLike | Literal["stationary", "any"] = "any",
         states: Sequence[object] | None = None,
+        step: Step | None = None,
     ):
         if isinstance(shows, str) or not isinstance(shows, Sequence):
             raise BeliefError("shows must be a list with the state of each phase", got=type(shows).__name__)
-        self.phases = MarkovChain(transition, initial=initial)
+        self.phases = MarkovChain(transition, initial=initial, step=step)
+        self.step = self.phases.step
         if len(shows) != len(self.phases.states):
             raise BeliefError(
                 f"shows must name the state of each of the {len(self.phases.states)} phases",
@@ -110,7 +112,9 @@ class HiddenChain(Belief):
         """The same with other probabilities or another start of its phases."""
         if phases == self.phases:
             return self
-        return HiddenChain(phases.transition, shows=self.shows, initial=_initial(phases), states=self.states)
+        return HiddenChain(
+            phases.transition, shows=self.shows, initial=_initial(phases), states=self.states, step=phases.step
+        )
 
     @property
     def shows(self) -> tuple[str, ...]:
@@ -153,9 +157,10 @@ class HiddenChain(Belief):
 
     def every(self, n: int) -> "HiddenChain":
         """The belief about every n-th value."""
-        power = np.linalg.matrix_power(self.phases.transition, n)
-        rows = power / power.sum(axis=1, keepdims=True)
-        return HiddenChain(rows, shows=self.shows, initial=_initial(self.phases), states=self.states)
+        phases = self.phases.every(n)
+        return HiddenChain(
+            phases.transition, shows=self.shows, initial=_initial(phases), states=self.states, step=phases.step
+        )
 
     def _behaviour(self) -> dict[str, Any]:
         behaviour = {"initial": self.phases.start, "phases": len(self.shown)}
@@ -171,13 +176,14 @@ class HiddenChain(Belief):
 
     def to_dict(self) -> dict[str, Any]:
         """The contents of a belief file."""
-        return {
+        contents = {
             "kind": "hidden",
             "states": list(self.states),
             "shows": list(self.shows),
             "transition": self.phases.transition.tolist(),
             "initial": _plain(_initial(self.phases)),
         }
+        return self._with_step(contents)
 
 
 class OrderChain(HiddenChain):
@@ -200,6 +206,7 @@ class OrderChain(HiddenChain):
         order: int,
         initial: ArrayLike | Literal["stationary", "any"] = "any",
         states: Sequence[object] | None = None,
+        step: Step | None = None,
     ):
         if isinstance(order, bool) or not isinstance(order, int) or order < 1:
             raise BeliefError("order must be a whole number, at least 1", got=repr(order), why="it counts values")
@@ -218,7 +225,9 @@ class OrderChain(HiddenChain):
         following = np.zeros((len(rows), len(rows)))
         for n, row in enumerate(rows):
             following[n, [n * k % len(rows) + y for y in range(k)]] = row
-        super().__init__(following, shows=[names[n % k] for n in range(len(rows))], initial=initial, states=names)
+        super().__init__(
+            following, shows=[names[n % k] for n in range(len(rows))], initial=initial, states=names, step=step
+        )
         self.order = order
 
     @property
@@ -235,17 +244,18 @@ class OrderChain(HiddenChain):
 
     def with_phases(self, phases: MarkovChain) -> "OrderChain":
         """The same with another start."""
-        return OrderChain(self.rows, order=self.order, initial=_initial(phases), states=self.states)
+        return OrderChain(self.rows, order=self.order, initial=_initial(phases), states=self.states, step=phases.step)
 
     def to_dict(self) -> dict[str, Any]:
         """The contents of a belief file."""
-        return {
+        contents = {
             "kind": "order",
             "states": list(self.states),
             "order": self.order,
             "transition": self.rows.tolist(),
             "initial": _plain(_initial(self.phases)),
         }
+        return self._with_step(contents)
 
 
 def _initial(phases: MarkovChain) -> Any:

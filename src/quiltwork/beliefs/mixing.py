@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quiltwork.beliefs.base import Belief, name_states
+from quiltwork.beliefs.base import Belief, as_step, check_multiple, name_states
 from quiltwork.errors import BeliefError
+from quiltwork.types import Floats, Step
 
 MOST_STATES = 4096
 
@@ -17,7 +18,8 @@ class MixingClass(Belief):
     """All chains with every stationary probability at least ``pi_min`` and spectral gap at least ``gap``.
 
     The gap is 1 - |λ2(P)| when ``reversible`` (then only reversible chains are in the class), else 1 - λ2(P P*).
-    Every initial distribution is in the class, or with ``initial="stationary"`` only the stationary one.
+    Every initial distribution is in the class, or with ``initial="stationary"`` only the stationary one. ``step`` is
+    the time from a value to the next.
 
     >>> MixingClass(5, pi_min=0.05, gap=0.1, reversible=True)
     MixingClass(5 states, pi_min=0.05, gap=0.1, reversible)
@@ -34,6 +36,7 @@ class MixingClass(Belief):
         gap: float,
         reversible: bool = False,
         initial: str = "any",
+        step: Step | None = None,
     ):
         if isinstance(states, int) and not isinstance(states, bool):
             if states < 1:
@@ -71,6 +74,7 @@ class MixingClass(Belief):
                 why="its chains have no other law in common",
             )
         self.start = "stationary" if initial == "stationary" else "any"
+        self.step = as_step(step)
 
     def __repr__(self) -> str:
         kind = "reversible" if self.reversible else "general"
@@ -98,4 +102,31 @@ class MixingClass(Belief):
             "gap": self.gap,
             "reversible": self.reversible,
         }
-        return contents if self.start == "any" else contents | {"initial": self.start}
+        return self._with_step(contents if self.start == "any" else contents | {"initial": self.start})
+
+    def every(self, n: int) -> "MixingClass":
+        """The class of every n-th value: what is left after n steps is at most the n-th power of 1 - gap."""
+        left = (1 - self.gap) ** check_multiple(n)
+        return MixingClass(
+            self.to_dict()["states"],
+            pi_min=self.pi_min,
+            gap=max(self.gap, (1 - left) * (1 - 1e-12)),  # rounded down: a smaller gap needs more noise
+            reversible=self.reversible,
+            initial=self.start,
+            step=None if self.step is None else self.step.times(n),
+        )
+
+    def again(self, lags: Sequence[int]) -> Floats:
+        """A bound, the same for all states: π + (1 - π) λ^lag with the largest π that the class allows.
+
+        λ is 1 - gap where chains are reversible, and its root where they are not: what P leaves of a function of mean
+        0 has at most λ times its length in L2(π), and the state's own indicator has length (1 - π) after centring.
+        """
+        largest = 1 - (len(self.states) - 1) * self.pi_min
+        left = (1 - self.gap) if self.reversible else math.sqrt(1 - self.gap)
+        bound = largest + (1 - largest) * left ** np.asarray(lags, dtype=np.float64)
+        return np.repeat(bound[:, None], len(self.states), axis=1)
+
+    def stay_survival(self, lengths: Sequence[int]) -> Floats:
+        """Powers of the bound on the probability to stay."""
+        return np.asarray(self.again([1]) ** np.asarray(lengths, dtype=np.float64)[:, None])

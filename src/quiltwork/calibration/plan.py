@@ -13,7 +13,7 @@ from quiltwork.calibration.request import Request
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.numeric import check_length, round_up
 from quiltwork.queries import Query
-from quiltwork.types import Guarantee
+from quiltwork.types import Duration, Guarantee
 
 # how K releases within one ε are planned: profiles add, quilt releases add by Theorem 3.7, group privacy is DP
 SHARED = {"curve": "influence-curve", "group": "group privacy adds", "entry": "differential privacy adds"}
@@ -68,6 +68,8 @@ class Plan:
     releases: int = 1
     records: bool = False
     """Whether it is about records of named variables, not about series."""
+    step: Duration | None = None
+    """The time from a value to the next, if the belief says it."""
 
     @property
     def best(self) -> Offer | None:
@@ -99,7 +101,7 @@ class Plan:
             "lipschitz": self.lipschitz,
             "releases": self.releases,
             "mechanisms": offers,
-        }
+        } | ({} if self.step is None else {"step": self.step.plain})
 
 
 def plan(  # noqa: PLR0913 - the public signature is meant to be read
@@ -167,6 +169,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
         ),
         releases=releases,
         records=belief.variables is not None,
+        step=belief.step,
     )
 
 

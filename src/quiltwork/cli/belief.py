@@ -14,10 +14,10 @@ from quiltwork.cli.options import (
     reads_data,
 )
 from quiltwork.errors import ParameterError
-from quiltwork.show.terminal import cell, err, out, print_heat, print_json, table
+from quiltwork.show.terminal import cell, err, out, print_heat, print_json, progress, table
 
 if TYPE_CHECKING:
-    from quiltwork import Belief
+    from quiltwork import Belief, Series
     from quiltwork.fitting import Fit
 
 OutFile = Annotated[
@@ -53,6 +53,18 @@ def belief_fit(
         str | None,
         typer.Option("--states", metavar="A,B,..", help="All states, also those that do not occur in the data."),
     ] = None,
+    cycle: Annotated[
+        str | None,
+        typer.Option("--cycle", metavar="day|week", help="Fit a transition matrix for each time of day (or week)."),
+    ] = None,
+    phases: Annotated[
+        int | None,
+        typer.Option("--phases", metavar="N", help="Fit N phases behind each state (stays of any length)."),
+    ] = None,
+    order: Annotated[
+        int | None,
+        typer.Option("--order", metavar="M", help="Fit a chain whose values depend on the last M values."),
+    ] = None,
     smoothing: Annotated[
         float | None,
         typer.Option(
@@ -64,16 +76,20 @@ def belief_fit(
     out_file: OutFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Estimate a chain from public data. Do not use the data you want to protect."""
+    """Estimate a belief from public data. Do not use the data you want to protect."""
     from quiltwork import fit_chain, save_belief
     from quiltwork.fitting import with_step
 
+    kinds = {"--cycle": cycle, "--phases": phases, "--order": order}
+    margins = {"--confidence": confidence, "--stays": stays, "--smoothing": smoothing, "--intervals": intervals or None}
+    kind = _one_of(kinds, margins)
     if intervals and confidence is None:
         raise ParameterError("intervals need a confidence", got="none", fix="--confidence 0.95")
     named = None if states is None else [state.strip() for state in states.split(",") if state.strip()]
     series = how.read(data, column=column, states=named)
     fit = fit_chain(series, smoothing=smoothing)
-    fitted = with_step(_class_of(fit, confidence, stays, intervals=intervals), how.every)
+    made = _class_of(fit, confidence, stays, intervals=intervals) if kind is None else _of_kind(series, kinds)
+    fitted = with_step(made, series.step)
     err.print(
         "warning: do not fit a belief on the data that you want to protect: the belief would reveal that data without "
         "any noise. Fit it on public data, or on other people's data of the same kind."
@@ -82,6 +98,7 @@ def belief_fit(
         err.print(f"warning: {line}")
     if not as_json:
         err.print(table(fit.rows(), title="What each row rests on: transitions seen, and those to other states"))
+    _print_verdict(fitted, series)
     if out_file is not None:
         save_belief(fitted, out_file)
     if as_json or out_file is None:
@@ -89,6 +106,46 @@ def belief_fit(
     else:
         chains = f", {len(fitted.members)} chains" if len(fitted.members) > 1 else ""
         out.print(f"Wrote {out_file}: {len(fitted.states)} states{chains}, from {series.size:,} values.")
+
+
+def _one_of(kinds: dict[str, Any], margins: dict[str, Any]) -> str | None:
+    """The kind that was asked for, by its option; margins are for chains."""
+    asked = [option for option, value in kinds.items() if value is not None]
+    if len(asked) > 1:
+        raise ParameterError("a belief is fitted of one kind", got=" and ".join(asked), fix="Leave one of them out")
+    beside = [option for option, value in margins.items() if value is not None]
+    if asked and beside:
+        raise ParameterError(
+            f"{beside[0]} is for a single chain", got=f"{asked[0]} beside it", fix="Leave one of the two out"
+        )
+    return asked[0] if asked else None
+
+
+def _of_kind(series: "Series", kinds: dict[str, Any]) -> "Belief":
+    """A cycle, phases or an order, whichever was asked for."""
+    if kinds["--cycle"] is not None:
+        from quiltwork.fitting.cycle import fit_cycle
+
+        return fit_cycle(series, step=series.step, cycle=kinds["--cycle"])
+    if kinds["--phases"] is not None:
+        from quiltwork.fitting.phases import fit_hidden
+
+        with progress("Fitting"):
+            return fit_hidden(series, phases=kinds["--phases"])
+    from quiltwork.fitting.order import fit_order
+
+    return fit_order(series, order=kinds["--order"])
+
+
+def _print_verdict(belief: "Belief", series: "Series") -> None:
+    """Whether the belief fits the data that it was fitted to: if not, another kind is needed."""
+    from quiltwork import NotCoveredError, check_belief
+
+    try:
+        check = check_belief(belief, series)
+    except NotCoveredError:
+        return
+    err.print(f"{check.verdict} {check.remedy}".strip())
 
 
 def _class_of(fit: "Fit", confidence: float | None, stays: float | None, *, intervals: bool) -> "Belief":
@@ -112,12 +169,11 @@ def belief_show(
 ) -> None:
     """Show what a belief file says. Includes how quickly values forget each other."""
     from quiltwork import load_belief
-    from quiltwork.fitting import step_of
 
     held = load_belief(belief)
     known = held.summary()
     fingerprint = known.pop("fingerprint")
-    step = {} if step_of(held) is None else {"step": str(step_of(held))}
+    step = {} if held.step is None else {"step": str(held.step)}
     summary = known | step | _forgetting(held) | {"fingerprint": fingerprint}
     if report is not None:
         from quiltwork.show.beliefs import write_belief
@@ -142,9 +198,9 @@ def _forgetting(belief: "Belief") -> dict[str, Any]:
 
 
 def _print_summary(belief: "Belief", summary: dict[str, Any]) -> None:
-    from quiltwork.fitting import in_time, step_of
+    from quiltwork.fitting import in_time
 
-    step = step_of(belief)
+    step = belief.step
     for heading, content in summary.items():
         if heading == "expected_stay":
             rows = [
@@ -174,14 +230,12 @@ def _print_summary(belief: "Belief", summary: dict[str, Any]) -> None:
 
 def _stays_of_set(belief: "Belief") -> list[dict[str, Any]]:
     """How long each state lasts, from the chain with the shortest stays to the one with the longest."""
-    from quiltwork.fitting import in_time, step_of
+    from quiltwork.fitting import in_time
 
     rows = []
     for n, state in enumerate(belief.states):
         staying = sorted(float(chain.transition[n, n]) for chain in belief.chains)
-        least, most = (
-            "for ever" if p >= 1 else in_time(1 / (1 - p), step_of(belief)) for p in (staying[0], staying[-1])
-        )
+        least, most = ("for ever" if p >= 1 else in_time(1 / (1 - p), belief.step) for p in (staying[0], staying[-1]))
         rows.append({"state": state, "lasts on average": least if least == most else f"{least} to {most}"})
     return rows
 

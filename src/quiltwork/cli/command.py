@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from quiltwork import __version__
-from quiltwork.cli import belief, check, compare, ledger, release
+from quiltwork.cli import belief, belief_check, check, compare, ledger, release
 from quiltwork.cli.compile import compile_all
 from quiltwork.cli.options import in_options
 from quiltwork.errors import QuiltworkError
@@ -54,6 +54,8 @@ belief_app.command("fit")(belief.belief_fit)
 belief_app.command("show")(belief.belief_show)
 belief_app.command("new")(belief.belief_new)
 belief_app.command("compare")(compare.belief_compare)
+belief_app.command("check")(belief_check.belief_check)
+belief_app.command("every")(belief_check.belief_every)
 app.add_typer(belief_app, name="belief")
 ledger_app = typer.Typer(help="Track a privacy budget.", rich_markup_mode=None)
 for about_ledgers in (ledger.create, ledger.show, ledger.verify, ledger.export):

@@ -230,11 +230,15 @@ def release(
 
 def _show(result: "Release", report: Path | None, *, as_json: bool) -> None:
     """Print the value. It is spent: where standard output does not take it, standard error does."""
+    from quiltwork.data.steps import NO_STEP
+
     try:
+        if NO_STEP in result.notes:
+            err.print(f"warning: {NO_STEP}")
         if as_json:
             print_json(result.to_dict() | ({} if report is None else {"report": str(report)}))
-        else:
-            print_release(result)
+        else:  # what was a warning is not said twice
+            print_release(replace(result, notes=tuple(note for note in result.notes if note != NO_STEP)))
     except BrokenPipeError:
         raise  # whoever reads has gone
     except (OSError, ValueError, AttributeError) as problem:

@@ -6,10 +6,9 @@ from datetime import timedelta
 from functools import cached_property
 from typing import Any, Literal
 
-from quiltwork.data.times import Duration
 from quiltwork.data.values import Bins
 from quiltwork.errors import DataError, ParameterError
-from quiltwork.types import Segment
+from quiltwork.types import Duration, Segment
 
 Missing = Literal["refuse", "split"]
 Take = Literal["first", "last", "mean"]

@@ -10,9 +10,9 @@ from quiltwork.data.engines.base import Engine
 from quiltwork.data.matching import Matching
 from quiltwork.data.reading import Reading
 from quiltwork.data.tables import Frame
-from quiltwork.data.times import Duration, Window
+from quiltwork.data.times import Window
 from quiltwork.errors import DataError
-from quiltwork.types import Progress
+from quiltwork.types import Duration, Progress
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quiltwork.data.reading import Missing, Reading, check_segment
-from quiltwork.data.times import Duration, Window
+from quiltwork.data.times import Window
 from quiltwork.data.values import codes_of, is_missing, name_of
 from quiltwork.errors import DataError
-from quiltwork.types import Codes, Segment
+from quiltwork.types import Codes, Duration, Segment
 
+POSITIONS = Duration(1, steps=True)
 TOLD_APART = "by subject"  # what a reading says of values in memory that have subjects
 
 
@@ -112,6 +113,25 @@ class Series(Countable):
     @abstractmethod
     def shape(self) -> Shape:
         """What is public about them."""
+
+    @property
+    @abstractmethod
+    def by_subject(self) -> tuple[tuple[Codes, ...], ...]:
+        """The stretches of each subject, in memory."""
+
+    @property
+    def spacing(self) -> tuple[Duration, Duration] | None:
+        """The shortest and the longest usual time from a value to the next; None where times have no usual spacing."""
+        return POSITIONS, POSITIONS
+
+    @property
+    def step(self) -> Duration | None:
+        """The usual time from a value to the next: 1 for values without times, None if it is not known.
+
+        >>> str(Series.from_values(["sit", "walk"], states=["sit", "walk"]).step)
+        '1'
+        """
+        return None if self.spacing is None else self.spacing[0]
 
     @property
     @abstractmethod

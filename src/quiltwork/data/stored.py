@@ -19,14 +19,16 @@ from quiltwork.data.engines.base import Engine
 from quiltwork.data.matching import UNKNOWN, Matching
 from quiltwork.data.reading import Reading, check_segment
 from quiltwork.data.rows import Rows
-from quiltwork.data.series import Part, Series, Shape
+from quiltwork.data.series import POSITIONS, Part, Series, Shape
 from quiltwork.data.tables import Frame
-from quiltwork.data.times import Duration, Window
+from quiltwork.data.times import Window
 from quiltwork.data.values import names_in, natural, unknown_states
 from quiltwork.errors import DataError
-from quiltwork.types import Codes, Progress
+from quiltwork.types import Codes, Duration, Progress
 
 UNEVEN = 1.5  # how many times the shortest step the longest may be where times are evenly spaced
+
+MOST_SPANS = 1000  # different times from row to row of which a pass tells how often they occur
 
 
 class StoredSeries(Series):
@@ -192,10 +194,54 @@ class StoredSeries(Series):
             return False
         if "uneven" in self._facts:
             return bool(self._facts["uneven"].sum())
-        spans: Mapping[str, Any] = {"least": self._engine.order.least, "most": self._engine.order.most}
-        if "most" in self._facts:
-            spans = {"least": self._facts["least"].min(), "most": self._facts["most"].max()}
-        return spans["most"] is not None and float(spans["most"]) > UNEVEN * float(spans["least"])
+        least, most = self._spans
+        return most is not None and least is not None and most > UNEVEN * least
+
+    @property
+    def _spans(self) -> tuple[float | None, float | None]:
+        """The shortest and the longest time from a row to the next, as far as reading the rows has shown them."""
+        facts, order = self._facts, self._engine.order
+        if "uneven" in facts:
+            return order.least, None if facts["uneven"].sum() else order.least
+        ends: tuple[Any, Any] = order.least, order.most
+        if "most" in facts:
+            ends = facts["least"].min(), facts["most"].max()
+        least, most = (None if end is None else float(end) for end in ends)
+        return least, most
+
+    @cached_property
+    def spacing(self) -> tuple[Duration, Duration] | None:
+        """From the times: where they are not evenly spaced, the spacing that most of them have."""
+        if self._engine.columns.time is None:
+            return POSITIONS, POSITIONS
+        if self.reading.every is not None:
+            return self.reading.every, self.reading.every
+        least, most = self._spans
+        if least is None or (most is not None and least <= 0):
+            return None
+        if most is None or most > UNEVEN * least:
+            least = most = self._usual_span()
+        return None if least is None or most is None else (self._duration(least), self._duration(most))
+
+    def _usual_span(self) -> float | None:
+        """The time from a row to the next that at least half of the rows have, in the units of ``when``."""
+
+        def spans(rows: Frame) -> Frame:
+            apart = rows.with_columns(apart=nw.col("when") - nw.col("since")).filter(~nw.col("since").is_null())
+            counted = apart.group_by("apart").agg(nw.len().cast(nw.Int64).alias("n"))
+            return counted.sort("n", descending=True).head(MOST_SPANS)
+
+        table = self._rows.gather(spans).group_by("apart").agg(pl.col("n").sum()).sort("n", descending=True)
+        if not table.height or 2 * int(table["n"][0]) < self.size - self.subjects:
+            return None
+        return float(table["apart"][0])
+
+    def _duration(self, ticks: float) -> Duration:
+        clock = self._engine.clock
+        if clock.ticks is not None:
+            return Duration(max(1, round(ticks / clock.ticks)), steps=False)
+        number = ticks / 10**6 if clock.millionths else ticks
+        return Duration(int(number) if number.is_integer() else number, steps=True)
 
     @cached_property
     def stretch_lengths(self) -> frozenset[int]:

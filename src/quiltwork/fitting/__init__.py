@@ -2,7 +2,7 @@
 
 from quiltwork.fitting.chain import Fit, fit_chain, longer_stays
 from quiltwork.fitting.slower import forgotten_after, lasting_longer, slowest_within
-from quiltwork.fitting.words import chain_of_stays, in_time, step_of, with_step
+from quiltwork.fitting.words import chain_of_stays, in_time, with_step
 
 __all__ = [
     "Fit",
@@ -13,6 +13,5 @@ __all__ = [
     "lasting_longer",
     "longer_stays",
     "slowest_within",
-    "step_of",
     "with_step",
 ]

@@ -1,37 +1,37 @@
 """A chain for each time of day (or week), fitted to public data with times."""
 
 from collections.abc import Mapping
-from typing import Literal
 
 import numpy as np
 
 from quiltwork.beliefs.cycle import CycleChain
 from quiltwork.data.series import Series
 from quiltwork.data.times import MICROSECONDS, Duration
-from quiltwork.errors import DataError
+from quiltwork.errors import DataError, ParameterError
 from quiltwork.types import Codes, Floats
 
-Cycle = Literal["day", "week"]
 HOURS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)  # how far neighbouring times of day may be looked at, tried in turn
 PRIOR = 1.0  # transitions that the chain of all times counts as, for a time and state that was hardly seen
 FOLDS = 5
 MOST_STEPS = 10_080  # of a cycle: a week of minutes
 
 
-def fit_cycle(series: Series, *, step: Duration, cycle: Cycle = "day") -> CycleChain:
+def fit_cycle(series: Series, *, step: Duration | None, cycle: str = "day") -> CycleChain:
     """The chain whose transitions depend on the time of day, or of the week.
 
     What was seen at a time is joined with what was seen near it, as far off as makes days that were left out most
     likely; a time at which a state was hardly seen leans on all times together. The first transition matrix is that of
     midnight (in a week, of Monday's).
     """
+    if cycle not in ("day", "week"):
+        raise ParameterError("cycle must be day or week", got=repr(cycle))
     span = MICROSECONDS[cycle]
-    if step.steps or span % int(step.length) or span // int(step.length) > MOST_STEPS:
+    if step is None or step.steps or span % int(step.length) or span // int(step.length) > MOST_STEPS:
         raise DataError(
             f"a cycle of a {cycle} needs steps that divide it",
-            got=f"a step of {step}",
+            got="data without times" if step is None or step.steps else f"a step of {step}",
             why="each time of the cycle has a transition matrix",
-            fix="Use --every 15min, for example",
+            fix="Name a column of times, and use every='15min', for example",
         )
     period, counts = span // int(step.length), series.transitions_by_step(step)
     if len({number // period for number in counts}) < 2:

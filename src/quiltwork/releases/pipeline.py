@@ -17,6 +17,7 @@ from quiltwork.calibration.request import Request
 from quiltwork.calibration.series import ForSeries, for_series, least_noise, with_a_promise
 from quiltwork.data import Countable, Reading, Series, Window
 from quiltwork.data.records import Records
+from quiltwork.data.steps import check_step
 from quiltwork.errors import DataError, LedgerError, NotCoveredError, ParameterError, check_name
 from quiltwork.numeric import round_up
 from quiltwork.queries import Numbers, Query
@@ -193,6 +194,7 @@ def prepare(data: Series | Records | Iterable[object], request: Request) -> Prep
             raise ParameterError(
                 "quilt_size is for networks", got=str(request.quilt_size), why="on a chain two nodes are enough"
             )
+        about_steps = check_step(series, belief)
         ready = for_series(series, request)
         if window is not None and ready.calibration.one_length:
             raise NotCoveredError(
@@ -200,7 +202,7 @@ def prepare(data: Series | Records | Iterable[object], request: Request) -> Prep
                 why="it only covers one answer about the whole series",
                 fix="Leave mechanism= out",
             )
-        prepared = _of_series(series, request, ready, window)
+        prepared = _of_series(series, request, ready, window, about_steps)
     if prepared.calibration.noise_scale == 0 and prepared.calibration.lipschitz > 0:
         raise ParameterError("the noise scale must be positive", got="0", why="a value would be released without noise")
     if query.integer and prepared.calibration.noise_scale > MOST_STEPS * prepared.unit:
@@ -222,7 +224,9 @@ def _check_asked(series: Series, query: Query, window: Window | None, by_subject
         check_name(name, "a subject", error=DataError)
 
 
-def _of_series(series: Series, request: Request, ready: ForSeries, window: Window | None) -> Prepared:
+def _of_series(
+    series: Series, request: Request, ready: ForSeries, window: Window | None, about_steps: tuple[str, ...]
+) -> Prepared:
     query, by_subject = request.query, request.by_subject
 
     def answers() -> list[Answer]:
@@ -256,6 +260,7 @@ def _of_series(series: Series, request: Request, ready: ForSeries, window: Windo
         states=series.states,
         sizes=(series.subjects, series.size),
         notes=(
+            *about_steps,
             *((UNEVEN,) if series.shape.uneven else ()),
             *((SINGLE_RELEASE,) if request.mechanism is None and ready.calibration.one_length else ()),
         ),

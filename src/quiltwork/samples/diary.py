@@ -26,7 +26,7 @@ def diary_belief() -> MarkovChain:
     >>> diary_belief()
     MarkovChain(6 states, initial=any)
     """
-    return MarkovChain.from_counts(HABITS, states=STATES)
+    return MarkovChain.from_counts(HABITS, states=STATES, step=f"{24 * 60 // STEPS_A_DAY}min")
 
 
 def simulate_diary(seed: int = 20240229) -> "pl.DataFrame":

@@ -7,7 +7,7 @@ import altair as alt
 
 from quiltwork.accounting.compare import Comparison
 from quiltwork.beliefs import Belief, MarkovChain
-from quiltwork.fitting import forgotten_after, in_time, step_of
+from quiltwork.fitting import forgotten_after, in_time
 from quiltwork.show.charts import network_chart
 from quiltwork.show.pages import figure, footer, write_page
 from quiltwork.show.style import ACCENT, INK, QUIET, WARNING, Chart, styled, to_svg
@@ -94,7 +94,7 @@ def write_belief(path: str | Path, *, belief: Belief) -> Path:
 
 
 def _about_chain(chain: MarkovChain, belief: Belief) -> list[str]:
-    step, after = step_of(belief), forgotten_after(chain)
+    step, after = belief.step, forgotten_after(chain)
     said = "never" if after is None else f"after {in_time(after, step)}"
     rows = "".join(
         f"<tr><td>{html.escape(state)}</td><td class=n>{'for ever' if p >= 1 else in_time(1 / (1 - p), step)}</td></tr>"

@@ -86,6 +86,8 @@ def print_plan(made: Plan, *, other: Mapping[str, float | None] | None = None) -
             }
         )
     span = "any length" if made.length is None else f"length {made.length:,}"
+    if made.step is not None:
+        span += f" in steps of {made.step}"
     if made.records:
         span = f"records of {made.length:,} variables"
     several = "" if made.releases == 1 else f" shared by {made.releases:,} releases (noise of each)"

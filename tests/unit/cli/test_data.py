@@ -16,7 +16,7 @@ BEGUN = datetime(2024, 3, 4, 22)
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Two people, half-hourly, with a pause; in two files."""
-    chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit", "walk"])
+    chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit", "walk"], step="30min")
     save_belief(chain, tmp_path / "belief.json")
     for who in ("ann", "bob"):
         steps = [*range(8), *range(12, 16)]
@@ -66,6 +66,7 @@ def test_gaps_are_not_bridged(folder: Path) -> None:
 
 def test_levels_and_steps(folder: Path) -> None:
     options = ["--column", "watts", "--bins", "6", "--every", "1h", "--take", "mean"]
+    run("belief", "every", folder / "belief.json", 2, "--out", folder / "belief.json", code=0)
     found = answer(*asked(folder, *options))
     assert found["value"] == {"sit": 6, "walk": 6}
 

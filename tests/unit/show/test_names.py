@@ -82,7 +82,8 @@ def test_a_report_that_fails_is_a_warning(as_json: bool, tmp_path: Path, monkeyp
         raise RuntimeError("no drawing today")
 
     monkeypatch.setattr("quiltwork.show.pages.write_report", broken)
-    save_belief(MarkovChain(P, initial="stationary", states=["sit", "walk"]), tmp_path / "belief.json")
+    chain = MarkovChain(P, initial="stationary", states=["sit", "walk"], step=1)
+    save_belief(chain, tmp_path / "belief.json")
     (tmp_path / "data.csv").write_text("what\nsit\nwalk\n")
     asked: tuple[object, ...] = (
         "release",
@@ -105,7 +106,7 @@ def test_values_that_cannot_be_printed_go_to_standard_error(tmp_path: Path) -> N
     import subprocess
     import sys
 
-    save_belief(MarkovChain(P, initial="stationary", states=["sit", "walk"]), tmp_path / "belief.json")
+    save_belief(MarkovChain(P, initial="stationary", states=["sit", "walk"], step=1), tmp_path / "belief.json")
     (tmp_path / "data.csv").write_text("what\nsit\nwalk\n")
     command = [sys.executable, "-c", "from quiltwork.cli import main; main()", "release", str(tmp_path / "data.csv")]
     command += ["--column", "what", "--belief", str(tmp_path / "belief.json"), "--query", "histogram", "--epsilon", "1"]

@@ -1,0 +1,107 @@
+"""Commands that compare beliefs with data: whether one fits, and one for every n-th value."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quiltwork.cli.options import AsJson, BeliefFile, ColumnName, DataFile, HowToRead, reads_data
+from quiltwork.show.terminal import err, out, print_json, progress, table
+
+if TYPE_CHECKING:
+    from quiltwork import BeliefCheck
+    from quiltwork.fitting.evidence import Agreement
+
+
+@reads_data
+def belief_check(
+    belief: BeliefFile,
+    data: DataFile,
+    column: ColumnName,
+    how: HowToRead,
+    report: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE.html", help="Also write an HTML report with charts.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check on public data whether a belief fits. Do not use the data you want to protect."""
+    from quiltwork import check_belief, load_belief
+    from quiltwork.show.pages import check_report
+
+    if report is not None:
+        check_report(report, data, belief)
+    held = load_belief(belief)
+    held.again([1])  # beliefs about records are refused before data is read
+    series = how.read(data, column=column, states=held.states)
+    with progress("Checking"):
+        check = check_belief(held, series)
+    err.print(
+        "warning: do not check a belief on the data that you want to protect: the result shows that data without any "
+        "noise. Use public data, or other people's data of the same kind."
+    )
+    if report is not None:
+        from quiltwork.show.fit import write_check
+
+        write_check(report, check=check, belief=held)
+    if as_json:
+        print_json(check.to_dict() | ({} if report is None else {"report": str(report)}))
+        return
+    _print_check(check)
+    if report is not None:
+        out.print(f"Report: {report}")
+
+
+def _print_check(check: "BeliefCheck") -> None:
+    from quiltwork.fitting.check import in_words
+    from quiltwork.show.fit import other_lines
+
+    out.print(f"{check.verdict}\n{check.remedy}\n")
+    widest: dict[str, Agreement] = {}
+    for one in check.lags:  # where the belief falls most short, or is nearest to it
+        if one.band is not None and (one.state not in widest or one.data - one.belief > _beyond(widest[one.state])):
+            widest[one.state] = one
+    rows = [
+        {
+            "state": one.state,
+            "after": in_words(one.lag, check.step),
+            "same in data": _percent(one.data),
+            "between": f"{_percent(one.band[0])} and {_percent(one.band[1])}" if one.band is not None else "",
+            "belief": _percent(one.belief),
+            "": "too fast" if one.exceeds else "",
+        }
+        for one in widest.values()
+    ]
+    if rows:
+        out.print(table(rows, title="Where data and belief differ most"))
+    for line in [*other_lines(check), *check.notes]:
+        out.print(line)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _beyond(one: "Agreement") -> float:
+    return one.data - one.belief
+
+
+def belief_every(
+    belief: BeliefFile,
+    steps: Annotated[int, typer.Argument(metavar="N", help="Number of steps that become one.")],
+    out_file: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE.json", help="Write to this file instead of printing."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a belief for every N-th value from one for every value. For data with a longer step."""
+    from quiltwork import load_belief, save_belief
+
+    longer = load_belief(belief).every(steps)
+    if out_file is not None:
+        save_belief(longer, out_file)
+    if as_json or out_file is None:
+        print_json(longer.to_dict())
+    else:
+        step = "" if longer.step is None else f" in steps of {longer.step}"
+        out.print(f"Wrote {out_file}: {len(longer.states)} states{step}.")

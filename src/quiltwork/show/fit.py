@@ -1,0 +1,176 @@
+"""Pictures and the report of how well a belief fits public data."""
+
+import html
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+
+from quiltwork.beliefs import Belief
+from quiltwork.fitting.check import BeliefCheck, in_words, percent
+from quiltwork.show.pages import figure, footer, write_page
+from quiltwork.show.style import ACCENT, FONT, INK, WARNING, Chart, styled, to_svg
+from quiltwork.types import Duration
+
+MOST_PANELS = 12
+MARKS = ("1 s", "10 s", "1 min", "10 min", "1 h", "6 h", "1 d", "7 d", "28 d", "364 d")
+COLOURS = {"data": ACCENT, "belief": WARNING}
+
+
+def agreement_chart(check: BeliefCheck) -> Chart:
+    """How often values are the same again, by lag: a panel for each state, data with its band against the belief."""
+    rows = [
+        {"lag": one.lag, "state": one.state, "data": one.data, "belief": one.belief, "exceeds": one.exceeds}
+        | _ends(one.band)
+        for one in check.lags
+    ]
+    gaps = {one.state: 0.0 for one in check.lags}
+    for one in check.lags:
+        gaps[one.state] = max(gaps[one.state], one.data - one.belief)
+    return _panels(rows, gaps, check.step, "time later (log axis)", "the same state again")
+
+
+def stays_chart(check: BeliefCheck) -> Chart:
+    """How many stays last longer, by length: a panel for each state, data with its band against the belief."""
+    rows = [
+        {"lag": one.length, "state": one.state, "data": one.data, "belief": one.belief, "exceeds": one.longer}
+        | _ends(one.band)
+        for one in check.stays
+    ]
+    gaps = {one.state: 0.0 for one in check.stays}
+    for one in check.stays:
+        gaps[one.state] = max(gaps[one.state], abs(one.data - one.belief))
+    return _panels(rows, gaps, check.step, "length of stay (log axis)", "stays that last longer")
+
+
+def _ends(band: tuple[float, float] | None) -> dict[str, float | None]:
+    return {"low": None, "high": None} if band is None else {"low": band[0], "high": band[1]}
+
+
+def _panels(
+    rows: Sequence[dict[str, Any]], gaps: dict[str, float], step: Duration | None, x_title: str, y_title: str
+) -> Chart:
+    kept = set(sorted(gaps, key=lambda state: -gaps[state])[:MOST_PANELS])
+    ticks = _ticks(step, max(row["lag"] for row in rows))
+    panels = [
+        _panel([row for row in rows if row["state"] == state], state, ticks, x_title, y_title if n % 3 == 0 else None)
+        for n, state in enumerate(state for state in gaps if state in kept)
+    ]
+    chart = alt.concat(*panels, columns=3, spacing=14).configure_title(color=INK, font=FONT, fontSize=12)
+    return styled(chart.configure_legend(orient="bottom", symbolSize=300, labelFontSize=12, labelFont=FONT))
+
+
+def _panel(
+    rows: Sequence[dict[str, Any]], state: str, ticks: dict[float, str], x_title: str, y_title: str | None
+) -> Any:
+    names = ", ".join(f"'{int(at) if at.is_integer() else at}': '{name}'" for at, name in ticks.items())
+    x = alt.X(
+        "lag:Q",
+        scale=alt.Scale(type="log", nice=False, domain=[1, max(ticks)]),
+        title=x_title,
+        axis=alt.Axis(
+            values=[at for at, name in ticks.items() if name],
+            labelExpr=f"({{{names}}})['' + datum.value] || ''",
+            labelOverlap=True,
+            labelFlush=False,
+        ),
+    )
+    y_axis = alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1], labels=y_title is not None)
+    share: dict[str, Any] = {"scale": alt.Scale(domain=[0, 1]), "title": y_title, "axis": y_axis}
+    base = alt.Chart(alt.InlineData(list(rows))).encode(x=x)
+    band = (
+        base.transform_filter("isValid(datum.low)")
+        .mark_area(color=ACCENT, opacity=0.18)
+        .encode(y=alt.Y("low:Q", **share), y2="high:Q")
+    )
+    colour = alt.Color("what:N", scale=alt.Scale(domain=list(COLOURS), range=list(COLOURS.values())), title=None)
+    lines = [
+        base.mark_line(strokeWidth=2, strokeDash=[5, 3] if name == "belief" else [1, 0])
+        .transform_calculate(what=f"'{name}'")
+        .encode(y=alt.Y(f"{name}:Q", **share), color=colour)
+        for name in COLOURS
+    ]
+    marks = (
+        base.transform_filter("datum.exceeds")
+        .mark_point(filled=True, size=36, color=INK, opacity=1)
+        .encode(y=alt.Y("data:Q", **share))
+    )
+    return alt.layer(band, *lines, marks).properties(width=190, height=120, title=state)
+
+
+def _ticks(step: Duration | None, longest: int) -> dict[float, str]:
+    """Places on the axis of lags, from the first lag to the last, with what they are called."""
+    end = float(max(longest, 2))
+    if step is None or step.steps:
+        marks = {10.0**n: f"{10**n:,}" for n in range(12)}
+        if end < 10:
+            marks = {float(n): str(n) for n in (1, 2, 4, 8)}
+    else:
+        marks = {Duration.parse(name.replace(" ", "")).length / step.length: name for name in MARKS}
+    marks = {at: name for at, name in marks.items() if 1 <= at <= end}
+    if min(marks, default=end) > 1.5:
+        marks = {1.0: in_words(1, step)} | marks
+    return marks | {end: marks.get(end, "")}
+
+
+def write_check(path: str | Path, *, check: BeliefCheck, belief: Belief) -> Path:
+    """Write one self-contained HTML file about how well a belief fits. It shows the data without noise."""
+    states = {one.state for one in check.lags}
+    more = f" The {MOST_PANELS} states with the largest differences are drawn." if len(states) > MOST_PANELS else ""
+    sections = [
+        f"<h1>{'This belief forgets too fast' if check.forgets_too_fast else 'Does the belief fit?'}</h1>",
+        f"<p class=lead>{html.escape(repr(belief))} · fingerprint <code>{belief.fingerprint[:16]}</code> · "
+        f"{check.subjects:,} series, {check.values:,} values</p>",
+        f"<p>{html.escape(check.verdict)}</p><p>{html.escape(check.remedy)}</p>",
+        *(f"<p>{html.escape(note)}</p>" for note in check.notes),
+        "<h2>How soon values are forgotten</h2>",
+    ]
+    if check.lags:
+        caption = (
+            "How often a value is the same again. Shaded: 97 % for all comparisons at once. Dots: more than the belief "
+            f"allows, so its noise is too small.{more}"
+        )
+        sections.append(figure(to_svg(agreement_chart(check)), caption))
+    if check.stays:
+        caption = f"Part of the stays that last longer. Dots: longer than the belief says.{more}"
+        sections += ["<h2>How long stays last</h2>", figure(to_svg(stays_chart(check)), caption)]
+    sections += ["<h2>What else was looked at</h2>", *(f"<p>{html.escape(line)}</p>" for line in other_lines(check))]
+    sections.append(
+        "<p>This page shows the data without noise. It is for public data, never for the data that is to be "
+        "protected.</p>"
+    )
+    return write_page(path, "belief check", [*sections, footer()])
+
+
+def other_lines(check: BeliefCheck) -> list[str]:
+    """What was found about stays, hours and order, in words."""
+    lines = []
+    longer = [one for one in check.stays if one.longer]
+    if longer:
+        most = max(longer, key=lambda one: one.data - one.belief)
+        lines.append(
+            f"Stays: {percent(most.data)} of those in {most.state} last longer than "
+            f"{in_words(most.length, check.step)}, the belief says {percent(most.belief)}."
+        )
+    elif check.stays:
+        lines.append("Stays: none last longer than the belief says, by more than chance.")
+    differing = [one for one in check.hours if one.differs]
+    if differing:
+        most_hour = max(differing, key=lambda one: abs(one.data - one.overall))
+        lines.append(
+            f"Time of day: from {most_hour.hour}:00 to {most_hour.hour + 1}:00 {percent(most_hour.data)} are in "
+            f"{most_hour.state}, at all hours {percent(most_hour.overall)}."
+        )
+    else:
+        known = "no hour differs from the others by more than chance" if check.hours else "not enough days with dates"
+        lines.append(f"Time of day: {known}.")
+    if check.order is None:
+        lines.append("Value before last: too few values to tell.")
+    else:
+        order = check.order
+        lines.append(
+            f"Value before last: it takes away {100 * order.gain:.2g} % of the uncertainty about the next value "
+            f"(G = {order.statistic:.4g} with {order.degrees} degrees of freedom, p = {order.p_value:.2g})."
+        )
+    return lines
