@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from quiltwork.errors import BeliefError, NotCoveredError, ParameterError, check_name
 from quiltwork.numeric import round_up
-from quiltwork.types import Duration, Floats, Start
+from quiltwork.types import Codes, Duration, Floats, Start
 
 if TYPE_CHECKING:
     from quiltwork.beliefs.chain import MarkovChain
@@ -200,6 +200,10 @@ class Belief(ABC):
         [[0.9, 0.6], [0.81, 0.36]]
         """
         raise self._says_nothing_about("how long stays last", lengths)
+
+    def simulated(self, length: int, count: int, rng: np.random.Generator) -> Codes | None:  # noqa: ARG002
+        """Series that the belief makes up, as numbers of states; shape (count, length). None if it cannot."""
+        return None
 
     def _says_nothing_about(self, what: str, asked: Sequence[int]) -> NotCoveredError:
         return NotCoveredError(

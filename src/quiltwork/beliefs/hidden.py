@@ -12,7 +12,7 @@ from quiltwork.beliefs.base import Belief, name_states
 from quiltwork.beliefs.chain import MarkovChain
 from quiltwork.beliefs.structure import Table
 from quiltwork.errors import BeliefError
-from quiltwork.types import Floats, Start, Step
+from quiltwork.types import Codes, Floats, Start, Step
 
 MOST_PHASES = 1000
 
@@ -154,6 +154,15 @@ class HiddenChain(Belief):
         with np.errstate(invalid="ignore"):
             left = [self._inside @ (entered * np.linalg.matrix_power(staying, n).sum(axis=1)) / begun for n in lengths]
         return np.where(begun > 0, np.array(left).reshape(-1, len(self.states)), 1.0)
+
+    def simulated(self, length: int, count: int, rng: np.random.Generator) -> Codes | None:
+        """Series of what phases show, in the long run."""
+        ends = np.cumsum(self.phases.transition, axis=1)
+        paths = np.empty((count, length), dtype=np.int64)
+        paths[:, 0] = rng.choice(len(self.shown), p=self.phases.stationary, size=count)
+        for t in range(1, length):
+            paths[:, t] = (rng.random(count)[:, None] > ends[paths[:, t - 1], :-1]).sum(axis=1)
+        return self.shown[paths]
 
     def every(self, n: int) -> "HiddenChain":
         """The belief about every n-th value."""

@@ -92,7 +92,8 @@ def check_belief(belief: Belief, data: Series | Iterable[object]) -> BeliefCheck
     - If the belief is about single values (chain, set, mixing, interval), blocks are overlapping windows of two lags.
       Under such a belief agreement is independent for values that are a lag apart, so the bands show how far the data
       may be off if the belief is true.
-    - For other beliefs blocks are subjects, or some 24 pieces that are at least twice as long as the lag.
+    - Beliefs with more memory (cycle, hidden, order) make up data sets as long as this one: how much those differ from
+      each other is the uncertainty. For kinds that cannot, blocks are subjects, or some 24 pieces.
 
     Bands are those of Student's law; each end holds for all comparisons at once with probability 97 % (Bonferroni). A
     set fits if one of its members does; the one that comes nearest is compared.
@@ -155,9 +156,7 @@ def _nearest(belief: Belief, series: Series, step: Duration | None) -> tuple[Bel
 def _with_band(belief: Belief, series: Series, step: Duration | None) -> tuple[Agreement, ...]:
     day = None if step is None else DAY.multiple(of=step)
     more = () if day is None or day == 1 else (day, 7 * day)
-    cells = agreement(
-        series.by_subject, series.states, leaving=1 - belief.again([1])[0], more=more, first_order=_first_order(belief)
-    )
+    cells = agreement(series.by_subject, series.states, belief=belief, more=more, first_order=_first_order(belief))
     lags = sorted({one.lag for one in cells})
     said = dict(zip(lags, belief.again(lags), strict=True)) if lags else {}
     return tuple(one.against(float(said[one.lag][series.states.index(one.state)]), MARGIN) for one in cells)

@@ -1,5 +1,6 @@
 """What public data says about how soon values are forgotten, with its uncertainty. See :func:`check_belief`."""
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +28,8 @@ LONGER, HOUR_MATTERS = 0.05, 0.1
 """Differences in stays and in hours of day that matter."""
 LEAST_ROW = 20
 """Predecessors seen less often than this are left out of the test of order."""
+MADE_UP, LEAST_MADE_UP, MOST_MADE_UP = 120, 24, 8_000_000
+"""Data sets that a belief makes up, and values in all of them together."""
 HOUR = Duration.parse("1h")
 
 Subjects = Sequence[Sequence[Codes]]
@@ -109,7 +112,7 @@ def agreement(
     subjects: Subjects,
     states: Sequence[str],
     *,
-    leaving: Floats,
+    belief: Belief,
     more: Sequence[int] = (),
     first_order: bool = False,
 ) -> tuple[Agreement, ...]:
@@ -117,8 +120,8 @@ def agreement(
 
     Under a belief of ``first_order`` what happens after a value does not depend on what was before it. Whether values
     agree after a lag is then independent for values that are a lag apart, and blocks of a few lags are long enough.
-    ``leaving`` are the belief's probabilities that a stay ends: states of which it expects too few stays in this data
-    are not tested.
+    For other beliefs the uncertainty is that of series which the belief makes up, as long as the data. States of which
+    the belief expects too few stays in this data are not tested.
     """
     held = [subject for subject in subjects if subject]
     longest = max((len(run) for subject in held for run in subject), default=0)
@@ -127,14 +130,17 @@ def agreement(
     lags = sorted({2**n for n in range(max(most, 1).bit_length())} | {lag for lag in more if lag <= most})
     runs = _runs(held, len(states))
     lags = [lag for lag in lags if lag < longest]
-    if first_order:
+    spread = None if first_order else _made_up(belief, held, lags)
+    if spread is not None:
+        cells = [cell for lag in lags for cell in _cells_within(held, lag, spread[lag], runs)]
+    elif first_order:
         cells = [cell for lag in lags for cell in _windowed_cells(held, lag, len(states), runs)]
     else:
         cells = [cell for lag in lags for cell in _cells(held, lag, len(states), runs, by_subject)]
     counts = sum(
         (np.bincount(run, minlength=len(states)) for subject in held for run in subject), np.zeros(len(states))
     )
-    few = counts * leaving < LEAST_STAYS
+    few = counts * (1 - belief.again([1])[0]) < LEAST_STAYS
     cells = [cell._replace(error=None) if few[cell.state] else cell for cell in cells]
     tested = sum(cell.error is not None for cell in cells)
     return tuple(
@@ -155,6 +161,49 @@ def _cells(subjects: Subjects, lag: int, k: int, runs: Floats, by_subject: bool)
     same, pairs = _blocks(subjects, lag, k, by_subject)
     for state in np.flatnonzero(pairs.sum(axis=0)):
         yield _cell(lag, int(state), same[:, state], pairs[:, state], float(runs[state]))
+
+
+def _made_up(belief: Belief, subjects: Subjects, lags: Sequence[int]) -> dict[int, Floats] | None:
+    """How much agreement varies between data sets that the belief makes up: by lag, for each state."""
+    k, rng = len(belief.states), np.random.default_rng(0)
+    lengths = [len(run) for subject in subjects for run in subject]
+    sets = int(min(MADE_UP, max(LEAST_MADE_UP, MOST_MADE_UP // max(sum(lengths), 1))))
+    same, pairs = np.zeros((len(lags), sets, k)), np.zeros((len(lags), sets, k))
+    for length in lengths:
+        paths = belief.simulated(length, sets, rng)
+        if paths is None:
+            return None
+        for (n, lag), state in itertools.product(enumerate(lags), range(k)):
+            first = paths[:, : max(length - lag, 0)] == state
+            pairs[n, :, state] += first.sum(axis=1)
+            same[n, :, state] += (first & (paths[:, lag:] == state)).sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        shares = np.where(pairs > 0, same / pairs, np.nan)
+    return {lag: _deviation(shares[n]) for n, lag in enumerate(lags)}
+
+
+def _deviation(shares: Floats) -> Floats:
+    """Of each state, over the sets in which it occurs; not a number if there are few."""
+    seen = np.isfinite(shares)
+    counts = seen.sum(axis=0)
+    mean = np.where(seen, shares, 0.0).sum(axis=0) / np.maximum(counts, 1)
+    squares = np.where(seen, (shares - mean) ** 2, 0.0).sum(axis=0)
+    return np.where(counts >= LEAST_MADE_UP // 2, np.sqrt(squares / np.maximum(counts - 1, 1)), np.nan)
+
+
+def _cells_within(subjects: Subjects, lag: int, spread: Floats, runs: Floats) -> Iterator[_Cell]:
+    """With the standard errors of data that the belief makes up."""
+    stretches = [run for subject in subjects for run in subject if len(run) > lag]
+    for state, error in enumerate(spread.tolist()):
+        total = sum(int((run[:-lag] == state).sum()) for run in stretches)
+        if not total:
+            continue
+        share = sum(int(((run[:-lag] == state) & (run[lag:] == state)).sum()) for run in stretches) / total
+        cases = max(total / lag, min(float(runs[state]), total))
+        if cases < LEAST_CASES or not math.isfinite(error):
+            yield _Cell(lag, state, share, None, 0.0)
+            continue
+        yield _Cell(lag, state, share, max(error, math.sqrt(_least_variance(share, cases))), MADE_UP - 1)
 
 
 def _windowed_cells(subjects: Subjects, lag: int, k: int, runs: Floats) -> Iterator[_Cell]:
