@@ -74,6 +74,8 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     done = run("demo")
     assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "in steps of 15min" in done.stdout
     assert "private histogram" in done.stdout
     assert "sleep" in done.stdout
     assert (tmp_path / "quiltwork-report.html").exists()
