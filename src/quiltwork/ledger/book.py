@@ -329,7 +329,7 @@ class Ledger:
             return ["an outcome was removed or added: their number is not what was noted"]
         try:
             with decoding("the kept sum"):
-                total = Total.from_bytes(bytes(kept))
+                total = Total.from_bytes(_stored(kept))
             if added_up(rows, self._accountant)[0].digest != total.digest:
                 return ["the kept sum is not that of the rows: it was changed"]
             self._store.read(lambda work: self._state(work, self._head(work)))
@@ -381,7 +381,8 @@ class Ledger:
             )
         _SEEN_BY_THIS_PROCESS[self._opened] = max(known, head)
         with decoding("the kept sum"):
-            state = State(Total.from_bytes(bytes(total)), Total.from_bytes(bytes(ceiling)), float(epsilon), str(rule))
+            sums = Total.from_bytes(_stored(total)), Total.from_bytes(_stored(ceiling))
+            state = State(*sums, float(epsilon), str(rule))
             last = None if row[0] is None else row_of(*row)
         if self._seal is None:
             return state
@@ -472,3 +473,8 @@ def _carry_over(work: Transaction, now: str) -> None:
     row = Row.after(rows[-1], "migrated", now, state.content(rows[0].hash))
     write_row(work, row)
     work.change(UPDATE_KEPT, **state.columns(row))
+
+
+def _stored(column: Any) -> bytes:
+    """The bytes of a column, as each driver has them; a number in their place is an error, not so many zeros."""
+    return bytes(memoryview(column))

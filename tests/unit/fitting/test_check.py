@@ -15,6 +15,8 @@ from shell import answer, run
 from quiltwork import (
     BeliefCheck,
     ChainSet,
+    CycleChain,
+    HiddenChain,
     InputError,
     IntervalChain,
     MarkovChain,
@@ -154,8 +156,10 @@ def test_agreement_is_that_of_plain_loops_and_bridges_no_gap() -> None:
     chance = np.random.default_rng(6)
     codes = [np.where(chance.random(400) < 0.05, -1, chance.integers(3, size=400)) for _ in range(3)]
     series = held(codes, 3, missing="split")
-    for first_order in (False, True):
-        for one in agreement(series.by_subject, series.states, leaving=np.ones(3), first_order=first_order):
+    chain = MarkovChain(np.full((3, 3), 1 / 3))
+    for belief in (chain, HiddenChain(chain.transition, shows=[*"012"], initial="stationary")):
+        first_order = belief is chain
+        for one in agreement(series.by_subject, series.states, belief=belief, first_order=first_order):
             state, pairs, same = int(one.state), 0, 0
             for subject in codes:
                 for t in range(len(subject) - one.lag):
@@ -230,3 +234,24 @@ def test_the_command_says_it_in_words_json_and_a_page(tmp_path: Path) -> None:
 def _refused(belief: Path, asked: list[object]) -> str:
     run("belief", "every", belief, 2, "--out", belief, code=0)
     return run(*asked, code=2).stderr
+
+
+SLOW = HiddenChain([[0.5, 0.0, 0.5], [0.0, 0.99, 0.01], [0.45, 0.05, 0.5]], shows=[*"001"], initial="stationary")
+CLOCK = CycleChain([[[0.9, 0.1], [0.7, 0.3]]] * 14 + [[[0.2, 0.8], [0.02, 0.98]]] * 10, initial="stationary")
+
+
+@pytest.mark.parametrize("truth", [SLOW, CLOCK])
+def test_beliefs_with_more_memory_are_checked_by_what_they_make_up(truth: HiddenChain | CycleChain) -> None:
+    """A true one passes in almost all of 40 data sets; phases that all last alike are found out."""
+    paths = truth.simulated(1500, 40, np.random.default_rng(1))
+    assert paths is not None
+    found = [check_belief(truth, [truth.states[x] for x in path]).forgets_too_fast for path in paths]
+    assert sum(found) <= 2
+    assert [np.mean(paths == x) for x in range(2)] == pytest.approx(_law(truth), abs=0.03)
+    quick = HiddenChain([[0.5, 0.3, 0.2], [0.3, 0.5, 0.2], [0.3, 0.2, 0.5]], shows=[*"001"], initial="stationary")
+    assert check_belief(quick, [quick.states[x] for x in paths[0]]).forgets_too_fast
+
+
+def _law(belief: HiddenChain | CycleChain) -> list[float]:
+    law = belief.stationary if isinstance(belief, HiddenChain) else belief.law.mean(axis=0)
+    return [float(p) for p in law]
