@@ -11,6 +11,7 @@ from quiltwork.beliefs import BayesianNetwork
 from quiltwork.calibration.record import Calibration
 from quiltwork.releases.result import Release
 from quiltwork.show.style import ACCENT, INK, QUIET, WARNING, Chart, sized, styled
+from quiltwork.types import Duration
 
 PARTS = {
     "hardest to hide": WARNING,
@@ -26,6 +27,7 @@ REVEALING = {
 }
 TOGETHER = {"hardest to hide": WARNING, "looked at together with it": ACCENT, "others": "#e3e8f0"}
 MUCH = 0.05
+HOUR = 3600e6  # microseconds
 SWEEPS = 12
 MOST_POINTS = 30
 GAP, ROW = 74, 84  # pixels between variables of a layer, and between layers
@@ -68,6 +70,20 @@ def parts_chart(release: Release) -> Chart:
         )
     )
     return styled(lines.properties(width=600, height=300))
+
+
+def cycle_chart(losses: Sequence[float], step: Duration | None) -> Chart:
+    """The loss of each time of a cycle: by the hour of the day if the step is known, else by number."""
+    hours = None if step is None or step.steps else float(step.length) / HOUR
+    title = "time of the cycle (step)" if hours is None else "hours since the cycle begins (midnight)"
+    rows = [{"time": (n if hours is None else n * hours), "loss": loss} for n, loss in enumerate([*losses, losses[0]])]
+    chart = alt.Chart(alt.InlineData(rows)).mark_line(color=ACCENT, interpolate="step-after", strokeWidth=2)
+    axis = alt.Axis(tickMinStep=1, labelFlush=True)
+    encoded = chart.encode(
+        x=alt.X("time:Q", title=title, scale=alt.Scale(domain=[0, rows[-1]["time"]], nice=False), axis=axis),
+        y=alt.Y("loss:Q", title="privacy loss of a value (ε)", scale=alt.Scale(domainMin=0)),
+    )
+    return styled(encoded.properties(width=640, height=220))
 
 
 def network_chart(network: BayesianNetwork, calibration: Calibration | None = None) -> Chart:

@@ -23,7 +23,7 @@ from quiltwork.calibration.record import Calibration
 from quiltwork.errors import InputError, visible
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.releases.result import Release
-from quiltwork.show.charts import network_chart, parts_chart, values_chart
+from quiltwork.show.charts import cycle_chart, network_chart, parts_chart, values_chart
 from quiltwork.show.cliques import clique_chart
 from quiltwork.show.style import ACCENT, FONT, INK, QUIET, WARNING, Chart, sized, styled, to_svg
 
@@ -277,6 +277,7 @@ def write_report(path: str | Path, *, release: Release, plan: Plan | None = None
         "population. A noisy count or share may be negative; setting it to 0 costs no privacy.</p>",
         "<h2>Why this much noise</h2>",
         "".join(f"<p>{html.escape(line)}</p>" for line in [*calibration.explain().splitlines(), *release.notes]),
+        *_cycle(release.belief, calibration),
         *_network(release.belief, calibration),
     ]
     sections += [
@@ -313,9 +314,18 @@ def write_plan(path: str | Path, *, plan: Plan, belief: Belief) -> Path:
             sections += [
                 f"<h2>{html.escape(offer.mechanism)}</h2>",
                 f"<p>{html.escape(_sentence(offer.calibration))}</p>",
+                *_cycle(belief, offer.calibration),
                 *_network(belief, offer.calibration),
             ]
     return write_page(path, f"plan for {plan.query}", [*sections, _refusals(plan.offers), footer()])
+
+
+def _cycle(belief: Belief, calibration: Calibration) -> list[str]:
+    """The loss of each time of a cycle."""
+    losses = calibration.reason.detail().get("by_time")
+    if not losses:
+        return []
+    return [figure(to_svg(cycle_chart(losses, belief.step)), "Privacy loss of a value by the time of the cycle.")]
 
 
 def _network(belief: Belief, calibration: Calibration) -> list[str]:

@@ -57,6 +57,8 @@ class CurveReason(Reason):
     member: int | None = None
     settled: bool = True
     """Whether the search came to its own end; if it came to a limit, there may be less noise that would do."""
+    by_time: tuple[float, ...] = ()
+    """The loss of each time of a cycle, if the belief is one."""
 
     def sentence(self) -> str:
         """The reason in words."""
@@ -65,6 +67,7 @@ class CurveReason(Reason):
         return (
             f"{self.pair[0]} and {self.pair[1]} are the hardest to keep apart{when}{whose}: the value itself shows up "
             f"to {self.own:.4g}, what follows it up to {self.future:.4g}, and what led to it up to {self.past:.4g}."
+            + (f" Other times of the cycle show as little as {min(self.by_time):.4g}." if self.by_time else "")
             + ("" if self.settled else " The search for less noise stopped at its limit, so less may be enough.")
         )
 
@@ -78,6 +81,7 @@ class CurveReason(Reason):
             "node": self.node,
         }
         detail |= {} if self.settled else {"settled": False}
+        detail |= {"by_time": list(self.by_time)} if self.by_time else {}
         return detail if self.member is None else detail | {"member": self.member}
 
 
@@ -91,6 +95,7 @@ class _Look:
     node: int | None
     prove: Callable[[], Proofs | None]
     settled: bool = True
+    by_time: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -211,7 +216,8 @@ def _smallest(influence: InfluenceCurve, request: Request, sensitivity: Floats, 
             states = influence.belief.states
             pair = (states[look.pair[0]], states[look.pair[1]])
             own, future, past = look.parts
-            return _Needed(scale, THEOREM, CurveReason(pair, own, future, past, look.node, member, look.settled), look)
+            reason = CurveReason(pair, own, future, past, look.node, member, look.settled, look.by_time)
+            return _Needed(scale, THEOREM, reason, look)
     if quilt is None:
         raise NotCoveredError(
             f"no noise is enough at epsilon = {epsilon:g} for series of any length",
@@ -294,7 +300,8 @@ def _look(influence: InfluenceCurve, profile: Floats, length: int | None, epsilo
         return _proof([point.future], steady=True), _proof(nodes, steady=True)
 
     parts = (point.own_at_pair, point.future_at_pair, point.past_at_pair)
-    look = _Look(point.epsilon, point.pair, parts, None, endless, point.future.settled and point.past.settled)
+    settled = point.future.settled and point.past.settled
+    look = _Look(point.epsilon, point.pair, parts, None, endless, settled, point.by_time)
     if length is None or point.epsilon <= epsilon or influence.future.states > MOST_STATES:
         return look
     losses = follow(influence, Profile.constant(profile, length=length))

@@ -1,0 +1,30 @@
+"""The loss of each time of a cycle, in words and as a picture."""
+
+from pathlib import Path
+
+from quiltwork import CycleChain, plan
+from quiltwork.show.charts import cycle_chart
+from quiltwork.show.pages import write_plan
+
+DAY, NIGHT = [[0.9, 0.1], [0.5, 0.5]], [[0.2, 0.8], [0.01, 0.99]]
+
+
+def test_a_plan_under_a_cycle_shows_the_loss_of_each_time(tmp_path: Path) -> None:
+    belief = CycleChain([DAY, DAY, NIGHT, NIGHT], states=["awake", "asleep"], initial="stationary", step="6h")
+    planned = plan("count:awake", belief=belief, epsilon=1.0, length=400)
+    best = planned.offers[0].calibration
+    assert best is not None
+    losses = best.reason.detail()["by_time"]
+    assert len(losses) == 4
+    assert 0.99 < max(losses) <= 1.0
+    assert "as little as" in best.reason.sentence()
+    page = write_plan(tmp_path / "plan.html", plan=planned, belief=belief).read_text()
+    assert "Privacy loss of a value by the time of the cycle" in page
+
+
+def test_hours_are_on_the_axis_where_the_step_is_known() -> None:
+    belief = CycleChain([DAY, NIGHT], step="12h")
+    x = cycle_chart([0.5, 1.0], belief.step)["encoding"]["x"]
+    assert "hours" in x["title"]
+    assert x["scale"]["domain"] == [0, 24]
+    assert "step" in cycle_chart([0.5, 1.0], None)["encoding"]["x"]["title"]
