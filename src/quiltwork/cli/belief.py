@@ -80,15 +80,19 @@ def belief_fit(
     from quiltwork import fit_chain, save_belief
     from quiltwork.fitting import with_step
 
-    kinds = {"--cycle": cycle, "--phases": phases, "--order": order}
+    kinds = {"--cycle": cycle, "--phases": phases, "--order": order, "--together": how.together}
     margins = {"--confidence": confidence, "--stays": stays, "--smoothing": smoothing, "--intervals": intervals or None}
     kind = _one_of(kinds, margins)
     if intervals and confidence is None:
         raise ParameterError("intervals need a confidence", got="none", fix="--confidence 0.95")
     named = None if states is None else [state.strip() for state in states.split(",") if state.strip()]
-    series = how.read(data, column=column, states=named)
+    people: list[str] = []
+    if how.together is None:
+        series = how.read(data, column=column, states=named)
+    else:
+        series, people = _read_people(data, column, how)
     fit = fit_chain(series, smoothing=smoothing)
-    made = _class_of(fit, confidence, stays, intervals=intervals) if kind is None else _of_kind(series, kinds)
+    made = _class_of(fit, confidence, stays, intervals=intervals) if kind is None else _of_kind(series, kinds, people)
     fitted = with_step(made, series.step)
     err.print(
         "warning: do not fit a belief on the data that you want to protect: the belief would reveal that data without "
@@ -98,7 +102,8 @@ def belief_fit(
         err.print(f"warning: {line}")
     if not as_json:
         err.print(table(fit.rows(), title="What each row rests on: transitions seen, and those to other states"))
-    _print_verdict(fitted, series)
+    if not people:
+        _print_verdict(fitted, series)
     if out_file is not None:
         save_belief(fitted, out_file)
     if as_json or out_file is None:
@@ -121,8 +126,19 @@ def _one_of(kinds: dict[str, Any], margins: dict[str, Any]) -> str | None:
     return asked[0] if asked else None
 
 
-def _of_kind(series: "Series", kinds: dict[str, Any]) -> "Belief":
-    """A cycle, phases or an order, whichever was asked for."""
+def _read_people(data: str, column: str, how: HowToRead) -> "tuple[Series, list[str]]":
+    """The states of all people at each time, joined; and who they are."""
+    table = how.people(data, column)
+    people = table.collect_schema().names()[1 if how.subject is None else 2 :]
+    return how.read(table, column=people, states=None), people
+
+
+def _of_kind(series: "Series", kinds: dict[str, Any], people: list[str]) -> "Belief":
+    """A cycle, phases, an order or people together, whichever was asked for."""
+    if people:
+        from quiltwork.fitting.together import fit_together
+
+        return fit_together(series, people=people)
     if kinds["--cycle"] is not None:
         from quiltwork.fitting.cycle import fit_cycle
 

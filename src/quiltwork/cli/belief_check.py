@@ -32,7 +32,10 @@ def belief_check(
         check_report(report, data, belief)
     held = load_belief(belief)
     held.again([1])  # beliefs about records are refused before data is read
-    series = how.read(data, column=column, states=held.states)
+    if how.together is not None and held.step_variables is not None:
+        series = how.read(how.people(data, column), column=list(held.step_variables), states=held.states)
+    else:
+        series = how.read(data, column=column, states=held.states)
     with progress("Checking"):
         check = check_belief(held, series)
     err.print(

@@ -14,6 +14,8 @@ from quiltwork.errors import ParameterError
 from quiltwork.types import Guarantee
 
 if TYPE_CHECKING:
+    from polars import LazyFrame
+
     from quiltwork.beliefs import Belief
     from quiltwork.data import Series
     from quiltwork.queries import Query
@@ -109,6 +111,14 @@ class HowToRead:
         Literal["refuse", "drop"],
         typer.Option("--duplicates", help="Refuse repeated times, or drop repeats with the same value."),
     ] = "refuse"
+    together: Annotated[
+        str | None,
+        typer.Option(
+            "--together",
+            metavar="C",
+            help="Column naming each of several people who influence each other.",
+        ),
+    ] = None
     engine: Annotated[Literal["polars", "spark"], typer.Option("--engine", help="Engine that counts the rows.")] = (
         "polars"
     )
@@ -120,17 +130,31 @@ class HowToRead:
         """The options that differ from their defaults, by name."""
         return [f"--{one.name}" for one in fields(self) if getattr(self, one.name) != one.default]
 
+    def people(self, data: str, column: str | None) -> "LazyFrame":
+        """A table with a column for each person, from rows of several people."""
+        from quiltwork.data.together import by_person
+
+        if column is None or self.engine == "spark":
+            raise ParameterError(
+                "rows of several people need the column with their values, in a file",
+                got="no column" if column is None else "--engine spark",
+                fix="--column C, without --engine",
+            )
+        return by_person(data, who=str(self.together), column=column, time=self.time, subject=self.subject)
+
     def read(
-        self, data: str, *, column: str | list[str], states: Any, segment: tuple[int, int] | None = None
+        self, data: object, *, column: str | list[str], states: Any, segment: tuple[int, int] | None = None
     ) -> "Series":
-        """The series in a file, read in this way."""
+        """The series in a file or table, read in this way."""
         from quiltwork import read_series
         from quiltwork.show.terminal import progress
 
+        if self.together is not None and isinstance(data, str):
+            raise ParameterError("people together are for records over time", got="--together", fix="Leave it out")
         if self.master is not None and self.engine != "spark":
             raise ParameterError("a master is only for Spark", got="--master", fix="--engine spark")
         source: object = data
-        if self.engine == "spark":
+        if self.engine == "spark" and isinstance(data, str):
             from quiltwork.data.engines.spark import spark_table
 
             source = spark_table(data, master=self.master, time=self.time)

@@ -199,7 +199,16 @@ def release(
         _check_for_records(how, segment, gaps)
         rows = _read_records(data, held, column, variable, how.subject)
     else:
-        rows = how.read(data, column=_series_column(column, variable, held), states=held.states, segment=times)
+        source: object = data
+        if how.together is not None:
+            if held.step_variables is None:
+                raise ParameterError(
+                    "people who belong together need a belief about all of them",
+                    got=f"--together with {held!r}",
+                    fix="quiltwork belief fit --together, or leave it out",
+                )
+            source, column = how.people(data, column), None
+        rows = how.read(source, column=_series_column(column, variable, held), states=held.states, segment=times)
     with progress("Calibrating"):
         request = Request(
             query=asked,

@@ -1,0 +1,50 @@
+"""People who influence each other, with a row each: their rows at one time become one row with a column each."""
+
+import narwhals as nw
+import polars as pl
+
+from quiltwork.data.read import _as_polars
+from quiltwork.data.tables import as_frame
+from quiltwork.data.values import natural
+from quiltwork.errors import DataError
+
+MOST_PEOPLE = 12
+
+
+def by_person(source: object, *, who: str, column: str, time: str | None, subject: str | None = None) -> "pl.LazyFrame":
+    """The same table with a column for each person (named in the column ``who``), and a row for each time.
+
+    ``subject`` identifies a household, if there are several. Who has no row at some time is missing there.
+
+    >>> import polars as pl
+    >>> flu = pl.DataFrame({"day": [1, 1, 2, 2], "who": ["ann", "bob"] * 2, "flu": ["well", "ill", "ill", "ill"]})
+    >>> by_person(flu, who="who", column="flu", time="day").collect().rows()
+    [(1, 'well', 'ill'), (2, 'ill', 'ill')]
+    """
+    if time is None:
+        raise DataError("rows of several people need times", got="none", why="they say which rows belong together")
+    keys = [time] if subject is None else [subject, time]
+    if len({who, column, *keys}) < len(keys) + 2:
+        raise DataError("the columns of person, value, time and subject must be different", got="one of them twice")
+    table = as_frame(source, [*keys, who, column])
+    kind = table.implementation
+    if not (kind.is_polars() or kind.is_pandas_like() or kind.is_pyarrow()):
+        raise DataError(
+            "rows of several people are joined in files and tables in memory only",
+            got=f"a table of {kind.name.lower()}",
+            fix="Give each person a column of their own",
+        )
+    rows = _as_polars(nw.from_native(table)).with_columns(pl.col(who).cast(pl.String).str.strip_chars())
+    counted = rows.group_by(who).agg(pl.len()).collect()
+    people = sorted((name for name in counted[who].to_list() if name), key=natural)
+    if not 1 < len(people) <= MOST_PEOPLE:
+        raise DataError(
+            f"from 2 to {MOST_PEOPLE} people belong together",
+            got=str(len(people)),
+            why="the belief is about all combinations of their states",
+            fix="Name the household with --subject if there are several",
+        )
+    if rows.group_by(*keys, who).agg(pl.len()).filter(pl.col("len") > 1).limit(1).collect().height:
+        raise DataError("each person must have one row at each time", got="several")
+    values = [pl.col(column).filter(pl.col(who) == name).first().alias(name) for name in people]
+    return rows.group_by(*keys, maintain_order=True).agg(*values)
