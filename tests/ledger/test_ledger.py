@@ -1,5 +1,6 @@
 """The ledger: never overspent, never lost, and every change is seen. On SQLite and on PostgreSQL."""
 
+import itertools
 import json
 import math
 import os
@@ -24,6 +25,7 @@ from quiltwork import (
     BayesianNetwork,
     BudgetError,
     Count,
+    DynamicNetwork,
     Histogram,
     InputError,
     Ledger,
@@ -687,3 +689,24 @@ def test_the_note_that_a_release_was_made_may_fail(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Ledger, "complete", full)
     assert session.count("walk", epsilon=0.1).value is not None
     assert session.statement().to_dict()["without_outcome"] == 1
+
+
+def test_steps_that_are_still_to_come_are_hidden_too(tmp_path: Path) -> None:
+    """A step may depend on several variables of the last one: what is spent does not rise when the series goes on."""
+    both = [[[0.999, 0.001], [0.999, 0.001]], [[0.999, 0.001], [0.001, 0.999]]]
+    belief = DynamicNetwork(
+        {"a": "01", "b": "01"},
+        parents={"a": ["a@before", "b@before"]},
+        tables={"a": both, "b": [0.5, 0.5]},
+        initial=BayesianNetwork({"a": "01", "b": "01"}, tables={"a": [0.5, 0.5], "b": [0.5, 0.5]}),
+    )
+    ledger = Ledger.create(f"sqlite:///{tmp_path}/steps.db", belief=belief, budget=2.0)
+    released = Session([{"a": "1", "b": "0"}], belief=belief, ledger=ledger).release("count:1", epsilon=1.0)
+    scale, told = released.calibration.noise_scale, [0.0, 0.0]
+    for a, b, y in itertools.product((0, 1), repeat=3):
+        told[y] += both[a][b][y] * math.exp((a + b) / scale) / sum(both[c][d][y] for c in (0, 1) for d in (0, 1))
+    spent = ledger.spent()
+    assert math.log(told[1] / told[0]) <= spent
+    later = Session([{"a": "1", "b": "0"}, {"a": "0", "b": "0"}], belief=belief, ledger=ledger)
+    later.release("count:1", epsilon=1e-9)
+    assert ledger.spent() == pytest.approx(spent, abs=1e-6)

@@ -205,3 +205,71 @@ def test_releases_under_a_cycle_add_up_to_what_was_promised() -> None:
         belief, Profile.constant(np.array([[0.0, 1.0], [1.0, 0.0]]) / noise.noise_scale, length=200)
     )
     assert everywhere.epsilon <= 1.0
+
+
+# Phases remember m while 0, 1 or p is shown, and forget it at r: whoever knows that p was shown keeps the memory alive.
+KEPT, SHOWN = 0.95, np.array([0, 1, 0, 1, 2, 2, 3])
+
+
+def remembering() -> NDArray[np.float64]:
+    shows = {m: np.array([KEPT, 1 - KEPT, 0, 0]) if m == 0 else np.array([0, 0, 1 - KEPT, KEPT]) for m in (0, 1)}
+    P = np.zeros((7, 7))
+    for m in (0, 1):
+        P[[2 * m, 2 * m + 1], :4] = 0.3 * shows[m]
+        P[[2 * m, 2 * m + 1], 4 + m], P[[2 * m, 2 * m + 1], 6] = 0.05, 0.65
+        P[4 + m, :4], P[4 + m, 4 + m], P[4 + m, 6] = 0.95 * shows[m], 0.02, 0.03
+    P[6, :4], P[6, 4:6], P[6, 6] = 0.35 * (shows[0] + shows[1]), 0.001, 0.298
+    P = P * (1 - 1e-4) + 1e-4 / 7
+    return np.asarray(P / P.sum(axis=1, keepdims=True))
+
+
+def knowing_every_other(P: Array, law: Array, shown: NDArray[np.int64], length: int, scale: float) -> float:
+    """What a count of 1 tells, far in its tail, about a value in the middle to whoever knows p at all odd times."""
+    middle, losses = length // 4 * 2, []
+    for value in (1, 0):
+        told, whole = law.copy(), law.copy()
+        for t in range(1, length + 1):
+            if t > 1:
+                told, whole = told @ P, whole @ P
+            kept = (shown == value) if t == middle else (shown == 2) if t % 2 else np.ones(len(shown), dtype=bool)
+            told, whole = told * kept * np.exp((shown == 1) / scale), whole * kept
+        losses.append(told.sum() / whole.sum())
+    return float(np.log(losses[0] / losses[1]))
+
+
+@pytest.mark.parametrize("length", [9, 31, 101])
+def test_known_values_that_do_not_fix_the_phase_are_covered(length: int) -> None:
+    """Cross-ratios of several steps at once would promise 0.45 where 1.82 is told (scale 20, 101 values)."""
+    P = remembering()
+    belief = HiddenChain(P, shows=["0", "1", "0", "1", "p", "p", "r"], initial="stationary")
+    count = np.zeros((4, 4))
+    count[1, :] = count[:, 1] = 1.0
+    count[1, 1] = 0.0
+    for scale in (5.0, 20.0, 100.0):
+        profile = Profile.constant(count / scale, length=length)
+        bound = loss_along_time(belief, profile, guarantee="bayesian").epsilon
+        assert knowing_every_other(P, belief.phases.stationary, SHOWN, length, scale) <= bound
+    noise = calibrate("count:1", belief=belief, epsilon=1.0, length=length, guarantee="bayesian").noise_scale
+    assert knowing_every_other(P, belief.phases.stationary, SHOWN, length, noise) <= 1.0
+
+
+@settings(max_examples=60)
+@given(st.one_of(hidden(), cycles()), st.integers(2, 4), st.integers(0, 2**32 - 1))
+def test_nobody_who_knows_other_values_learns_more(belief: Belief, length: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    k = len(belief.states)
+    if k == 1:
+        return
+    scale = float(rng.choice([0.7, 2.0, 6.0]))
+    flips = np.zeros((k, k))
+    flips[0, :] = flips[:, 0] = 1.0 / scale
+    flips[0, 0] = 0.0
+    bound = loss_along_time(belief, Profile.constant(flips, length=length), guarantee="bayesian").epsilon
+    for seen, p in cases(belief, length, rng):
+        for known in itertools.chain.from_iterable(itertools.combinations(range(length), n) for n in range(length)):
+            for values in {tuple(row[list(known)]) for row in seen}:
+                here = (seen[:, list(known)] == values).all(axis=1)
+                paths = seen[here], p[here]
+                unknown = [t for t in range(length) if t not in known]
+                loss = largest_loss((paths[0][:, unknown], paths[1]), laplace(paths, scale, 0))
+                assert loss <= bound * (1 + 1e-9) + 1e-12

@@ -145,7 +145,8 @@ class Case:
     def by_network(self) -> float:
         """Records over time as the network of all their steps; infinite where they are no such network."""
         belief = self.belief
-        network = None if self.terms.guarantee == "bayesian" else belief.as_network(self.length)
+        unknown = self.terms.guarantee == "bayesian" or self.total.grows  # later steps may depend on several variables
+        network = None if unknown else belief.as_network(self.length)
         if network is None or any(links(block.matrix) for block in self.total.profile.stretches):
             return math.inf
         matrices = [

@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from typing import Any, Literal
 
@@ -153,21 +154,24 @@ class DynamicNetwork(MarkovChain):
         start: Any = self.start if self._given is None else self._given
         return MarkovChain(self.transition, initial=start, states=self.states, step=self.step)
 
-    def without_network(self) -> MarkovChain:
-        """With any start, which no network has."""
-        return self.with_start("any")
+    def without_network(self) -> "DynamicNetwork":
+        """The same, followed as a chain of whole steps only: for series that may go on (Statement 52)."""
+        same = copy(self)
+        same.__dict__["unrolled_up_to"] = 0
+        return same
 
     def with_start(self, initial: ArrayLike | Literal["stationary", "any"]) -> MarkovChain:
         """The same tables with another start; a law of whole steps makes it a plain chain."""
         if not isinstance(initial, str):
             return self.as_chain_of_steps().with_start(initial)
-        return DynamicNetwork(
+        started = DynamicNetwork(
             self.step_variables,
             parents=self.parents,
             tables=self.tables,
             initial=initial,  # type: ignore[arg-type]  # a chain knows which words there are
             step=self.step,
         )
+        return started.without_network() if self.__dict__.get("unrolled_up_to") == 0 else started
 
     def values_changed(self) -> tuple[Floats, ...]:
         """How many variables differ between two states."""

@@ -77,8 +77,9 @@ class Fixed(Kernels):
 class CrossRatios(Kernels):
     """The past of every start: the projective step with the cross-ratios of columns."""
 
-    def __init__(self, transition: list[Row]):
+    def __init__(self, transition: list[Row], *, single: bool = False):
         k = len(transition)
+        self._single = single
         self._matrix = arb_mat(k, k, [entry for row in transition for entry in row])
         self._cross: dict[tuple[int, int, int], arb | None] = {}
         self._powers: dict[int, Any] = {}
@@ -90,6 +91,8 @@ class CrossRatios(Kernels):
 
     def proves(self, a: int, b: int, skip: int, claim: "arb", difference: "arb") -> bool:
         """Whether what is left of the difference is surely at most the claim."""
+        if self._single and skip > 1:
+            return False  # what is known of part of a state between two others may enlarge the cross-ratio
         return projective_proves(cross_ratio(self._column(skip, a), self._column(skip, b)), claim, difference)
 
 
@@ -260,7 +263,8 @@ def _of_chain(belief: MarkovChain, *, bayesian: bool = False) -> tuple[Kernels, 
     alive = possible(belief)
     rows = normalised(belief.transition[np.ix_(alive, alive)])
     if bayesian:
-        return CrossRatios([list(column) for column in zip(*rows, strict=True)]), CrossRatios(rows)
+        columns, single = [list(column) for column in zip(*rows, strict=True)], belief.step_variables is not None
+        return CrossRatios(columns, single=single), CrossRatios(rows, single=single)
     if belief.start == "any":
         return Fixed(rows), CrossRatios(rows)
     if belief.start == "given":

@@ -33,7 +33,7 @@ class Terms:
 
     def accountant(self) -> Accountant:
         """Who adds up under these terms."""
-        return Accountant(self.belief, guarantee=self.guarantee)
+        return Accountant(self.belief.without_network(), guarantee=self.guarantee)  # series may go on
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "Terms":

@@ -181,6 +181,8 @@ class Prepared:
 
 def prepare(data: Series | Records | Iterable[object], request: Request) -> Prepared:
     """Check and calibrate a release. The function, sessions and the command all come through here."""
+    if not request.alone:
+        request = replace(request, belief=request.belief.without_network())  # with a budget, series may go on
     query, belief = request.query, request.belief
     window = None if request.window is None else Window.parse(request.window)
     if belief.variables is not None:

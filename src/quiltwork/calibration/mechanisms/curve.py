@@ -156,8 +156,9 @@ def _about_parts(
         return None
 
     def look(scale: float) -> PartLoss:
-        # enlarged, so that what is added up and rounded later stays below
-        return part_loss(influence, sensitivity / scale * (1 + 2e-8)) or PartLoss(math.inf, 0, (0, 0))
+        # enlarged and looked at as the accountant does, so that what is added up and rounded later stays below
+        found = part_loss(influence, sensitivity / scale * (1 + 2e-8), thorough=True)
+        return found or PartLoss(math.inf, 0, (0, 0))
 
     scale = smallest_within(lambda s: look(s).epsilon, epsilon, enough, precision=EXACT)
     found = look(scale) if scale > 0 else None

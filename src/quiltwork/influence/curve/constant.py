@@ -25,7 +25,7 @@ from quiltwork.influence.curve.any_start import AnyStart
 from quiltwork.influence.curve.cycle import CycleSide, against_all_sides, cycle_sides
 from quiltwork.influence.curve.given_start import GivenPast
 from quiltwork.influence.curve.profile import links
-from quiltwork.influence.curve.ratios import AnyPast, IntervalFuture, IntervalRatios, mixing_sides
+from quiltwork.influence.curve.ratios import AnyPast, IntervalFuture, IntervalRatios, SingleSteps, mixing_sides
 from quiltwork.influence.curve.sides import Bound, KernelSide, Side, on_both
 from quiltwork.influence.curve.transport import LARGEST_DIFFERENCE, Shipments, shortest
 from quiltwork.influence.quilts.tables import UNIT_ROUNDOFF
@@ -222,14 +222,25 @@ def _of_chain(belief: MarkovChain, *, against_all: bool) -> tuple[Side, Side]:
     alive = belief.possible_states()
     P = belief.transition[np.ix_(alive, alive)]
     if against_all:
-        return AnyPast(P.T), AnyPast(P)  # Statement 20
+        known_in_parts = belief.step_variables is not None
+        return _against_all(P, by_part=known_in_parts)  # Statement 20
     future = KernelSide(P, error=8 * UNIT_ROUNDOFF)
     return future, _past(belief, P, alive, future)
 
 
+def _against_all(P: Floats, *, by_part: bool) -> tuple[Side, Side]:
+    """Both sides by cross-ratios; where only part of a state may be known, by those of single steps."""
+    kind = SingleSteps if by_part else AnyPast
+    return kind(np.ascontiguousarray(P.T)), kind(P)
+
+
 @both_sides.register
 def _of_hidden(belief: HiddenChain, *, against_all: bool) -> tuple[Side, Side]:
-    return both_sides(belief.phases, against_all=against_all)  # Statement 54
+    if against_all:
+        alive = belief.phases.possible_states()
+        P = belief.phases.transition[np.ix_(alive, alive)]
+        return _against_all(P, by_part=len(np.unique(belief.shown)) < len(belief.shown))
+    return both_sides(belief.phases, against_all=False)  # Statement 54
 
 
 @both_sides.register

@@ -215,7 +215,9 @@ def cycle_sides(belief: CycleChain) -> tuple[CycleSide, Side]:
 
 def against_all_sides(belief: CycleChain) -> tuple[Side, Side]:
     """The same by cross-ratios alone, whatever else is known (Statement 20)."""
-    return AnyCyclePast(belief.transitions.transpose(0, 2, 1)[::-1]), AnyCyclePast(belief.transitions)
+    alive = belief.possible_states()
+    P = belief.transitions[:, alive][:, :, alive]
+    return AnyCyclePast(P.transpose(0, 2, 1)[::-1]), AnyCyclePast(P)
 
 
 @njit(cache=True, nogil=True)

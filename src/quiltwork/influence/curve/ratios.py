@@ -77,6 +77,24 @@ class AnyPast(CrossRatioSide):
         return skip > max(256, 2 * self.states**2)
 
 
+class SingleSteps(AnyPast):
+    """The same by single transitions only.
+
+    Where an adversary may know part of a state (what a phase shows, one variable of a step), what is known between two
+    states multiplies entries inside the product of kernels, which can make its cross-ratios larger (Statement 20).
+    """
+
+    def ratios(self, skip: int) -> Floats:
+        """Of one transition; nothing is known about several."""
+        if skip == 1:
+            return super().ratios(1)
+        return np.where(np.eye(self.states, dtype=bool), 0.0, np.inf)
+
+    def hopeless(self, skip: int) -> bool:
+        """More than one transition is no use."""
+        return skip > 1
+
+
 class _Intervals:
     """Bounds on the products of m transition matrices that each lie within bounds."""
 
