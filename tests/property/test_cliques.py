@@ -108,7 +108,7 @@ def test_a_path_is_a_chain(chain: MarkovChain, length: int, seed: int) -> None:
     profile = distances(rng, [len(chain.states)] * length)
     found = CliqueCurve(path).at(profile).epsilon
     assert largest_seen(path, profile, rng) <= found + 1e-9
-    assert found == pytest.approx(TreeCurve(path).at(profile).epsilon, rel=2e-2, abs=1e-9)
+    assert found == pytest.approx(TreeCurve(path).at(profile).epsilon, rel=5e-2, abs=1e-9)
 
 
 def least_cost(p: Array, q: Array, difference: Array) -> float:

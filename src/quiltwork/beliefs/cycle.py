@@ -28,7 +28,7 @@ class CycleChain(Belief):
     >>> day, night = [[0.9, 0.1], [0.5, 0.5]], [[0.2, 0.8], [0.01, 0.99]]
     >>> clock = CycleChain([day, day, night, night], states=["awake", "asleep"], initial="stationary")
     >>> clock, clock.law.round(3).tolist()
-    (CycleChain(2 states, period=4, initial=stationary), [[0.02, 0.98], [0.508, 0.492], [0.703, 0.297], [0.144, 0.856]])
+    (CycleChain(2 states, period=4, initial=stationary), [[0.037, 0.963], [0.515, 0.485], [0.706, 0.294], [0.144, 0.856]])
     """
 
     separating = False

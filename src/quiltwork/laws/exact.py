@@ -93,12 +93,9 @@ def hidden_laws(
     """The same where phases lie behind values: the law given a state is a mixture of those given its phases.
 
     >>> from quiltwork import Count
-    >>> slow = HiddenChain([[0.5, 0.5, 0], [0, 0.5, 0.5], [1, 0, 0]], shows="aab", initial=[1, 0, 0])
-    Traceback (most recent call last):
-    quiltwork.errors.BeliefError: shows must be a list with the state of each phase, got str.
     >>> slow = HiddenChain([[0.5, 0.5, 0], [0, 0.5, 0.5], [1, 0, 0]], shows=[*"aab"], initial=[1, 0, 0])
     >>> np.exp(hidden_laws(slow, [Statistic(Count("b"))], 3).logs[2]).round(6).tolist()      # X_3 = a and X_3 = b
-    [[1.0, 0.0], [0.0, 1.0]]
+    [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]]
     """
     if belief.phases.initial is None:
         raise NotCoveredError(

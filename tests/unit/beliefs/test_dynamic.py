@@ -61,7 +61,7 @@ def days(**changes: Any) -> DynamicNetwork:
         ({"parents": {"ann": ["bob"], "bob": ["ann"]}, "tables": {"ann": np.eye(2), "bob": np.eye(2)}}, "a cycle"),
         ({"initial": "sometimes"}, "initial must be"),
         ({"initial": {"tables": {"ann": [0.9, 0.1]}}}, "none for 'bob'"),
-        ({"step": -1}, "step must be a duration"),
+        ({"step": -1}, "step must be above 0"),
         ({"steps": 1}, "no key 'steps'"),
     ],
 )
@@ -94,7 +94,7 @@ def test_one_variable_is_a_chain() -> None:
     alone = DynamicNetwork(
         {"x": ["0", "1"]}, parents={"x": ["x@before"]}, tables={"x": P}, initial="stationary", step=1
     )
-    chain = MarkovChain(P, initial="stationary")
+    chain = MarkovChain(P, initial="stationary", step=1)
     assert alone.as_chain_of_steps() == chain
     for length in (5, 200):
         noise = [calibrate("count:1", belief=b, epsilon=1.0, length=length).noise_scale for b in (alone, chain)]
@@ -130,7 +130,7 @@ def test_releases_count_every_variable(tmp_path: Path) -> None:
     assert release(ROWS, "tally:ann=ill,bob=well", belief=belief, epsilon=sure).value == 6
     assert release(ROWS * 20, "count:ill", belief=belief, epsilon=sure).value == 160  # too long to be unrolled
     file = tmp_path / "days.csv"
-    lines = [f"{home},{n},{row['ann']}, {row['bob']} " for home in "AB" for n, row in enumerate(ROWS)]
+    lines = [f"{home},2024-03-0{n},{row['ann']}, {row['bob']} " for home in "AB" for n, row in enumerate(ROWS, 1)]
     file.write_text("\n".join(["home,day,ann,bob", *lines]))
     series = read_series(file, column=["ann", "bob"], states=belief.states, subject="home", time="day")
     assert (series.subjects, series.longest) == (2, 6)
