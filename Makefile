@@ -49,7 +49,7 @@ figures: $(STAMP) ## draw the pictures of the README again
 	$(BIN)/python tools/figures.py
 
 lock: ## pin every dependency again (needs uv)
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet \
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-strip-extras --quiet \
 	  --all-extras --group dev pyproject.toml --output-file requirements.lock
 
 clean: ## remove .venv and caches
