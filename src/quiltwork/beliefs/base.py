@@ -173,7 +173,7 @@ class Belief(ABC):
         raise NotCoveredError(
             "every n-th value has no belief of the same kind",
             got=repr(self),
-            why=f"for n = {n} it is only known for chains, sets of chains and mixing classes",
+            why=f"for n = {n} it is not known for this kind",
             fix="Write or fit a belief with the step of the data",
         )
 

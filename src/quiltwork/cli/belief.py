@@ -100,17 +100,19 @@ def belief_fit(
     )
     for line in fit.warnings():
         err.print(f"warning: {line}")
-    if not as_json:
+    if not as_json and kind is None:
         err.print(table(fit.rows(), title="What each row rests on: transitions seen, and those to other states"))
-    if not people:
-        _print_verdict(fitted, series)
+    if people:  # with combinations that do not occur
+        series = how.read(how.people(data, column), column=people, states=fitted.states)
+    _print_verdict(fitted, series)
     if out_file is not None:
         save_belief(fitted, out_file)
     if as_json or out_file is None:
         print_json(fitted.to_dict())
     else:
         chains = f", {len(fitted.members)} chains" if len(fitted.members) > 1 else ""
-        out.print(f"Wrote {out_file}: {len(fitted.states)} states{chains}, from {series.size:,} values.")
+        start = f", start {fitted.start}"
+        out.print(f"Wrote {out_file}: {len(fitted.states)} states{chains}{start}, from {series.size:,} values.")
 
 
 def _one_of(kinds: dict[str, Any], margins: dict[str, Any]) -> str | None:
@@ -161,7 +163,9 @@ def _print_verdict(belief: "Belief", series: "Series") -> None:
         check = check_belief(belief, series)
     except NotCoveredError:
         return
-    err.print(f"{check.verdict} {check.remedy}".strip())
+    err.print(f"On the data that it was fitted to: {check.verdict} {check.remedy}".strip())
+    if series.reading.time is None:
+        err.print("The time of day was not looked at: no column of times was named (--time).")
 
 
 def _class_of(fit: "Fit", confidence: float | None, stays: float | None, *, intervals: bool) -> "Belief":

@@ -291,7 +291,8 @@ def _series_column(column: str | None, variable: str | None, belief: "Belief") -
             raise ParameterError(
                 "records over time have a column for each variable",
                 got="--column" if column is not None else "--variable",
-                fix=f"Leave it out: columns {', '.join(belief.step_variables)}",
+                fix=f"Leave it out if there are columns {', '.join(belief.step_variables)}; if each person has rows of "
+                "their own, name the column of people: --together",
             )
         return list(belief.step_variables)
     if column is None or variable is not None:

@@ -76,6 +76,7 @@ class Bins:
             raise ParameterError(
                 "the edges between levels must be those that the belief's states are named by",
                 got=f"levels {self.names[0]} to {self.names[-1]}, states {states[0]} to {states[-1]}",
+                fix=_levels_of(states),
             )
         if len(states) != len(self.edges) + 1:
             raise ParameterError(
@@ -178,9 +179,19 @@ def unknown_states(
         got=f"{unknown} unknown of {values}"
         + ("" if first_row is None else f", the first in row {first_row} (not counting a header)"),
         why="the guarantee only covers the states in the belief",
-        fix=f"Clean the column, or add the state to the belief. Its states: {', '.join(states[:20])}"
+        fix=_levels_of(states)
+        or f"Clean the column, or add the state to the belief. Its states: {', '.join(states[:20])}"
         + (", ..." if len(states) > 20 else ""),
     )
+
+
+def _levels_of(states: Sequence[str]) -> str:
+    """How numbers become the belief's states, if those are levels named by their edges."""
+    edges = [re.fullmatch(r"<(\S+)|\S+\.\.(\S+)|>=\S+", state) for state in states]
+    if len(states) < 2 or any(edge is None for edge in edges):
+        return ""
+    named = [edge.group(1) or edge.group(2) for edge in edges[:-1] if edge is not None]
+    return f"Group the numbers into the belief's levels: bins='{','.join(named)}'"
 
 
 def is_missing(value: object) -> bool:

@@ -188,9 +188,8 @@ class _Seen:
             )
         last = max(one.lag for one in self.lags if one.band is not None)
         span = f"from {in_words(1, self.step)} to {in_words(last, self.step)}"
-        careful = [one for one in self.lags if one.band is not None and one.belief > one.band[1] + LONGER]
-        if careful:
-            most = max(careful, key=lambda one: one.belief - one.data)
+        if self._careful:
+            most = max(self._careful, key=lambda one: one.belief - one.data)
             return (
                 f"The belief remembers longer than the data, which is safe but costs noise: after "
                 f"{in_words(most.lag, self.step)} {percent(most.data)} are again in {most.state}, the belief says "
@@ -200,6 +199,11 @@ class _Seen:
         if self._order_matters:
             return f"{fits} But the value before last still matters, which it does not know."
         return fits
+
+    @property
+    def _careful(self) -> list[Agreement]:
+        """Where the belief remembers longer than the data."""
+        return [one for one in self.lags if one.band is not None and one.belief > one.band[1] + LONGER]
 
     def too_short(self) -> str:
         return f"{self.series.size:,} values are too few to tell whether the belief fits."
@@ -212,17 +216,26 @@ class _Seen:
 
     def remedy(self) -> str:
         if _worst(self.lags) is None:
-            if self._order_matters:
+            if self._order_matters and not self._careful:
                 return "Believe in the last two values: quiltwork belief fit --order 2."
             return "Nothing needs to change."
+        kind = self.belief.to_dict()["kind"]
+        if kind == "dynamic":
+            return "People together by the time of day are not known here: use longer steps (--every), or more data."
         stretches, k = self.series.stretches, len(self.series.states)
         lags = sorted({one.lag for one in self.lags})
         if self._covered(lags, _chain(self.series).again(lags)):
-            return "A chain fits this data: quiltwork belief fit, with --stays 2 for a margin."
-        if self._day_matters:
+            return (
+                "A chain fitted to this data would fit it: these data differ from what the belief was made from. Fit "
+                "it to both together (quiltwork belief fit), with --confidence 0.95 or --stays 2 for a margin."
+            )
+        if kind != "cycle" and self._day_matters:
             return "Time of day matters: quiltwork belief fit --cycle day."
-        if k <= MOST_STATES and self._covered(lags, _again_by_pairs(stretches, k, lags)):
+        by_pairs = k <= MOST_STATES and kind not in ("order", "cycle")
+        if by_pairs and self._covered(lags, _again_by_pairs(stretches, k, lags)):
             return "The value before last matters: quiltwork belief fit --order 2."
+        if kind in ("cycle", "hidden"):
+            return "No kind of belief here says so much: fit it to more data, or use longer steps (--every)."
         slower = np.array(self.belief.again([max(1, lag // 2) for lag in lags]))
         slower[0] = (1 + slower[0]) / 2  # of those that leave after a step, half stay
         if self._covered(lags, slower):
