@@ -201,6 +201,10 @@ class Belief(ABC):
         """
         raise self._says_nothing_about("how long stays last", lengths)
 
+    def average(self) -> "MarkovChain | None":
+        """How often each state follows each, in the long run, where times or phases differ; None where they do not."""
+        return None
+
     def simulated(self, length: int, count: int, rng: np.random.Generator) -> Codes | None:  # noqa: ARG002
         """Series that the belief makes up, as numbers of states; shape (count, length). None if it cannot."""
         return None

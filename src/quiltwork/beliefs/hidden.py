@@ -155,6 +155,13 @@ class HiddenChain(Belief):
             left = [self._inside @ (entered * np.linalg.matrix_power(staying, n).sum(axis=1)) / begun for n in lengths]
         return np.where(begun > 0, np.array(left).reshape(-1, len(self.states)), 1.0)
 
+    def average(self) -> MarkovChain:
+        """How often each state follows each, whatever the phase."""
+        seen = self._inside @ (self.phases.stationary[:, None] * self.phases.transition) @ self._inside.T
+        empty = seen.sum(axis=1) == 0
+        seen[empty] = np.eye(len(seen))[empty]
+        return MarkovChain(seen / seen.sum(axis=1, keepdims=True), states=self.states, step=self.step)
+
     def simulated(self, length: int, count: int, rng: np.random.Generator) -> Codes | None:
         """Series of what phases show, in the long run."""
         ends = np.cumsum(self.phases.transition, axis=1)

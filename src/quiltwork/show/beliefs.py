@@ -82,6 +82,10 @@ def write_belief(path: str | Path, *, belief: Belief) -> Path:
     for number, member in belief.numbered_members[:MOST_DRAWN] if belief.chains else ():
         heading = [] if number is None else [f"<h2>Chain {number} of {len(belief.members)}</h2>"]
         sections += [*heading, *_about_chain(member.chains[0], belief)]
+    average = belief.average()
+    if average is not None:
+        caption = "How likely each state (column) follows each (row), on average over times and phases."
+        sections.append(figure(to_svg(heat_chart(average)), caption))
     if belief.networks:
         sections.append(figure(to_svg(network_chart(belief.networks[0])), "Parents above children."))
     if belief.variables is not None:

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
-from quiltwork import CycleChain, plan
+import pytest
+
+from quiltwork import CycleChain, HiddenChain, plan
+from quiltwork.show.beliefs import write_belief
 from quiltwork.show.charts import cycle_chart
 from quiltwork.show.pages import write_plan
 
@@ -20,6 +23,16 @@ def test_a_plan_under_a_cycle_shows_the_loss_of_each_time(tmp_path: Path) -> Non
     assert "as little as" in best.reason.sentence()
     page = write_plan(tmp_path / "plan.html", plan=planned, belief=belief).read_text()
     assert "Privacy loss of a value by the time of the cycle" in page
+
+
+def test_a_page_about_a_cycle_or_phases_shows_their_average(tmp_path: Path) -> None:
+    clock = CycleChain([DAY, NIGHT], states=["awake", "asleep"], initial="stationary")
+    slow = HiddenChain([[0.5, 0.0, 0.5], [0.0, 0.9, 0.1], [0.4, 0.1, 0.5]], shows=[*"aab"], initial="stationary")
+    for belief in (clock, slow):
+        average = belief.average()
+        assert average.transition.diagonal() == pytest.approx(belief.again([1])[0])
+        page = write_belief(tmp_path / "belief.html", belief=belief).read_text()
+        assert "on average over times and phases" in page
 
 
 def test_hours_are_on_the_axis_where_the_step_is_known() -> None:
