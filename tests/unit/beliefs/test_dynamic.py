@@ -98,7 +98,7 @@ def test_one_variable_is_a_chain() -> None:
     assert alone.as_chain_of_steps() == chain
     for length in (5, 200):
         noise = [calibrate("count:1", belief=b, epsilon=1.0, length=length).noise_scale for b in (alone, chain)]
-        assert noise[0] == pytest.approx(noise[1], rel=1e-4)
+        assert noise[0] == pytest.approx(noise[1], rel=1e-3)
 
 
 def test_the_result_says_which_way_was_taken() -> None:

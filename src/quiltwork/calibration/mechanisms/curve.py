@@ -30,7 +30,7 @@ from quiltwork.influence.curve.timeline import follow, is_short, node_by_node
 from quiltwork.numeric import round_up, smallest_within
 from quiltwork.types import Floats, Guarantee
 
-EXACT, USUAL = 1e-6, 2e-3  # precision of the scale, where single steps are exact and where not
+EXACT, CLOSE, USUAL = 1e-6, 1e-4, 2e-3  # precision of the scale, where single steps are exact and where not
 QUICK, ROUGH = 4e-3, 1e-2  # with many states, and with more than are told apart
 MOST_LOOKS = 40
 NEAR_AIM = 0.02  # a distance from log ε from which a usual slope is enough
@@ -160,7 +160,7 @@ def _about_parts(
         found = part_loss(influence, sensitivity / scale * (1 + 2e-8), thorough=True)
         return found or PartLoss(math.inf, 0, (0, 0))
 
-    scale = smallest_within(lambda s: look(s).epsilon, epsilon, enough, precision=EXACT)
+    scale = smallest_within(lambda s: look(s).epsilon, epsilon, enough, precision=CLOSE)
     found = look(scale) if scale > 0 else None
     return None if found is None or not found.epsilon <= epsilon else (round_up(scale), found)
 
