@@ -52,7 +52,7 @@ def exact_loss(chain: MarkovChain, answers: Array, scales: Array, length: int, r
     return worst
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(chains(max_states=3), epsilons, st.integers(1, 5), st.integers(0, 2**32 - 1))
 def test_calibrated_noise_hides_every_moment(chain: MarkovChain, epsilon: float, length: int, seed: int) -> None:
     rng, k = np.random.default_rng(seed), len(chain.states)
@@ -88,7 +88,7 @@ def test_an_earlier_value_in_place_of_the_start_belongs_to_two_transitions() -> 
     assert plain < linked < 1.01 * plain
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(chains(max_states=3), st.integers(2, 5), st.data())
 def test_totals_with_transitions_are_never_too_small(chain: MarkovChain, length: int, data: st.DataObject) -> None:
     rng, k = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1))), len(chain.states)
