@@ -22,7 +22,8 @@ from quiltwork.data.steps import check_step
 from quiltwork.errors import DataError, ParameterError
 from quiltwork.ledger import Ledger, Statement
 from quiltwork.queries import Count, Frequencies, Histogram, Mean, Query, Sum, Transitions
-from quiltwork.releases.pipeline import Prepared, as_series, prepare
+from quiltwork.releases.pipeline import as_series, prepare
+from quiltwork.releases.prepared import Prepared
 from quiltwork.releases.result import Release
 from quiltwork.types import Gaps, Guarantee, Segment
 
@@ -239,7 +240,12 @@ def _held(data: Series | Records | Iterable[object], belief: Belief) -> Series |
         if isinstance(data, Series):
             raise DataError("the data must be records", got="series", why="the belief is about named variables")
         return data if isinstance(data, Records) else Records.from_rows(data, variables=belief.variables)  # type: ignore[arg-type]
-    series = as_series(data, belief)
+    if belief.real:
+        from quiltwork.releases.measured import as_measurements  # it needs polars, which loads slowly
+
+        series: Series = as_measurements(data, belief)
+    else:
+        series = as_series(data, belief)
     check_step(series, belief)  # refused before a ledger is made
     return series
 

@@ -8,14 +8,16 @@ from typing import NamedTuple
 import numpy as np
 
 from quiltwork.accounting.record import ReleaseRecord
+from quiltwork.accounting.shifts import added_shifts, along_time, at_every_time
 from quiltwork.accounting.total import FEW, Total
-from quiltwork.beliefs import BayesianNetwork, Belief
+from quiltwork.beliefs import BayesianNetwork, Belief, GaussianBelief
 from quiltwork.influence.curve.constant import InfluenceCurve, curve_members
 from quiltwork.influence.curve.networks import network_epsilon
 from quiltwork.influence.curve.parts import knows_parts, part_loss
 from quiltwork.influence.curve.profile import links
 from quiltwork.influence.curve.timeline import Losses, follow, largest_losses
 from quiltwork.influence.quilts.cover import quilts_epsilon
+from quiltwork.influence.shift import GRID
 from quiltwork.numeric import round_up, sum_of
 from quiltwork.types import Guarantee
 
@@ -123,6 +125,8 @@ class Case:
         """By the influence curve, along time; None for series of any length."""
         if self.total.endless or not self.terms.chain_like or not self.total.telling:
             return None
+        if isinstance(self.belief, GaussianBelief):
+            return along_time(self.belief, self.total.profile, self.total.count, guarantee=self.terms.guarantee)
         curves = self.terms.curves(started=self.total.started)
         return largest_losses([follow(curve, self.total.profile) for curve in curves])
 
@@ -131,6 +135,8 @@ class Case:
         """ε of all releases together by the influence curve; all of them must have a profile."""
         if not self.total.telling:
             return 0.0
+        if isinstance(self.belief, GaussianBelief):
+            return self.by_shift
         if self.terms.network is not None:
             return network_epsilon(
                 self.terms.belief, self.total.sums, guarantee=self.terms.guarantee
@@ -140,6 +146,21 @@ class Case:
         (matrix,) = self.total.sums
         curves = self.terms.curves(started=self.total.started)
         return min(max(curve.at(matrix, thorough=True).epsilon for curve in curves), self.by_parts)
+
+    @cached_property
+    def by_shift(self) -> float:
+        """Of real values: what each release moves by, added up at every time; exactly while there are few of them."""
+        belief, count = self.belief, self.total.count
+        if not isinstance(belief, GaussianBelief):
+            return math.inf
+        belief.check_size(self.length)
+        if self.losses is not None:
+            bound = self.losses.epsilon
+        else:
+            bound = at_every_time(belief, float(self.total.sums[0].max()), count, guarantee=self.terms.guarantee)
+        if self.terms.guarantee == "bayesian" or self.telling is None or self.not_placed() is not None:
+            return bound
+        return min(bound, added_shifts(belief, [record for _, record in self.telling], count))  # Statement 59
 
     @cached_property
     def by_network(self) -> float:
@@ -174,12 +195,16 @@ class Case:
     @cached_property
     def together(self) -> float:
         """Σ λ over all values that may depend on each other; infinite if their number is not known."""
+        if isinstance(self.belief, GaussianBelief) and self.belief.between is not None:
+            return math.inf  # values of other subjects count too
         if self.terms.belief.variables is not None:
             heaviest, _ = self.terms.belief.heaviest_part([float(matrix.max()) for matrix in self.total.sums])
             return heaviest
         if self.total.endless:
             if not self.total.telling:
                 return 0.0
-            return math.inf if self.total.mass is None else round_up(self.total.mass)
+            grid = GRID * self.total.count if self.belief.real else 0.0
+            return math.inf if self.total.mass is None else round_up(self.total.mass + grid)
         blocks = self.total.profile.stretches
-        return round_up(sum_of(float(b.matrix.max()) * ((b.last or b.first) - b.first + 1) for b in blocks))
+        summed = sum_of(float(b.matrix.max()) * ((b.last or b.first) - b.first + 1) for b in blocks)
+        return round_up(summed + (GRID * self.total.count if self.belief.real else 0.0))

@@ -314,6 +314,8 @@ RULES: tuple[Rule, ...] = (
 
 def _part_of_a_state(case: Case) -> str | None:
     """Why a theorem that joins the ε of releases at whole states cannot be used."""
+    if case.terms.belief.real:
+        return "it is about values that are states"
     if case.terms.belief.step_variables is None:
         return None
     return "each release hides one variable of a step, and the theorem needs each to hide whole steps"

@@ -5,6 +5,7 @@ from quiltwork.beliefs.chain import ChainSet, MarkovChain
 from quiltwork.beliefs.cycle import CycleChain
 from quiltwork.beliefs.dynamic import DynamicNetwork
 from quiltwork.beliefs.files import belief_from_dict, load_belief, save_belief
+from quiltwork.beliefs.gaussian import GaussianBelief
 from quiltwork.beliefs.hidden import HiddenChain, OrderChain
 from quiltwork.beliefs.interval import IntervalChain
 from quiltwork.beliefs.joint import JointTable
@@ -18,6 +19,7 @@ __all__ = [
     "ChainSet",
     "CycleChain",
     "DynamicNetwork",
+    "GaussianBelief",
     "HiddenChain",
     "IntervalChain",
     "JointTable",

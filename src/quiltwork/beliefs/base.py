@@ -58,6 +58,10 @@ class Belief(ABC):
     """Whether the max-influence of values on others is known, or bounded."""
     independent_values: bool = False
     """Whether values at different times are known to be independent of each other."""
+    real: bool = False
+    """Whether values are real numbers, not states."""
+    mechanisms: tuple[str, ...] | None = None
+    """The mechanisms that can cover it; None for all of them."""
     separating: bool = True
     """Whether a value makes what came before it independent of what follows, in the same way at every time."""
 
@@ -116,6 +120,9 @@ class Belief(ABC):
     def size(self, length: int | None = None) -> int | None:
         """The number of values of a series, if it is known."""
         return length
+
+    def check_size(self, length: int | None) -> None:  # noqa: B027 - most are true of every length
+        """Refuse lengths of series that it cannot be true of."""
 
     def heaviest_part(self, weights: Sequence[float]) -> tuple[float, int]:
         """The largest sum of weights over values that may depend on each other, rounded up, and their number."""

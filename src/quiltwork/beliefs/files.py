@@ -10,6 +10,7 @@ from quiltwork.beliefs.base import Belief
 from quiltwork.beliefs.chain import ChainSet, MarkovChain
 from quiltwork.beliefs.cycle import CycleChain
 from quiltwork.beliefs.dynamic import DynamicNetwork
+from quiltwork.beliefs.gaussian import GaussianBelief
 from quiltwork.beliefs.hidden import HiddenChain, OrderChain
 from quiltwork.beliefs.interval import IntervalChain
 from quiltwork.beliefs.joint import JointTable
@@ -255,6 +256,12 @@ def _order(content: dict[str, Any]) -> OrderChain:
     )
 
 
+def _gaussian(content: dict[str, Any]) -> GaussianBelief:
+    optional = {"step", "unit", "subjects", "between", "deviation"}
+    _check_keys(content, "gaussian", required={"distance", "correlation"}, optional=optional)
+    return GaussianBelief(**content)
+
+
 def _joint(content: dict[str, Any]) -> JointTable:
     _check_keys(content, "joint", required={"variables", "table"})
     variables, table = variables_in(content["variables"], "a joint table"), content["table"]
@@ -277,6 +284,7 @@ _READERS: dict[str, Callable[[dict[str, Any]], Belief]] = {
     "joint": _joint,
     "network": _network,
     "dynamic": _dynamic,
+    "gaussian": _gaussian,
 }
 _KINDS_HINT = f"Known kinds: {', '.join(_READERS)}"
 

@@ -22,6 +22,7 @@ _WHERE = {
     "audited": ("audited", "audited"),
     "entry": ("baselines", "entry"),
 }
+_OF_REAL_VALUES = {"curve": ("shifted", "shifted"), "group": ("shifted", "together"), "entry": _WHERE["entry"]}
 MECHANISMS = tuple(_WHERE)
 SINGLE = ("wasserstein", "audited")  # for one release; their tables grow with the length
 QUICK_WORK = 5e6
@@ -36,11 +37,19 @@ class Mechanism(Protocol):
         """How much noise, and why."""
 
 
-def find_mechanism(name: str) -> Mechanism:
-    """The mechanism of that name."""
+def find_mechanism(name: str, *, real: bool = False) -> Mechanism:
+    """The mechanism of that name, for states or for real values."""
     if name not in _WHERE:
         raise ParameterError("the mechanism is not known", got=repr(name), fix=f"Known: {', '.join(MECHANISMS)}")
-    module, function = _WHERE[name]
+    where = _OF_REAL_VALUES if real else _WHERE
+    if name not in where:
+        raise NotCoveredError(
+            f"mechanism {name} is about states",
+            got="a belief about real values",
+            why="its theorem says nothing about numbers",
+            fix="Use curve",
+        )
+    module, function = where[name]
     return cast(Mechanism, getattr(import_module(f"quiltwork.calibration.mechanisms.{module}"), function))
 
 
@@ -97,7 +106,7 @@ def calibrated(request: Request) -> Calibration:
     held = _as_chain(request.belief, request.query, name)
     if name == "curve":
         held = held.settled()  # a given start that is the stationary one: all values are then alike
-    mechanism, asked = find_mechanism(name), replace(request, mechanism=name, belief=held)
+    mechanism, asked = find_mechanism(name, real=held.real), replace(request, mechanism=name, belief=held)
     _check_covered(asked, name)
     calibration = mechanism(asked)
     if request.belief.variables is not None:

@@ -155,7 +155,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
             fix="Give the length or the number of values, or plan for histogram or sum",
         )
     divisor = asked.divisor(asked.values_in(values)) if values else asked.on(belief).divisor(request.length or 1)
-    names = tuple(dict.fromkeys(mechanisms)) if mechanisms else MECHANISMS
+    names = tuple(dict.fromkeys(mechanisms)) if mechanisms else belief.mechanisms or MECHANISMS
     return Plan(
         query=asked.text,
         epsilon=request.epsilon,

@@ -80,6 +80,8 @@ class Calibration:
     """Of records over time: whether all steps were taken as one network, or each as a state of a chain."""
     unrolled_up_to: int | None = None
     """Of records over time: the number of steps up to which they are taken as one network."""
+    apart: str | None = None
+    """Of real values: how far apart two values may be that are hidden from each other."""
     certificate: Certificate | None = field(default=None, repr=False, compare=False)
     """What is needed to check a calibration by the influence curve, with ``verify(belief)``."""
 
@@ -103,7 +105,7 @@ class Calibration:
     def explain(self) -> str:
         """The noise and its reason in a few sentences."""
         asked = self.query.text
-        numbers = {"frequencies": "count", "mean": "sum"}.get(asked, f"number of {asked}")
+        numbers = {"frequencies": "count", "mean": "sum", "sum": "sum"}.get(asked, f"number of {asked}")
         span = "series of any length"
         if self.records:
             span = f"records of {self.length:,} variables"
@@ -116,6 +118,7 @@ class Calibration:
         else:
             secret = "of any variable" if self.records else "at any one time"
             secret = secret if self.steps is None else "of any variable at any one step"
+            secret = secret if self.apart is None else f"at most {self.apart} apart, {secret},"
             guarantee = (
                 f"Guarantee: seeing the result changes the odds between any two values {secret} by a factor of at most "
                 f"e^{self.epsilon:g}{factor}, for every belief in the class."

@@ -32,7 +32,7 @@ from quiltwork.types import Gaps
 if TYPE_CHECKING:
     from quiltwork import Belief, Plan, Records, Release, Series
     from quiltwork.calibration.plan import Offer
-    from quiltwork.releases.pipeline import Prepared
+    from quiltwork.releases.prepared import Prepared
 
 
 def plan(

@@ -10,16 +10,23 @@ from quiltwork.data.values import codes_of, names_in
 from quiltwork.types import Codes, Segment
 
 if TYPE_CHECKING:
-    from quiltwork.data.read import read_series
+    from quiltwork.data.measured import Measurements
+    from quiltwork.data.read import read_measurements, read_series
     from quiltwork.data.stored import StoredSeries
 
 # needed only where tables are read: loaded when first asked for
-_LATER = {"read_series": "quiltwork.data.read", "StoredSeries": "quiltwork.data.stored"}
+_LATER = {
+    "Measurements": "quiltwork.data.measured",
+    "read_measurements": "quiltwork.data.read",
+    "read_series": "quiltwork.data.read",
+    "StoredSeries": "quiltwork.data.stored",
+}
 
 __all__ = [
     "Codes",
     "Countable",
     "HeldSeries",
+    "Measurements",
     "Part",
     "Reading",
     "Segment",
@@ -29,6 +36,7 @@ __all__ = [
     "Window",
     "codes_of",
     "names_in",
+    "read_measurements",
     "read_series",
 ]
 

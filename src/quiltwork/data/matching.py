@@ -30,14 +30,17 @@ class Matching:
             raise not_values(self.column, str(self.kind))
 
     @property
+    def levels(self) -> bool:
+        """Whether values are numbers, which become levels."""
+        return self.bins is not None
+
+    @property
     def _text(self) -> bool:
         return not self.kind.is_numeric() and self.kind != nw.Boolean
 
     def absent(self, value: "nw.Expr") -> "nw.Expr":
         """Whether it is missing."""
-        if self.bins is not None:
-            return value.is_null()
-        return self._absent(value)
+        return value.is_null() if self.levels else self._absent(value)
 
     def _absent(self, value: "nw.Expr") -> "nw.Expr":
         gone = value.is_null()
@@ -58,7 +61,7 @@ class Matching:
         return nw.when(absent).then(nw.lit(ABSENT)).otherwise(self._known(value))
 
     def _known(self, value: "nw.Expr") -> "nw.Expr":
-        if self.bins is not None:
+        if self.levels:
             return value
         read, codes = self._keys(value)
         if not codes:
@@ -67,7 +70,7 @@ class Matching:
 
     def hits(self, value: "nw.Expr") -> list["nw.Expr"]:
         """Whether it is each of the states."""
-        if self.bins is not None:
+        if self.levels:
             return [value == level for level in range(len(self.states or ()))]
         read, codes = self._keys(value)
         by_code = {code: key for key, code in codes.items()}
@@ -103,8 +106,40 @@ class Matching:
     def levelled(self, rows: Frame, engine: Engine) -> Frame:
         """With levels in place of numbers; UNKNOWN where a value is neither number nor missing."""
         numbered, wrong = self.numbers(rows, engine)
-        level = nw.when(wrong).then(nw.lit(UNKNOWN)).otherwise(self.level(nw.col("number")))
-        return numbered.with_columns(what=level).drop("number")
+        return numbered.with_columns(what=self.known_level(wrong, nw.col("number"))).drop("number")
+
+    def known_level(self, wrong: "nw.Expr", number: "nw.Expr") -> "nw.Expr":
+        """The level of a number; UNKNOWN where that is wrong."""
+        return nw.when(wrong).then(nw.lit(UNKNOWN)).otherwise(self.level(number))
+
+    def finished(self, rows: Frame) -> Frame:
+        """The rows as they are counted."""
+        return rows
+
+
+class NumberMatching(Matching):
+    """Numbers that stay what they are: ``what`` is the number until rows are counted, then 0 for all of them."""
+
+    @property
+    def levels(self) -> bool:
+        """All finite numbers are one level."""
+        return True
+
+    def known_level(self, wrong: "nw.Expr", number: "nw.Expr") -> "nw.Expr":
+        """The number; infinity where that is wrong."""
+        return nw.when(wrong).then(nw.lit(float("inf"))).otherwise(number)
+
+    def finished(self, rows: Frame) -> Frame:
+        """With the number as ``number``, and 0 in place of it; UNKNOWN where it is not finite."""
+        known = {name for name in ("what", "before") if name in rows.collect_schema()}
+        rows = rows.with_columns(number=nw.col("what"))
+        return rows.with_columns(**{name: _finite(nw.col(name)) for name in sorted(known)})
+
+
+def _finite(number: "nw.Expr") -> "nw.Expr":
+    """0 for a finite number, UNKNOWN for another, null for none."""
+    code = nw.when(number.is_finite()).then(nw.lit(0)).otherwise(nw.lit(UNKNOWN))
+    return nw.when(~number.is_null()).then(code)
 
 
 def _exact_numbers(states: Sequence[str], *, whole: bool) -> dict[Any, int]:

@@ -1,6 +1,6 @@
 """Series from files and from tables of any kind, on the engine that holds them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import cast
@@ -12,6 +12,7 @@ from quiltwork.beliefs.dynamic import JOIN
 from quiltwork.data.engines.base import Columns, Engine
 from quiltwork.data.engines.polars import PolarsEngine
 from quiltwork.data.engines.sql import DuckDBEngine, SparkEngine
+from quiltwork.data.measured import Measurements
 from quiltwork.data.reading import Duplicates, Missing, Reading, Take, Unsorted
 from quiltwork.data.stored import StoredSeries
 from quiltwork.data.tables import Frame, as_frame, joined, mixed_types, together
@@ -58,17 +59,8 @@ def read_series(  # noqa: PLR0913 - the public signature is meant to be read
     Series(24 subjects, 64512 values of 6 states)
     """
     parts = [column] if isinstance(column, str) else list(column)
-    column = JOIN.join(parts)
-    columns = Columns(column, subject, time)
-    wanted = [*parts, *columns.names[1:]]
-    if not parts or len(set(wanted)) < len(wanted):
-        raise DataError(
-            "column, subject and time must be different columns",
-            got="one of them twice",
-            why="splitting or sorting a series by its own values would reveal them",
-        )
     reading = Reading.of(
-        column=column,
+        column=JOIN.join(parts),
         subject=subject,
         time=time,
         missing=missing,
@@ -81,12 +73,66 @@ def read_series(  # noqa: PLR0913 - the public signature is meant to be read
         duplicates=duplicates,
     )
 
+    return StoredSeries([source], _opener(source, reading, parts), reading, states=states, progress=progress)
+
+
+def read_measurements(  # noqa: PLR0913 - the public signature is meant to be read
+    source: object,
+    *,
+    column: str,
+    subject: str | None = None,
+    time: str | None = None,
+    missing: Missing = "refuse",
+    segment: Segment | None = None,
+    gap: str | float | timedelta | None = None,
+    every: str | float | timedelta | None = None,
+    take: Take = "first",
+    unsorted: Unsorted = "refuse",
+    duplicates: Duplicates = "refuse",
+    progress: Progress | None = None,
+) -> Measurements:
+    """Read one column of a table as series of real values, added up where the table is.
+
+    The same as :func:`read_series`, for beliefs about numbers: values are not matched to states. With ``every`` and
+    ``take="mean"`` the value of a step is the mean of its rows.
+
+    >>> import polars as pl
+    >>> read_measurements(pl.DataFrame({"power": [0.5, 1.25, 0.75]}), column="power")
+    Measurements(1 subjects, 3 values)
+    """
+    reading = Reading.of(
+        layout="numbers",
+        column=column,
+        subject=subject,
+        time=time,
+        missing=missing,
+        segment=segment,
+        gap=gap,
+        every=every,
+        take=take,
+        unsorted=unsorted,
+        duplicates=duplicates,
+    )
+    return Measurements([source], _opener(source, reading, [column]), reading, states=("value",), progress=progress)
+
+
+def _opener(source: object, reading: Reading, parts: Sequence[str]) -> Callable[[Sequence[object]], Engine]:
+    """How tables are opened; ``parts`` are the columns of which a value consists."""
+    columns = Columns(reading.column or "", reading.subject, reading.time)
+    wanted = [*parts, *columns.names[1:]]
+    if not parts or len(set(wanted)) < len(wanted):
+        raise DataError(
+            "column, subject and time must be different columns",
+            got="one of them twice",
+            why="splitting or sorting a series by its own values would reveal them",
+        )
+
     def opened(sources: Sequence[object]) -> Engine:
         where = "the data" if not isinstance(source, str | Path) else f"data file {source}"
         table = joined([as_frame(given, wanted) for given in sources])
-        return _engine_of(together(table, parts, column), columns, where)
+        return _engine_of(together(table, parts, columns.value), columns, where)
 
-    return StoredSeries([source], opened, reading, states=states, progress=progress)
+    return opened
 
 
 def _engine_of(table: Frame, columns: Columns, where: str) -> Engine:

@@ -14,9 +14,9 @@ Missing = Literal["refuse", "split"]
 Take = Literal["first", "last", "mean"]
 Unsorted = Literal["refuse", "sort"]
 Duplicates = Literal["refuse", "drop"]
-Layout = Literal["series", "rows", "columns"]
+Layout = Literal["series", "numbers", "rows", "columns"]
 CHOICES: Mapping[str, tuple[str, ...]] = {
-    "layout": ("series", "rows", "columns"),
+    "layout": ("series", "numbers", "rows", "columns"),
     "missing": ("refuse", "split"),
     "take": ("first", "last", "mean"),
     "unsorted": ("refuse", "sort"),
@@ -30,8 +30,9 @@ class Reading:
 
     ``column`` is None for values that were in memory; ``subject`` then says only that they were told apart by subject.
     ``gap`` is the longest pause within a stretch, ``every`` the step to which rows are thinned out, ``take`` which
-    row of a step counts, ``bins`` the edges between levels of numbers. ``layout`` is "series"; records have their
-    variables in columns of their own, or in rows that name them in the column ``variable``.
+    row of a step counts, ``bins`` the edges between levels of numbers. ``layout`` is "series", or "numbers" for series
+    of real values; records have their variables in columns of their own, or in rows that name them in the column
+    ``variable``.
 
     >>> Reading(column="activity", time="time", every=Duration.parse("15min")).to_dict()
     {'layout': 'series', 'column': 'activity', 'time': 'time', 'every': '15min'}
@@ -62,9 +63,13 @@ class Reading:
                 raise ParameterError(f"{name} must be the name of a column", got=type(getattr(self, name)).__name__)
         if self.segment is not None:
             check_segment(self.segment, self.segment[1])
-        if self.take == "mean" and (self.bins is None or self.every is None):
+        if self.take == "mean" and (self.every is None or (self.bins is None and self.layout != "numbers")):
             raise ParameterError(
                 "take='mean' needs every and bins", got="none", why="the means have to be grouped into levels"
+            )
+        if self.layout == "numbers" and self.bins is not None:
+            raise ParameterError(
+                "bins are for beliefs about levels", got="a belief about real values", fix="Leave bins out"
             )
 
     @classmethod
@@ -151,7 +156,7 @@ class Reading:
         before, the belief does not say. Where rows were left out before (steps, repeated times), any other reading may
         bring some of them back.
         """
-        if self.layout != "series" or self.every is not None:
+        if self.layout not in ("series", "numbers") or self.every is not None:
             return self.difference(later)
         names = ["layout", "column", "variable", "bins"]
         if later.take == "mean":

@@ -86,11 +86,11 @@ class Rows:
 
     def _counted(self, rows: Frame) -> Frame:
         """Rows in no order; missing values are found among the few different ones, afterwards."""
-        return rows if self.reading.bins is None else self._valued(rows)
+        return self.matching.finished(self._valued(rows)) if self.matching.levels else rows
 
     def _valued(self, rows: Frame) -> Frame:
         """With levels in place of numbers, if there are bins, and null in place of missing values."""
-        if self.reading.bins is None:
+        if not self.matching.levels:
             return self.matching.cleaned(rows)
         return rows if self.reading.take == "mean" else self.matching.levelled(rows, self.engine)
 
@@ -109,7 +109,7 @@ class Rows:
         opens = nw.col("before").is_null()
         if self._pause is not None:
             opens = opens | (nw.col("when") - nw.col("since") > self._pause)
-        return followed.with_columns(opens=opens.fill_null(True))
+        return self.matching.finished(followed.with_columns(opens=opens.fill_null(True)))
 
     @property
     def _pause(self) -> float | None:
@@ -174,7 +174,7 @@ class Rows:
         )
         return self._resorted(
             means.with_columns(
-                what=nw.when(nw.col("wrong") > 0).then(nw.lit(-1)).otherwise(self.matching.level(nw.col("mean"))),
+                what=self.matching.known_level(nw.col("wrong") > 0, nw.col("mean")),
                 when=nw.col("step"),
             ).drop("step", "mean", "wrong")
         )
@@ -182,9 +182,9 @@ class Rows:
     def windowed(self, rows: Frame, window: Window) -> Frame:
         """With the number of the window that a row is in."""
         if window.on_the_clock:
-            return rows.with_columns(window=_floor(nw.col("wall"), window.span))
+            return rows.with_columns(window=window.number(nw.col("wall")))
         rows = rows if self.reading.segment is not None else self.engine.placed(rows)
-        return rows.with_columns(window=_floor(nw.col("place") - 1, window.span))
+        return rows.with_columns(window=window.number(nw.col("place") - 1))
 
 
 def _floor(number: "nw.Expr", width: float) -> "nw.Expr":

@@ -315,7 +315,7 @@ class HeldSeries(Series):
         """Values in memory have an order, and no times."""
         if window is not None and window.on_the_clock:
             raise DataError(
-                f"windows of a {window.kind} need times",
+                f"windows by {window.kind} need times",
                 got="values without times",
                 fix="Read them with a time column, or ask for windows of a number of values",
             )

@@ -8,7 +8,7 @@ of numbers, from which all else is summed up: lengths, stretches, counts, transi
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import narwhals as nw
 import numpy as np
@@ -34,6 +34,8 @@ MOST_SPANS = 1000  # different times from row to row of which a pass tells how o
 class StoredSeries(Series):
     """Series in files or tables, counted where they are; counts are computed once, when first asked for."""
 
+    _matching = Matching
+
     def __init__(
         self,
         sources: Sequence[object],
@@ -48,7 +50,7 @@ class StoredSeries(Series):
         self.reading, self._progress = reading, progress
         if reading.bins is not None and states is not None:
             reading.bins.check(states)
-        matching = Matching(engine.kind, engine.columns.value, states, reading.bins)
+        matching = self._matching(engine.kind, engine.columns.value, states, reading.bins)
         self.states = tuple(states) if states is not None else self._found_states()
         self._values = replace(matching, states=self.states)
         self._rows = Rows(engine, reading, self._values, progress)
@@ -312,7 +314,7 @@ class StoredSeries(Series):
             self._rows.check_order()
         if window is not None and window.on_the_clock and not self._engine.clock.calendar:
             raise DataError(
-                f"windows of a {window.kind} need dates",
+                f"windows by {window.kind} need dates",
                 got="no time column" if self._engine.columns.time is None else "times without dates",
                 fix="Name a column of dates, or ask for windows of a number of values",
             )
@@ -326,7 +328,7 @@ class StoredSeries(Series):
         k = len(self.states)
         parts = {}
         for key in sorted(counted, key=lambda key: tuple(natural(str(field)) for field in key)):
-            label = " ".join([str(key[0])] * by_subject + ([] if window is None else [window.label(int(key[-1]))]))
+            label = part_label(key, by_subject=by_subject, window=window)
             parts[label] = Part(self.states, counted[key], followed.get(key, np.zeros((k, k), dtype=np.int64)))
         return parts
 
@@ -354,13 +356,13 @@ class StoredSeries(Series):
             for subject in table.partition_by("who", maintain_order=True)
         )
 
-    def between(self, first: int, last: int) -> "StoredSeries":
+    def between(self, first: int, last: int) -> Self:
         """Only the values at these times of each series, both included; there must be no gaps."""
         self._check_segments()
         check_segment((first, last), last)
         return self._again(self._sources, replace(self.reading, segment=(first, last)))
 
-    def extended(self, more: object, *, subject: Iterable[object] | None = None) -> "StoredSeries":
+    def extended(self, more: object, *, subject: Iterable[object] | None = None) -> Self:
         """With the rows of a further table of the same kind."""
         if subject is not None:
             raise DataError("appended rows must name their subject in a column", got="subject=")
@@ -393,8 +395,13 @@ class StoredSeries(Series):
                 why="values that were already released would change position",
             )
 
-    def _again(self, sources: Sequence[object], reading: Reading) -> "StoredSeries":
-        return StoredSeries(sources, self._opened, reading, states=self.states, progress=self._progress)
+    def _again(self, sources: Sequence[object], reading: Reading) -> Self:
+        return type(self)(sources, self._opened, reading, states=self.states, progress=self._progress)
+
+
+def part_label(key: tuple[Any, ...], *, by_subject: bool, window: Window | None) -> str:
+    """What the values of one subject, one window, or one window of one subject are called."""
+    return " ".join([str(key[0])] * by_subject + ([] if window is None else [window.label(int(key[-1]))]))
 
 
 def _each(how: Mapping[str, str]) -> list["nw.Expr"]:

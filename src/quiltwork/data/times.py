@@ -6,10 +6,13 @@ Dates and times of day become microseconds, so that gaps, steps and windows are 
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from quiltwork.errors import DataError, ParameterError
 from quiltwork.types import MICROSECONDS, NUMBER, Duration
+
+if TYPE_CHECKING:
+    import narwhals as nw
 
 __all__ = ["MICROSECONDS", "WHOLE", "Duration", "Form", "Window", "WindowKind", "mixed_times", "unreadable_times"]
 
@@ -19,36 +22,43 @@ MOMENT = re.compile(
     r"(?P<zone>Z|[-+]\d{2}:?\d{2})?"
 )
 
-WindowKind = Literal["day", "hour", "values"]
+WindowKind = Literal["day", "hour", "week", "hour-of-day", "weekday", "values"]
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_HOUR, _DAY = MICROSECONDS["hour"], MICROSECONDS["day"]
+MONDAY = 3 * _DAY  # 1970 began on a Thursday
 
 
 @dataclass(frozen=True)
 class Window:
     """Equal spans of time, or of a number of values each, for each of which an answer is given.
 
-    >>> Window.parse("day").label(19_786), Window.parse(96).label(1)
-    ('2024-03-04', '97:192')
+    With a ``cycle``, spans that are that many apart are one window: the same hour of every day.
+
+    >>> Window.parse("day").label(19_786), Window.parse(96).label(1), Window.parse("weekday").label(0)
+    ('2024-03-04', '97:192', 'Monday')
     """
 
     kind: WindowKind
     span: int
+    cycle: int | None = None
 
     @classmethod
     def parse(cls, given: "str | int | Window") -> "Window":
-        """``day``, ``hour``, or a number of values."""
+        """``day``, ``hour``, ``week``, ``hour-of-day``, ``weekday``, or a number of values."""
         if isinstance(given, Window):
             return given
-        if given in ("day", "hour"):
-            return cls("day" if given == "day" else "hour", MICROSECONDS[str(given)])
+        for known in ON_THE_CLOCK:
+            if given == known.kind:
+                return known
         try:
             number = 0 if isinstance(given, bool | float) else int(given)
         except (ValueError, TypeError):
             number = 0
         if not 1 <= number <= 10**15:
             raise ParameterError(
-                "window must be day, hour or a number of values",
+                f"window must be {', '.join(known.kind for known in ON_THE_CLOCK)} or a number of values",
                 got=repr(given)[:40],
-                fix="For example day, hour or 96",
+                fix="For example day, hour-of-day or 96",
             )
         return cls("values", number)
 
@@ -57,15 +67,35 @@ class Window:
         """Whether it is told by the time column rather than by position."""
         return self.kind != "values"
 
+    def number(self, at: "nw.Expr") -> "nw.Expr":
+        """The window that a time on the wall clock (or a position, from 0) is in, as a number."""
+        by_week = self.kind in ("week", "weekday")
+        number = (at + MONDAY if by_week else at) // self.span
+        return number if self.cycle is None else number - number // self.cycle * self.cycle
+
     def label(self, number: int) -> str:
         """The name of a window: its date, its hour, or its positions."""
         if self.kind == "values":
             return f"{number * self.span + 1}:{(number + 1) * self.span}"
+        if self.kind == "weekday":
+            return WEEKDAYS[number]
+        if self.kind == "hour-of-day":
+            return f"{number:02}:00"
+        offset = MONDAY if self.kind == "week" else 0
         try:
-            begun = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=number * self.span)
+            begun = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=number * self.span - offset)
         except OverflowError:
             return f"{self.kind} {number}"  # beyond the calendar
-        return begun.date().isoformat() + ("" if self.kind == "day" else f" {begun:%H}:00")
+        return begun.date().isoformat() + (f" {begun:%H}:00" if self.kind == "hour" else "")
+
+
+ON_THE_CLOCK = (
+    Window("day", _DAY),
+    Window("hour", _HOUR),
+    Window("week", 7 * _DAY),
+    Window("hour-of-day", _HOUR, 24),
+    Window("weekday", _DAY, 7),
+)
 
 
 @dataclass(frozen=True)

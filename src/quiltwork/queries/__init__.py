@@ -6,6 +6,7 @@ from quiltwork.queries.base import (
     Query,
 )
 from quiltwork.queries.kinds import Count, Custom, Declared, Frequencies, Histogram, Mean, Sum, Transitions
+from quiltwork.queries.measured import Difference, Lipschitz, Measured, ShareAbove, Trend, WeightedSum
 from quiltwork.queries.parse import parse_query, query_from_dict
 from quiltwork.queries.variables import Over, Tally
 
@@ -14,15 +15,21 @@ __all__ = [
     "Count",
     "Custom",
     "Declared",
+    "Difference",
     "Frequencies",
     "Histogram",
+    "Lipschitz",
     "Mean",
+    "Measured",
     "Numbers",
     "Over",
     "Query",
+    "ShareAbove",
     "Sum",
     "Tally",
     "Transitions",
+    "Trend",
+    "WeightedSum",
     "parse_query",
     "query_from_dict",
 ]

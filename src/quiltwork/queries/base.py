@@ -26,7 +26,8 @@ from quiltwork.types import Codes
 
 States = Sequence[str]
 Variables = Mapping[str, tuple[str, ...]]
-Numbers = NDArray[np.int64] | NDArray[np.float64]
+Numbers = NDArray[np.int64] | NDArray[np.float64] | NDArray[np.object_]
+"""Integers, as Python has them where they may be large, or floats."""
 
 
 class Query(ABC):
@@ -145,6 +146,13 @@ class Query(ABC):
         """
         if belief.variables is not None:
             return self.by_variable(belief.variables)
+        if belief.real:
+            raise QueryError(
+                f"{self.text} is about states",
+                got="a belief about real values",
+                why="under this belief values are numbers, of which hardly two are the same",
+                fix="Ask for sum, mean, trend, above:THRESHOLD:WIDTH or difference:A-B|C-D",
+            )
         query, states = self.within(belief), belief.states
         return Asked(query, query.unit(states), (query.steps(states),), (query.sensitivity(states),), None, states)
 

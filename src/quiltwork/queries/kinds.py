@@ -15,6 +15,7 @@ from quiltwork.data.values import level_numbers
 from quiltwork.errors import QueryError
 from quiltwork.numeric import float_above
 from quiltwork.queries.base import Asked, Numbers, Query, States, Variables
+from quiltwork.queries.measured import MeasuredMean, MeasuredSum
 from quiltwork.types import Codes
 
 LEAST = Fraction(1, 10**50)
@@ -225,6 +226,17 @@ class Sum(Query):
                 )
         return numbers
 
+    def simplest(self, belief: Belief) -> Query:
+        """Of real values, their own sum."""
+        if not belief.real:
+            return self.within(belief)
+        if self.values is not None:
+            raise QueryError(f"{self.text} of real values takes no numbers for states", got="some", fix="Omit values")
+        return self._measured()
+
+    def _measured(self) -> Query:
+        return MeasuredSum()
+
     def unit(self, states: States) -> Fraction:
         """The largest number of which every state's value is a whole multiple."""
         numbers = self._numbers(states)
@@ -281,6 +293,9 @@ class Mean(Sum):
     def undivided(self) -> Query:
         """The sum."""
         return Sum(self.values)
+
+    def _measured(self) -> Query:
+        return MeasuredMean()
 
 
 @dataclass(frozen=True)

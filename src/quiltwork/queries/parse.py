@@ -6,6 +6,17 @@ from typing import Any
 from quiltwork.errors import QueryError
 from quiltwork.queries.base import Query
 from quiltwork.queries.kinds import Count, Declared, Frequencies, Histogram, Mean, Sum, Transitions, TwoShares
+from quiltwork.queries.measured import (
+    DeclaredChange,
+    Difference,
+    MeasuredMean,
+    MeasuredSum,
+    ShareAbove,
+    Trend,
+    WeightedSum,
+    periods,
+    share_above,
+)
 from quiltwork.queries.steps import InSteps
 from quiltwork.queries.variables import Over, Tally
 
@@ -15,6 +26,7 @@ _NAMED: dict[str, Callable[[], Query]] = {
     "mean": Mean,
     "sum": Sum,
     "transitions": Transitions,
+    "trend": Trend,
 }
 
 
@@ -23,6 +35,10 @@ def parse_query(text: str) -> Query:
 
     Of a record, ``QUERY over A,B`` asks the variables A and B only, ``sum over A,B=2`` counts B twice, and
     ``tally:A=yes,B=low|high`` counts the variables that have one of these values.
+
+    Of real values, ``trend`` asks how much they rise from step to step, ``above:2.5:0.5`` which share is above 2.5
+    (with a ramp of width 0.5), ``difference:1-96|97-192`` how much the mean of a second period is above that of a
+    first, and ``weighted:1,0.5`` for a sum with a weight for each position.
 
     >>> parse_query("count:walk")
     Count(state='walk')
@@ -37,12 +53,19 @@ def parse_query(text: str) -> Query:
         return Count(rest)
     if kind == "tally" and rest:
         return Tally({name: [value.strip() for value in values.split("|")] for name, values in _pairs(rest)})
+    if kind == "above" and rest:
+        return share_above(rest)
+    if kind == "difference" and rest:
+        return periods(rest)
+    if kind == "weighted" and rest:
+        return WeightedSum(rest.split(","))
     if not colon and kind in _NAMED:
         return _NAMED[kind]()
     raise QueryError(
         "the query is not known",
         got=repr(text),
-        fix=f"Known: count:STATE, {', '.join(_NAMED)}; for records also QUERY over A,B and tally:A=x,B=y|z",
+        fix=f"Known: count:STATE, {', '.join(_NAMED)}; for records also QUERY over A,B and tally:A=x,B=y|z; for real "
+        "values also above:THRESHOLD:WIDTH, difference:A-B|C-D and weighted:W1,W2,..",
     )
 
 
@@ -82,6 +105,12 @@ _READERS: dict[str, Callable[..., Query]] = {
     "count": lambda state: Count(str(state)),
     **_NAMED,
     "transitions": lambda linked=False: Transitions(linked=linked is True),
+    "measured-sum": MeasuredSum,
+    "measured-mean": MeasuredMean,
+    "above": lambda threshold, width: ShareAbove(threshold, width=width),
+    "difference": lambda before, after: Difference(tuple(before), tuple(after)),
+    "weighted": lambda weights: WeightedSum(weights),
+    "lipschitz": lambda name, constant: DeclaredChange(str(name), constant),
     "two-shares": lambda state, rest: TwoShares(str(state), str(rest)),
     "over": _over,
     "tally": _tally,

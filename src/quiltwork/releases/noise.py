@@ -18,8 +18,8 @@ from quiltwork.numeric import float_above
 def add_noise(answer: NDArray[Any], *, scale: float, unit: Fraction = Fraction(1)) -> list[Fraction] | list[float]:
     """The answer with independent Laplace noise of this scale on each number.
 
-    An integer answer is in units: it gets discrete Laplace noise and comes back as exact multiples of the unit. A float
-    answer comes back as floats. A scale of 0, the right one for an answer that no value can change, adds nothing.
+    An integer answer is in units: it gets discrete Laplace noise and comes back as exact multiples of the unit; its
+    integers may have any size. A float answer comes back as floats. A scale of 0, the right one for an answer that no value can change, adds nothing.
 
     >>> import numpy as np
     >>> add_noise(np.array([3]), scale=0.0)
@@ -27,9 +27,9 @@ def add_noise(answer: NDArray[Any], *, scale: float, unit: Fraction = Fraction(1
     """
     if not (math.isfinite(scale) and scale >= 0):
         raise ParameterError("the noise scale must be finite and not negative", got=str(scale))
-    if answer.dtype.kind == "i":
-        noisy = _laplace([int(n) for n in answer], "i64", _in_units(scale, unit))
-        return [n * unit for n in cast(list[int], noisy)]
+    if answer.dtype.kind in "iO":
+        noise = _laplace([0] * len(answer), "i64", _in_units(scale, unit))
+        return [(int(exact) + drawn) * unit for exact, drawn in zip(answer, noise, strict=True)]
     return cast(list[float], _laplace([float(x) for x in answer], "f64", scale))
 
 

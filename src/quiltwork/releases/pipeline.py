@@ -1,32 +1,21 @@
-"""A release before it is made, and making it: check and calibrate first, count and draw afterwards."""
+"""Making a release: check and calibrate first, count and draw afterwards."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.beliefs import Belief
 from quiltwork.calibration.calibrate import calibrated
-from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
 from quiltwork.calibration.series import ForSeries, for_series, least_noise, with_a_promise
-from quiltwork.data import Countable, Reading, Series, Window
+from quiltwork.data import Countable, Series, Window
 from quiltwork.data.records import Records
 from quiltwork.data.steps import check_step
-from quiltwork.errors import DataError, LedgerError, NotCoveredError, ParameterError, check_name
-from quiltwork.numeric import round_up
-from quiltwork.queries import Numbers, Query
-from quiltwork.releases.noise import add_noise
-from quiltwork.releases.result import PartAnswer, Release
+from quiltwork.errors import DataError, NotCoveredError, ParameterError
+from quiltwork.queries import Query
+from quiltwork.releases.prepared import Answer, Prepared, check_asked, recorded, shorter
+from quiltwork.releases.result import Release
 from quiltwork.types import Gaps, Guarantee
-
-if TYPE_CHECKING:
-    from quiltwork.ledger import Ledger
 
 SINGLE_RELEASE = (
     "The noise is the least for a single release. Later releases of the same data add up by their noise, not by their "
@@ -89,96 +78,6 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
     return prepare(data, request).draw()
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What is true, before noise: in units, and how many values it is about. ``part`` names a window or a subject."""
-
-    numbers: Numbers
-    values: int
-    part: str | None = None
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A release before it is made: everything is checked and calibrated, nothing is counted and no noise is drawn."""
-
-    request: Request
-    belief: Belief
-    """As far as it holds for the data: where positions do not count from the start, a given one says nothing."""
-    calibration: Calibration
-    record: ReleaseRecord
-    """What it will be about, and what it will add to what was told before."""
-    answers: Callable[[], list[Answer]]
-    unit: Fraction
-    states: tuple[str, ...]
-    sizes: tuple[int, int]
-    """The numbers of subjects and of values."""
-    notes: tuple[str, ...] = ()
-
-    def draw(self, answers: list[Answer] | None = None) -> Release:
-        """Count, unless that was done, and draw the noise."""
-        query, calibration, (subjects, values) = self.request.query, self.calibration, self.sizes
-        answers = self.answers() if answers is None else answers
-        exact = np.concatenate([answer.numbers for answer in answers])
-        noisy: Iterator[Fraction | float] = iter(add_noise(exact, scale=calibration.noise_scale, unit=self.unit))
-        parts: list[PartAnswer] = []
-        numbers: list[float] = []
-        labels: list[str] = []
-        for answer in answers:
-            divisor = query.divisor(answer.values)
-            drawn = [next(noisy) for _ in answer.numbers]
-            if query.integer:
-                own = tuple(map(_plain, query.completed([Fraction(n) / divisor for n in drawn])))
-            else:
-                own = tuple(map(float, drawn))
-            value = query.present(own, self.states)
-            scale, step = round_up(calibration.noise_scale / divisor), float(self.unit / divisor)
-            parts.append(PartAnswer(answer.part or "", value, answer.values, scale, step))
-            numbers += own
-            labels += self._labels(answer.part, len(own))
-        divisor = min(query.divisor(answer.values) for answer in answers)
-        whole = answers[0].part is None
-        return Release(
-            value=parts[0].value if whole else {part.name: part.value for part in parts},
-            numbers=tuple(numbers),
-            labels=tuple(labels),
-            noise_scale=round_up(calibration.noise_scale / divisor),
-            step=float(self.unit / divisor),
-            integer=query.integer,
-            divisor=divisor,
-            subjects=subjects,
-            values=values,
-            belief=self.belief,
-            calibration=calibration,
-            recorded=self.record,
-            parts=() if whole else tuple(parts),
-            draws=len(exact),
-            notes=self.notes,
-        )
-
-    def draw_within(self, ledger: "Ledger", who: Mapping[str, Any]) -> Release:
-        """Within the budget of a ledger: count, reserve, draw, note that it was made, in this order.
-
-        Counting can fail, and nothing is shown by it; so it comes before anything is spent.
-        """
-        ledger.check(belief=self.request.belief, guarantee=self.record.guarantee)
-        answers = self.answers()
-        reservation = ledger.reserve(self.record, who)
-        release = self.draw(answers)
-        with suppress(LedgerError):  # the reservation is durable and counts; only the note that it was made is lost
-            ledger.complete(reservation)
-        return replace(release, ledger=reservation.to_dict() | {"address": ledger.name})
-
-    def _labels(self, part: str | None, count: int) -> list[str]:
-        query = self.request.query
-        names = query.labels(self.states)
-        if len(names) != count:
-            names = tuple(f"{query.text}[{n}]" for n in range(count))
-        if part is None:
-            return list(names)
-        return [part] if count == 1 else [f"{part} {name}" for name in names]
-
-
 def prepare(data: Series | Records | Iterable[object], request: Request) -> Prepared:
     """Check and calibrate a release. The function, sessions and the command all come through here."""
     if not request.alone:
@@ -189,9 +88,13 @@ def prepare(data: Series | Records | Iterable[object], request: Request) -> Prep
         if window is not None or request.by_subject:
             raise ParameterError("windows and subjects are for series", got="a belief about records")
         prepared = _of_records(_records(data, belief.variables), request)
+    elif belief.real:
+        from quiltwork.releases.measured import as_measurements, of_measurements  # it needs polars, which loads slowly
+
+        prepared = of_measurements(as_measurements(data, belief), request, window)
     else:
         series = as_series(data, belief)
-        _check_asked(series, query, window, request.by_subject)
+        check_asked(series, query, window, request.by_subject)
         if request.quilt_size is not None:
             raise ParameterError(
                 "quilt_size is for networks", got=str(request.quilt_size), why="on a chain two nodes are enough"
@@ -217,15 +120,6 @@ def prepare(data: Series | Records | Iterable[object], request: Request) -> Prep
     return prepared
 
 
-def _check_asked(series: Series, query: Query, window: Window | None, by_subject: bool) -> None:
-    """What cannot be answered is refused before anything is spent."""
-    if not query.by_part and (window is not None or by_subject):
-        raise ParameterError("a custom query cannot be split by window or subject", got=query.text)
-    series.check_asked(window=window, ordered=query.ordered)
-    for name in series.subject_names() if by_subject else ():
-        check_name(name, "a subject", error=DataError)
-
-
 def _of_series(
     series: Series, request: Request, ready: ForSeries, window: Window | None, about_steps: tuple[str, ...]
 ) -> Prepared:
@@ -241,14 +135,14 @@ def _of_series(
 
     certain = series.shape.certain
     first = 1 if series.segment is None else series.segment[0]
-    record = _recorded(
+    record = recorded(
         query,
         ready.belief,
         ready.calibration,
         series.reading,
         segment=series.segment,
         length=first + series.longest - 1 if certain else ready.covered,
-        lengths=_shorter(series, first) if certain else (),
+        lengths=shorter(series, first) if certain else (),
         window=None if window is None else window.span if window.kind == "values" else window.kind,
         gaps=None if certain else request.gaps if series.gaps or series.shape.uneven else "late",
     )
@@ -266,28 +160,6 @@ def _of_series(
             *((UNEVEN,) if series.shape.uneven else ()),
             *((SINGLE_RELEASE,) if request.mechanism is None and ready.calibration.one_length else ()),
         ),
-    )
-
-
-def _shorter(series: Series, first: int) -> tuple[int, ...]:
-    """The last positions of series that are shorter than the longest."""
-    return tuple(sorted({first + values - 1 for values, _ in series.shape.chains} - {first + series.longest - 1}))
-
-
-def _recorded(query: Query, held: Belief, calibration: Calibration, reading: Reading, **places: Any) -> ReleaseRecord:
-    """The record of a release, from what its noise was calibrated for."""
-    return ReleaseRecord(
-        mechanism=calibration.mechanism,
-        epsilon=calibration.epsilon,
-        delta=calibration.delta,
-        noise_scale=calibration.noise_scale or None,  # an answer that tells nothing may have none
-        lipschitz=calibration.lipschitz or None,
-        query=query,
-        start=held.start if held.variables is None else None,
-        guarantee="bayesian" if calibration.guarantee == "bayesian" else "pufferfish",
-        theorem=calibration.theorem,
-        reading=reading.whole,
-        **places,
     )
 
 
@@ -320,7 +192,7 @@ def _of_records(records: Records, request: Request) -> Prepared:
         request,
         belief,
         calibration,
-        _recorded(query, belief, calibration, records.reading),
+        recorded(query, belief, calibration, records.reading),
         answers=lambda: [Answer(asked.total(records.counts()), len(records) * (asked.asked or 0))],
         unit=asked.unit,
         states=asked.states,
@@ -370,7 +242,3 @@ def as_series(data: Series | Records | Iterable[object], belief: Belief) -> Seri
             fix="Make the series with states=belief.states",
         )
     return series
-
-
-def _plain(number: Fraction) -> float:
-    return int(number) if number.denominator == 1 else float(number)

@@ -1,0 +1,62 @@
+"""Releases about real values: at every time, the shifts of all of them add up (Statement 59)."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from quiltwork.accounting.record import ReleaseRecord
+from quiltwork.beliefs.correlation import not_fading
+from quiltwork.beliefs.gaussian import GaussianBelief
+from quiltwork.influence.curve.profile import Profile
+from quiltwork.influence.curve.timeline import Losses
+from quiltwork.influence.shift import GRID, any_length, check_bayesian, largest_shift, losses_along, seen_in_all
+from quiltwork.numeric import round_up
+from quiltwork.queries.measured import Measured
+from quiltwork.types import Guarantee
+
+
+def along_time(belief: GaussianBelief, profile: Profile, count: int, *, guarantee: Guarantee) -> Losses:
+    """What releases with a profile tell about each time, at most; ``count`` is how many there are."""
+    if guarantee == "bayesian":
+        check_bayesian(belief.correlation)
+    losses = losses_along(belief.correlation, profile)
+    return replace(losses, epsilon_at=losses.epsilon_at * seen_in_all(belief) + GRID * count)
+
+
+def at_every_time(belief: GaussianBelief, largest: float, count: int, *, guarantee: Guarantee) -> float:
+    """The same for series of any length, told about alike at every time."""
+    if guarantee == "bayesian":
+        check_bayesian(belief.correlation)
+    epsilon = largest * any_length(belief.correlation.sizes) * seen_in_all(belief)
+    if math.isinf(epsilon):
+        raise not_fading()
+    return round_up(epsilon + GRID * count)
+
+
+def added_shifts(belief: GaussianBelief, records: Sequence[ReleaseRecord], count: int) -> float:
+    """Of a few releases, with the weights that each has: correlations below zero help, and weights of both signs.
+
+    Infinite where that is not known: for several answers about one series, functions that are not linear, and several
+    releases from series of several lengths.
+    """
+    asked: list[tuple[Measured, ReleaseRecord, float]] = []
+    for record in records:
+        profile, query = record.profile(belief), record.asked
+        if profile is None or not isinstance(query, Measured) or record.length is None or record.lengths == "many":
+            return math.inf
+        counted_by_size = record.window is not None or not query.linear
+        if (counted_by_size and belief.correlation.signed) or (record.lengths and len(records) > 1):
+            return math.inf
+        asked.append((query, record, float(profile[0].max()) / float(query.largest)))
+    ends: list[tuple[int, ...]] = [(record.length or 1, *record.lengths) for record in records]
+    cases = [tuple(end[0] for end in ends)] if len(records) > 1 else [(end,) for end in ends[0]]
+    worst = 0.0
+    for case in cases:
+        releases = []
+        for end, (query, record, factor) in zip(case, asked, strict=True):
+            first, last = record.touched(None)
+            last = end if last is None else min(last, end)
+            if first <= last:
+                releases.append((query.weights(first, last), factor))
+        worst = max(worst, largest_shift(belief.correlation, releases))
+    return round_up(worst * seen_in_all(belief) + GRID * count)

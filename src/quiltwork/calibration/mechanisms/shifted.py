@@ -1,0 +1,113 @@
+"""Noise for real values under a Gaussian belief: differential privacy with shifted neighbours, exactly.
+
+Certificates are not needed here: the loss is a sum over correlations, and the exact audit adds it up in another way.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from quiltwork.beliefs.gaussian import GaussianBelief
+from quiltwork.calibration.record import Calibration, Reason
+from quiltwork.calibration.request import Request
+from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.influence.shift import on_the_grid, query_shift, seen_in_all
+from quiltwork.numeric import float_above, round_up
+from quiltwork.queries.measured import Measured
+
+
+@dataclass(frozen=True)
+class Shifted(Reason):
+    """How far the answer moves with one value, at most."""
+
+    asked: str
+    distance: float
+    unit: str | None
+    shift: float
+    """Of the undivided answer, in its own unit."""
+    itself: float
+    """How much of it is the value itself."""
+
+    def sentence(self) -> str:
+        """The reason in words."""
+        unit = "" if self.unit is None else f" {self.unit}"
+        others = "" if self.shift <= self.itself else ", because values before and after it are then expected to differ"
+        return (
+            f"if one value were {self.distance:g}{unit} higher or lower, the {self.asked} would move by up to "
+            f"{self.shift:.6g} ({self.itself:.6g} through the value itself){others}."
+        )
+
+    def detail(self) -> dict[str, Any]:
+        """The reason as plain values."""
+        return {"shift": self.shift, "own": self.itself, "distance": self.distance}
+
+
+def shifted(request: Request) -> Calibration:
+    """Laplace noise for a belief that is Gaussian, exactly as much as the shift of the answer needs.
+
+    An answer Σ w_t x_t moves by at most Δ max_i |Σ_t w_t v_i,t| between two values at time i that are Δ apart
+    (Statement 57), and Laplace noise of scale s then costs that much divided by s. Of a class, correlations count by
+    the size that they can have (Statement 58).
+
+    >>> belief = GaussianBelief({"ar1": 0.9}, distance=1.0)
+    >>> round(shifted(Request.of("sum", belief=belief, epsilon=1.0, length="any")).noise_scale, 3)
+    19.0
+    """
+    return shifted_for(request, [request.length], apart=request.window is not None)
+
+
+def shifted_for(request: Request, lengths: Sequence[int | None], *, apart: bool) -> Calibration:
+    """The same for series of these lengths; ``apart`` if there are several answers about one series, or gaps in it."""
+    belief, query = _asked(request)
+    for length in lengths:
+        belief.check_size(length)
+    factor = max(
+        query_shift(belief, query, length, apart=apart, guarantee=request.guarantee) for length in lengths
+    ) * seen_in_all(belief)
+    shift = round_up(belief.distance * factor)
+    exact = query.linear and not apart and belief.correlation.signed
+    return Calibration.of(
+        request,
+        mechanism="curve",
+        noise_scale=round_up(shift / on_the_grid(request.epsilon)),  # Statement 59
+        theorem="Gaussian beliefs: the law given one value is the law given another, shifted (Statement 57)",
+        reason=Shifted(
+            f"undivided {query.text}" if query.divisor(2) != 1 else query.text,
+            belief.distance,
+            belief.unit,
+            shift,
+            round_up(belief.distance * float_above(query.largest)),
+        ),
+        one_length=exact and request.length is not None,
+        apart=belief.hidden,
+    )
+
+
+def together(request: Request) -> Calibration:
+    """Group privacy: all values of a series hidden together; no correlation is larger than 1."""
+    belief, query = _asked(request)
+    if request.length is None or belief.between is not None:
+        raise NotCoveredError(
+            "group privacy needs a length" if request.length is None else "group privacy covers independent subjects",
+            why="its noise grows with it without bound" if request.length is None else "here they are correlated",
+            fix="Give length=" if request.length is None else "Use curve",
+        )
+    shift = round_up(belief.distance * request.length * float_above(query.largest))
+    return Calibration.of(
+        request,
+        noise_scale=round_up(shift / on_the_grid(request.epsilon)),
+        theorem="group differential privacy",
+        reason=Shifted(query.text, belief.distance, belief.unit, shift, shift / request.length),
+        apart=belief.hidden,
+    )
+
+
+def _asked(request: Request) -> tuple[GaussianBelief, Measured]:
+    belief, query = request.belief, request.query
+    if not isinstance(belief, GaussianBelief) or not isinstance(query, Measured):
+        raise ParameterError("real values need a Gaussian belief", got=repr(belief))
+    if request.delta:
+        raise NotCoveredError(
+            "delta is not for real values yet", got=f"{request.delta:g}", why="Laplace noise needs none", fix="Omit it"
+        )
+    return belief, query

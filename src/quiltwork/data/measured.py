@@ -1,0 +1,192 @@
+"""Series of real values that stay where they are: added up exactly on the engine that holds them.
+
+A value is brought to a grid, which is public, and sums over a grid are exact. Each value is split into a high and a low
+part, so that both sums fit into 64 bits on every engine.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+
+from quiltwork.data.matching import NumberMatching
+from quiltwork.data.stored import StoredSeries, part_label
+from quiltwork.data.tables import Frame
+from quiltwork.data.times import Window
+from quiltwork.data.values import natural
+from quiltwork.errors import DataError
+from quiltwork.types import Codes, Floats
+
+PART = 2**31
+MOST_AT_PLACES = 5_000_000
+Transform = Callable[["nw.Expr"], "nw.Expr"]
+
+
+@dataclass(frozen=True)
+class Added:
+    """A sum of values on a grid, in its units, and how many values were added up."""
+
+    total: int
+    values: int
+
+
+class Measurements(StoredSeries):
+    """Series of real values; what sums, means and trends are asked of. :func:`read_measurements` reads them.
+
+    >>> values = Measurements.from_values([1.5, 2.25, None, 4.0], missing="split")
+    >>> values
+    Measurements(1 subjects, 3 values)
+    >>> values.added(unit=Fraction(1, 4))[""]
+    Added(total=31, values=3)
+    """
+
+    _matching = NumberMatching
+
+    @staticmethod
+    def from_values(
+        values: Iterable[object], *, subject: Iterable[object] | None = None, missing: str = "refuse"
+    ) -> "Measurements":
+        """Values in memory, in time order (for each subject, if there are several); None and NaN are missing."""
+        from quiltwork.data.read import read_measurements  # it reads what this class holds
+
+        try:
+            numbers = [None if value is None else float(value) for value in values]  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            raise DataError(
+                "every value must be a number", got="something else", why="the belief is about real values"
+            ) from None
+        columns: dict[str, Any] = {"value": pl.Series(numbers, dtype=pl.Float64)}
+        if subject is not None:
+            names = list(subject)
+            if len(names) != len(numbers):
+                raise DataError("subject must have one entry per value", got=f"{len(names)} for {len(numbers)} values")
+            columns["subject"] = pl.Series([str(name) for name in names], dtype=pl.String)
+        named = None if subject is None else "subject"
+        return read_measurements(pl.DataFrame(columns), column="value", subject=named, missing=missing)  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        return f"Measurements({self.subjects} subjects, {self.size} values)"
+
+    def _unknown(self, unknown: int, rows: int) -> DataError:
+        return DataError(
+            f"column {self._engine.columns.value!r} must hold finite numbers",
+            got=f"{unknown} of {rows} that are not",
+            why="the belief is about real values",
+            fix="Clean the column; leave a cell empty where a value is missing, and say missing='split'",
+        )
+
+    def added(
+        self,
+        *,
+        unit: Fraction,
+        transform: Transform | None = None,
+        window: Window | None = None,
+        by_subject: bool = False,
+    ) -> dict[str, Added]:
+        """The sum of values on a grid of this unit, a power of two: of all, or of each window and subject by name."""
+        self.check_asked(window=window, ordered=False)
+        keys = [*(["who"] if by_subject else []), *(["window"] if window is not None else [])]
+        by_place = window is not None and not window.on_the_clock
+        ordered = by_place or not self._rows.plain
+
+        def sums(rows: Frame) -> Frame:
+            if window is not None:
+                rows = self._rows.windowed(rows, window)
+            return _summed(rows, keys, unit, transform)
+
+        found = self._exactly(self._rows.gather(sums, ordered=ordered), keys)
+        if not keys:
+            return {"": found.get((), Added(0, 0))}
+        order = sorted(found, key=lambda key: tuple(natural(str(field)) for field in key))
+        return {part_label(key, by_subject=by_subject, window=window): found[key] for key in order}
+
+    def at_places(self, places: Sequence[tuple[int, int]] | None, *, unit: Fraction) -> dict[str, list[int]]:
+        """For each subject, the sums of values at each position, or of those within each of some spans of positions."""
+        if places is None and self.longest > MOST_AT_PLACES:
+            raise DataError(
+                f"weights by position are for up to {MOST_AT_PLACES:,} values of a subject",
+                got=f"{self.longest:,}",
+                fix="Use longer steps: every='1h', take='mean'",
+            )
+
+        def sums(rows: Frame) -> Frame:
+            rows = rows if self.reading.segment is not None else self._engine.placed(rows)
+            place = nw.col("place") - (0 if self.reading.segment is None else self.reading.segment[0] - 1)
+            if places is not None:
+                inside = nw.lit(-1)
+                for n, (first, last) in enumerate(places):
+                    inside = nw.when((place >= first) & (place <= last)).then(nw.lit(n)).otherwise(inside)
+                place = inside
+            marked = rows.with_columns(place=place)
+            return _summed(marked.filter(nw.col("place") >= 0), ["who", "place"], unit, None)
+
+        found = self._exactly(self._rows.gather(sums), ["who", "place"])
+        names = sorted({who for who, _ in found}, key=lambda who: natural(str(who)))
+        by_name: dict[str, list[int]] = {}
+        for who in names:
+            last = max(place for name, place in found if name == who) if places is None else len(places) - 1
+            numbers = range(1, last + 1) if places is None else range(last + 1)
+            by_name[str(who)] = [found[who, n].total if (who, n) in found else 0 for n in numbers]
+        return by_name
+
+    def _exactly(self, table: pl.DataFrame, keys: list[str]) -> dict[tuple[Any, ...], Added]:
+        """The parts of sums put together, in whole numbers of any size."""
+        if table["large"].sum():
+            raise DataError(
+                "a value is too large for the distance that is hidden",
+                got=f"{int(table['large'].sum())} such values",
+                why="sums would not be exact",
+                fix="Check the unit of the data, and of the belief's distance",
+            )
+        found: dict[tuple[Any, ...], Added] = {}
+        for row in table.iter_rows(named=True):
+            key = tuple(row[name] for name in keys)
+            before = found.get(key, Added(0, 0))
+            total = before.total + int(row["high"] or 0) * PART + int(row["low"] or 0)
+            found[key] = Added(total, before.values + int(row["n"]))
+        return found
+
+    @cached_property
+    def numbers(self) -> Mapping[str, tuple[Floats, ...]]:
+        """The stretches of each subject, brought into memory, by name."""
+
+        def values(rows: Frame) -> Frame:
+            return self._engine.numbered(rows).select("who", "when", "stretch", "number")
+
+        table = self._rows.gather(values)
+        table = table.filter(table["number"].is_not_null()).sort("who", "when")
+        return {
+            str(subject["who"][0]): tuple(
+                run["number"].to_numpy().astype(np.float64)
+                for run in subject.partition_by("stretch", maintain_order=True)
+            )
+            for subject in table.partition_by("who", maintain_order=True)
+        }
+
+    @property
+    def by_subject(self) -> tuple[tuple[Codes, ...], ...]:  # type: ignore[override]  # they have no codes
+        """Not known: real values are no states."""
+        raise DataError("real values have no states", got="measurements")
+
+
+def _summed(rows: Frame, keys: list[str], unit: Fraction, transform: Transform | None) -> Frame:
+    """Sums of values on a grid for each value of the keys, split into parts, and how many values are too large."""
+    number = nw.col("number") if transform is None else transform(nw.col("number"))
+    scaled = number / float(unit)  # exact: the unit is a power of two
+    rows = rows.filter(~nw.col("number").is_null()).with_columns(scaled=scaled)
+    fits = nw.col("scaled").abs() < float(PART) * PART
+    rows = rows.with_columns(large=(~fits).cast(nw.Int64), high=nw.when(fits).then((nw.col("scaled") / PART).floor()))
+    rows = rows.with_columns(
+        low=(nw.col("scaled") - nw.col("high") * PART).round().cast(nw.Int64),
+        high=nw.col("high").cast(nw.Int64),
+        n=nw.lit(1),
+    )
+    sums = [nw.col(name).sum() for name in ("large", "high", "low", "n")]
+    if keys:
+        return rows.group_by(*keys).agg(*sums)
+    return rows.select(*sums)

@@ -1,0 +1,169 @@
+"""Releases about real values: noise for the series as they are, sums on a grid, noise on whole numbers."""
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+
+import numpy as np
+
+from quiltwork.beliefs import Belief
+from quiltwork.beliefs.gaussian import GaussianBelief
+from quiltwork.calibration.calibrate import calibrated
+from quiltwork.calibration.mechanisms.shifted import shifted_for
+from quiltwork.calibration.record import Calibration
+from quiltwork.calibration.request import Request
+from quiltwork.calibration.series import with_a_promise
+from quiltwork.data import Measurements, Series, Window
+from quiltwork.data.records import Records
+from quiltwork.data.steps import check_step
+from quiltwork.errors import DataError, NotCoveredError, ParameterError
+from quiltwork.influence.shift import grid_unit
+from quiltwork.queries.measured import Difference, Lipschitz, Measured
+from quiltwork.releases.prepared import Answer, Prepared, check_asked, recorded, shorter
+
+NOT_RECORDED = "Values that were not recorded are protected as well: they count as if they had weight 0."
+
+
+def as_measurements(data: Series | Records | Iterable[object], belief: Belief) -> Measurements:
+    """The data as series of real values."""
+    if isinstance(data, Measurements):
+        return data
+    if isinstance(data, Series | Records | str | Mapping) or hasattr(type(data), "columns"):
+        raise DataError(
+            "the data must be numbers, or Measurements",
+            got="records"
+            if isinstance(data, Records)
+            else "a series of states"
+            if isinstance(data, Series)
+            else "a table or a file",
+            why=f"the belief is about real values: {belief!r}",
+            fix="Read it first: read_measurements(..., column=...)",
+        )
+    return Measurements.from_values(data)
+
+
+def of_measurements(series: Measurements, request: Request, window: Window | None) -> Prepared:
+    """Check and calibrate a release about real values."""
+    belief, query = request.belief, request.query
+    if not isinstance(belief, GaussianBelief) or not isinstance(query, Measured):
+        raise ParameterError("real values need a Gaussian belief", got=repr(belief))
+    check_asked(series, query, window, request.by_subject)
+    _check_subjects(series, belief)
+    if query.placed:
+        _check_places(series, query, request, window)
+    about_steps = check_step(series, belief)
+    calibration = with_a_promise(_calibrated(series, request))
+    weight = max(1.0, float(query.largest)) * (series.longest if belief.between is None else series.size)
+    unit = grid_unit(calibration.noise_scale, request.epsilon, weight) if query.integer else Fraction(1)
+
+    def answers() -> list[Answer]:
+        made = _answers(series, query, unit, window, by_subject=request.by_subject)
+        if sum(answer.values for answer in made) != series.size:
+            raise DataError(
+                "the data must not change while they are read",
+                got="a different number of values than before",
+                why="the noise is calibrated for the lengths that were read first",
+            )
+        return made
+
+    certain = series.shape.certain
+    first = 1 if series.segment is None else series.segment[0]
+    record = recorded(
+        query,
+        belief,
+        calibration,
+        series.reading,
+        segment=series.segment,
+        length=first + series.longest - 1 if certain else series.longest,
+        lengths=shorter(series, first) if certain else (),
+        window=None if window is None else window.span if window.kind == "values" else window.kind,
+        gaps=None if certain else request.gaps if series.gaps or series.shape.uneven else "late",
+    )
+    return Prepared(
+        request,
+        belief,
+        calibration,
+        record,
+        answers=answers,
+        unit=unit,
+        states=belief.states,
+        sizes=(series.subjects, series.size),
+        notes=(*about_steps, *(() if certain else (NOT_RECORDED,))),
+    )
+
+
+def _calibrated(series: Measurements, request: Request) -> Calibration:
+    """Noise for every one of these series: exactly as long as they are, or with gaps wherever they may be."""
+    lengths: list[int | None] = sorted({values for values, _ in series.shape.chains})
+    if request.mechanism not in (None, "curve"):
+        return calibrated(Request(**vars(request) | {"length": lengths[-1]}))
+    apart = request.window is not None
+    if not series.shape.certain:  # values at any times: what is not recorded has weight 0
+        lengths = (
+            sorted(series.stretch_lengths) if request.gaps == "independent" and not series.shape.uneven else [None]
+        )
+        apart = True
+    longest = lengths[-1]
+    return shifted_for(Request(**vars(request) | {"length": longest}), lengths, apart=apart)
+
+
+def _check_subjects(series: Measurements, belief: GaussianBelief) -> None:
+    """Subjects that are correlated with each other must be those that the belief is about."""
+    if belief.between is None:
+        return
+    names = belief.named_subjects
+    if names is not None and not set(series.subject_names()) <= set(names):
+        raise DataError(
+            "the subjects of the data must be those of the belief",
+            got="others",
+            why="the belief says how they are correlated",
+            fix=f"Its subjects: {', '.join(names[:20])}",
+        )
+    if series.subjects > len(belief.subjects):
+        raise DataError(
+            f"the data must have at most {len(belief.subjects)} subjects",
+            got=f"{series.subjects:,}",
+            why="the belief says how that many are correlated",
+        )
+
+
+def _check_places(series: Measurements, query: Measured, request: Request, window: Window | None) -> None:
+    if window is not None:
+        raise ParameterError(f"{query.text} cannot be split by window", got="a window", why="its weights are its own")
+    if not series.shape.certain:
+        raise NotCoveredError(
+            f"{query.text} needs series without gaps",
+            got="gaps, or times that are not evenly spaced",
+            why="each value counts by its position",
+            fix="Ask for a mean by window, or fill the gaps",
+        )
+    if series.subjects > 1 and not request.by_subject:
+        raise ParameterError(
+            f"{query.text} is about one series", got=f"{series.subjects:,} subjects", fix="One answer each: by_subject"
+        )
+    for values, _ in series.shape.chains:
+        query.check_values(values)
+
+
+def _answers(
+    series: Measurements, query: Measured, unit: Fraction, window: Window | None, *, by_subject: bool
+) -> list[Answer]:
+    if isinstance(query, Lipschitz):
+        runs = [run for subject in series.numbers.values() for run in subject]
+        return [Answer(query.result(runs), sum(map(len, runs)))]
+    if not query.placed:
+        found = series.added(unit=unit, transform=query.transformed, window=window, by_subject=by_subject)
+        return [Answer(_whole(added.total), added.values, name or None) for name, added in found.items()]
+    spans = [query.before, query.after] if isinstance(query, Difference) else None
+    sums = series.at_places(spans, unit=unit)
+    sizes = series.added(unit=unit, by_subject=True)
+    return [
+        Answer(_whole(round(query.total(at))), sizes[name].values, name if by_subject else None)
+        for name, at in sums.items()
+    ]
+
+
+def _whole(number: int) -> np.ndarray:
+    """A whole number of any size, as an answer of one number."""
+    answer = np.empty(1, dtype=object)
+    answer[0] = number
+    return answer

@@ -1,0 +1,148 @@
+"""A release before it is made: everything is checked and calibrated; counting and drawing are left to do."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from quiltwork.accounting.record import ReleaseRecord
+from quiltwork.beliefs import Belief
+from quiltwork.calibration.record import Calibration
+from quiltwork.calibration.request import Request
+from quiltwork.data import Reading, Series, Window
+from quiltwork.errors import DataError, LedgerError, ParameterError, check_name
+from quiltwork.numeric import round_up
+from quiltwork.queries import Numbers, Query
+from quiltwork.releases.noise import add_noise
+from quiltwork.releases.result import PartAnswer, Release
+
+if TYPE_CHECKING:
+    from quiltwork.ledger import Ledger
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is true, before noise: in units, and how many values it is about. ``part`` names a window or a subject."""
+
+    numbers: Numbers
+    values: int
+    part: str | None = None
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A release before it is made: everything is checked and calibrated, nothing is counted and no noise is drawn."""
+
+    request: Request
+    belief: Belief
+    """As far as it holds for the data: where positions do not count from the start, a given one says nothing."""
+    calibration: Calibration
+    record: ReleaseRecord
+    """What it will be about, and what it will add to what was told before."""
+    answers: Callable[[], list[Answer]]
+    unit: Fraction
+    states: tuple[str, ...]
+    sizes: tuple[int, int]
+    """The numbers of subjects and of values."""
+    notes: tuple[str, ...] = ()
+
+    def draw(self, answers: list[Answer] | None = None) -> Release:
+        """Count, unless that was done, and draw the noise."""
+        query, calibration, (subjects, values) = self.request.query, self.calibration, self.sizes
+        answers = self.answers() if answers is None else answers
+        exact = np.concatenate([answer.numbers for answer in answers])
+        noisy: Iterator[Fraction | float] = iter(add_noise(exact, scale=calibration.noise_scale, unit=self.unit))
+        parts: list[PartAnswer] = []
+        numbers: list[float] = []
+        labels: list[str] = []
+        for answer in answers:
+            divisor = query.divisor(answer.values)
+            drawn = [next(noisy) for _ in answer.numbers]
+            if query.integer:
+                own = tuple(map(_plain, query.completed([Fraction(n) / divisor for n in drawn])))
+            else:
+                own = tuple(map(float, drawn))
+            value = query.present(own, self.states)
+            scale, step = round_up(calibration.noise_scale / divisor), float(self.unit / divisor)
+            parts.append(PartAnswer(answer.part or "", value, answer.values, scale, step))
+            numbers += own
+            labels += self._labels(answer.part, len(own))
+        divisor = min(query.divisor(answer.values) for answer in answers)
+        whole = answers[0].part is None
+        return Release(
+            value=parts[0].value if whole else {part.name: part.value for part in parts},
+            numbers=tuple(numbers),
+            labels=tuple(labels),
+            noise_scale=round_up(calibration.noise_scale / divisor),
+            step=float(self.unit / divisor),
+            integer=query.integer,
+            divisor=divisor,
+            subjects=subjects,
+            values=values,
+            belief=self.belief,
+            calibration=calibration,
+            recorded=self.record,
+            parts=() if whole else tuple(parts),
+            draws=len(exact),
+            notes=self.notes,
+        )
+
+    def draw_within(self, ledger: "Ledger", who: Mapping[str, Any]) -> Release:
+        """Within the budget of a ledger: count, reserve, draw, note that it was made, in this order.
+
+        Counting can fail, and nothing is shown by it; so it comes before anything is spent.
+        """
+        ledger.check(belief=self.request.belief, guarantee=self.record.guarantee)
+        answers = self.answers()
+        reservation = ledger.reserve(self.record, who)
+        release = self.draw(answers)
+        with suppress(LedgerError):  # the reservation is durable and counts; only the note that it was made is lost
+            ledger.complete(reservation)
+        return replace(release, ledger=reservation.to_dict() | {"address": ledger.name})
+
+    def _labels(self, part: str | None, count: int) -> list[str]:
+        query = self.request.query
+        names = query.labels(self.states)
+        if len(names) != count:
+            names = tuple(f"{query.text}[{n}]" for n in range(count))
+        if part is None:
+            return list(names)
+        return [part] if count == 1 else [f"{part} {name}" for name in names]
+
+
+def check_asked(series: Series, query: Query, window: Window | None, by_subject: bool) -> None:
+    """What cannot be answered is refused before anything is spent."""
+    if not query.by_part and (window is not None or by_subject):
+        raise ParameterError("a custom query cannot be split by window or subject", got=query.text)
+    series.check_asked(window=window, ordered=query.ordered)
+    for name in series.subject_names() if by_subject else ():
+        check_name(name, "a subject", error=DataError)
+
+
+def shorter(series: Series, first: int) -> tuple[int, ...]:
+    """The last positions of series that are shorter than the longest."""
+    return tuple(sorted({first + values - 1 for values, _ in series.shape.chains} - {first + series.longest - 1}))
+
+
+def recorded(query: Query, held: Belief, calibration: Calibration, reading: Reading, **places: Any) -> ReleaseRecord:
+    """The record of a release, from what its noise was calibrated for."""
+    return ReleaseRecord(
+        mechanism=calibration.mechanism,
+        epsilon=calibration.epsilon,
+        delta=calibration.delta,
+        noise_scale=calibration.noise_scale or None,  # an answer that tells nothing may have none
+        lipschitz=calibration.lipschitz or None,
+        query=query,
+        start=held.start if held.variables is None else None,
+        guarantee="bayesian" if calibration.guarantee == "bayesian" else "pufferfish",
+        theorem=calibration.theorem,
+        reading=reading.whole,
+        **places,
+    )
+
+
+def _plain(number: Fraction) -> float:
+    return int(number) if number.denominator == 1 else float(number)
