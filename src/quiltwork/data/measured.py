@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import narwhals as nw
 import numpy as np
 import polars as pl
 
 from quiltwork.data.matching import NumberMatching
+from quiltwork.data.reading import Missing
 from quiltwork.data.stored import StoredSeries, part_label
 from quiltwork.data.tables import Frame
 from quiltwork.data.times import Window
@@ -38,7 +39,7 @@ class Added:
 class Measurements(StoredSeries):
     """Series of real values; what sums, means and trends are asked of. :func:`read_measurements` reads them.
 
-    >>> values = Measurements.from_values([1.5, 2.25, None, 4.0], missing="split")
+    >>> values = Measurements.of_numbers([1.5, 2.25, None, 4.0], missing="split")
     >>> values
     Measurements(1 subjects, 3 values)
     >>> values.added(unit=Fraction(1, 4))[""]
@@ -48,26 +49,22 @@ class Measurements(StoredSeries):
     _matching = NumberMatching
 
     @staticmethod
-    def from_values(
-        values: Iterable[object], *, subject: Iterable[object] | None = None, missing: str = "refuse"
+    def of_numbers(
+        values: Iterable[object], *, subject: Iterable[object] | None = None, missing: Missing = "refuse"
     ) -> "Measurements":
         """Values in memory, in time order (for each subject, if there are several); None and NaN are missing."""
         from quiltwork.data.read import read_measurements  # it reads what this class holds
 
-        try:
-            numbers = [None if value is None else float(value) for value in values]  # type: ignore[arg-type]
-        except (TypeError, ValueError):
-            raise DataError(
-                "every value must be a number", got="something else", why="the belief is about real values"
-            ) from None
-        columns: dict[str, Any] = {"value": pl.Series(numbers, dtype=pl.Float64)}
-        if subject is not None:
-            names = list(subject)
-            if len(names) != len(numbers):
-                raise DataError("subject must have one entry per value", got=f"{len(names)} for {len(numbers)} values")
-            columns["subject"] = pl.Series([str(name) for name in names], dtype=pl.String)
         named = None if subject is None else "subject"
-        return read_measurements(pl.DataFrame(columns), column="value", subject=named, missing=missing)  # type: ignore[arg-type]
+        return read_measurements(_in_memory(values, subject), column="value", subject=named, missing=missing)
+
+    def extended(self, more: object, *, subject: Iterable[object] | None = None) -> Self:
+        """With the rows of a further table of the same kind, or further numbers if they are in memory."""
+        if isinstance(more, list | tuple | np.ndarray):
+            if (self.reading.subject is None) != (subject is None):
+                raise DataError("appended values need a subject if those before have one", got="values", fix="subject=")
+            return super().extended(_in_memory(more, subject))
+        return super().extended(more, subject=subject)
 
     def __repr__(self) -> str:
         return f"Measurements({self.subjects} subjects, {self.size} values)"
@@ -126,12 +123,12 @@ class Measurements(StoredSeries):
             return _summed(marked.filter(nw.col("place") >= 0), ["who", "place"], unit, None)
 
         found = self._exactly(self._rows.gather(sums), ["who", "place"])
-        names = sorted({who for who, _ in found}, key=lambda who: natural(str(who)))
+        first = 0 if places is not None else 1
         by_name: dict[str, list[int]] = {}
-        for who in names:
-            last = max(place for name, place in found if name == who) if places is None else len(places) - 1
-            numbers = range(1, last + 1) if places is None else range(last + 1)
-            by_name[str(who)] = [found[who, n].total if (who, n) in found else 0 for n in numbers]
+        for who, place in sorted(found, key=lambda key: (natural(str(key[0])), key[1])):
+            by_place = by_name.setdefault(str(who), [0] * (0 if places is None else len(places)))
+            by_place += [0] * (place - first + 1 - len(by_place))
+            by_place[place - first] = found[who, place].total
         return by_name
 
     def _exactly(self, table: pl.DataFrame, keys: list[str]) -> dict[tuple[Any, ...], Added]:
@@ -169,9 +166,26 @@ class Measurements(StoredSeries):
         }
 
     @property
-    def by_subject(self) -> tuple[tuple[Codes, ...], ...]:  # type: ignore[override]  # they have no codes
+    def by_subject(self) -> tuple[tuple[Codes, ...], ...]:
         """Not known: real values are no states."""
         raise DataError("real values have no states", got="measurements")
+
+
+def _in_memory(values: Iterable[object], subject: Iterable[object] | None) -> pl.DataFrame:
+    """Numbers as a table."""
+    try:
+        numbers = [None if value is None else float(value) for value in values]  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise DataError(
+            "every value must be a number", got="something else", why="the belief is about real values"
+        ) from None
+    columns = {"value": pl.Series(numbers, dtype=pl.Float64)}
+    if subject is not None:
+        names = list(subject)
+        if len(names) != len(numbers):
+            raise DataError("subject must have one entry per value", got=f"{len(names)} for {len(numbers)} values")
+        columns["subject"] = pl.Series([str(name) for name in names], dtype=pl.String)
+    return pl.DataFrame(columns)
 
 
 def _summed(rows: Frame, keys: list[str], unit: Fraction, transform: Transform | None) -> Frame:

@@ -108,7 +108,7 @@ class Measured(Query):
         """Not for records."""
         raise QueryError(f"{self.text} needs a series of numbers", got=f"a record of {len(variables)} variables")
 
-    def evaluate(self, series: Countable) -> Numbers:
+    def evaluate(self, series: Countable) -> Numbers:  # noqa: ARG002 - states are no numbers
         """Not from counts: see ``total``."""
         raise QueryError(f"{self.text} needs numbers", got="states", fix="Read the data with read_measurements")
 

@@ -38,7 +38,7 @@ def as_measurements(data: Series | Records | Iterable[object], belief: Belief) -
             why=f"the belief is about real values: {belief!r}",
             fix="Read it first: read_measurements(..., column=...)",
         )
-    return Measurements.from_values(data)
+    return Measurements.of_numbers(data)
 
 
 def of_measurements(series: Measurements, request: Request, window: Window | None) -> Prepared:
@@ -93,14 +93,13 @@ def of_measurements(series: Measurements, request: Request, window: Window | Non
 
 def _calibrated(series: Measurements, request: Request) -> Calibration:
     """Noise for every one of these series: exactly as long as they are, or with gaps wherever they may be."""
-    lengths: list[int | None] = sorted({values for values, _ in series.shape.chains})
+    lengths: list[int | None] = [*sorted({values for values, _ in series.shape.chains})]
     if request.mechanism not in (None, "curve"):
         return calibrated(Request(**vars(request) | {"length": lengths[-1]}))
     apart = request.window is not None
     if not series.shape.certain:  # values at any times: what is not recorded has weight 0
-        lengths = (
-            sorted(series.stretch_lengths) if request.gaps == "independent" and not series.shape.uneven else [None]
-        )
+        forgotten = request.gaps == "independent" and not series.shape.uneven
+        lengths = [*sorted(series.stretch_lengths)] if forgotten else [None]
         apart = True
     longest = lengths[-1]
     return shifted_for(Request(**vars(request) | {"length": longest}), lengths, apart=apart)

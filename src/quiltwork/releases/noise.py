@@ -19,7 +19,8 @@ def add_noise(answer: NDArray[Any], *, scale: float, unit: Fraction = Fraction(1
     """The answer with independent Laplace noise of this scale on each number.
 
     An integer answer is in units: it gets discrete Laplace noise and comes back as exact multiples of the unit; its
-    integers may have any size. A float answer comes back as floats. A scale of 0, the right one for an answer that no value can change, adds nothing.
+    integers may have any size. A float answer comes back as floats. A scale of 0, the right one for an answer that no
+    value can change, adds nothing.
 
     >>> import numpy as np
     >>> add_noise(np.array([3]), scale=0.0)
