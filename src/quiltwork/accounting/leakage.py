@@ -5,18 +5,22 @@ from typing import Literal
 
 from quiltwork.auditor import Leakage, Noisy
 from quiltwork.auditor import leakage as exact_leakage
-from quiltwork.auditor.adversaries import MOST_SECONDS
+from quiltwork.auditor.adversaries import KNOWN, MOST_SECONDS
 from quiltwork.auditor.exact import check_releases
-from quiltwork.beliefs import Belief
+from quiltwork.auditor.gaussian import worst_adversary
+from quiltwork.beliefs import Belief, GaussianBelief
 from quiltwork.calibration.request import as_belief, as_query
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.influence.curve.constant import curve_members
 from quiltwork.influence.curve.networks import network_epsilon
 from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.curve.timeline import loss_along_time
-from quiltwork.numeric import check_length
-from quiltwork.queries import Query
+from quiltwork.influence.shift import query_shift, seen_in_all
+from quiltwork.numeric import check_length, round_up
+from quiltwork.queries import Measured, Query
 from quiltwork.types import Progress
+
+FEW_REAL_VALUES = 10
 
 Method = Literal["enumeration", "projective"]
 
@@ -51,6 +55,8 @@ def bayesian_leakage(
         raise ParameterError("releases must be at least 1", got=str(releases))
     if releases > 10**9:
         raise ParameterError("releases must be at most 10^9", got=f"{float(releases):.3g}")
+    if isinstance(belief, GaussianBelief):
+        return _of_real_values(belief, Noisy(query.simplest(belief), noise_scale), length, releases, method)
     if method != "projective":
         try:
             check_releases(releases)
@@ -70,6 +76,25 @@ def bayesian_leakage(
             fix="Ask about a part of the network",
         )
     return Leakage(_bound(belief, query, noise_scale, length, releases), None, {}, None, method="projective")
+
+
+def _of_real_values(
+    belief: GaussianBelief, release: Noisy, length: int | None, releases: int, method: Method | None
+) -> Leakage:
+    """Exactly for a few values; for longer series by correlations, which known values make no larger under ar1."""
+    query = release.query
+    if length is None and query.divisor(2) != 1:
+        raise ParameterError(f"{query.text} needs a length", got="any", why="its numbers are divided by it")
+    times = query.divisor(length or 1) / releases
+    whole = Noisy(query.undivided(), release.noise_scale * times)
+    if method == "enumeration" or (method is None and length is not None and length <= FEW_REAL_VALUES):
+        found, known = worst_adversary(belief, [whole], length=length or FEW_REAL_VALUES + 1)
+        return Leakage(found.epsilon, found.node, dict.fromkeys(known, KNOWN), found.pair)
+    if not isinstance(whole.query, Measured):
+        raise ParameterError("real values need a query about numbers", got=query.text)
+    shift = query_shift(belief, whole.query, length, apart=False, guarantee="bayesian") * seen_in_all(belief)
+    bound = round_up(belief.distance * shift / whole.noise_scale)  # Statement 60
+    return Leakage(bound, None, {}, None, method="projective")
 
 
 def _no_bound(belief: Belief) -> bool:

@@ -19,7 +19,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from quiltwork.auditor.exact import Audit, Noisy, audit, over_time
+from quiltwork.auditor.exact import audit, over_time
+from quiltwork.auditor.noisy import Audit, Noisy
 from quiltwork.beliefs import Belief, MarkovChain, RecordLaw
 from quiltwork.beliefs.structure import following
 from quiltwork.errors import NotCoveredError, ParameterError
@@ -30,6 +31,7 @@ from quiltwork.types import Flags, Progress
 MOST_SECONDS = 60.0
 MOST_WORK = 1e11
 LONGEST = 400
+KNOWN = "known"  # of a real value: which one it is makes no difference
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,8 @@ class Leakage:
         if self.pair is not None:
             where = f"time {self.node}" if isinstance(self.node, int) else f"variable {self.node}"
             what = ", ".join(f"{place} = {state}" for place, state in self.knows.items()) or "no other value"
+            if set(self.knows.values()) == {KNOWN}:
+                what = f"the values at times {', '.join(map(str, self.knows))}"
             lines.append(f"The worst adversary attacks {where} ({self.pair[0]} or {self.pair[1]}) and knows {what}.")
         if not self.complete:
             lines.append(f"Stopped early: {self.looked:,} of {self.adversaries:,} adversaries were checked.")

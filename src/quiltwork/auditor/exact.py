@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from quiltwork.auditor.gaussian import audit_gaussian
 from quiltwork.auditor.loss import Lattice, NodeLoss, losses, node_densities, rounding_error
-from quiltwork.beliefs import Belief, JointTable
+from quiltwork.auditor.noisy import Audit, Noisy
+from quiltwork.beliefs import Belief, GaussianBelief, JointTable
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.laws.exact import (
     ImpossibleError,
@@ -20,92 +21,9 @@ from quiltwork.laws.exact import (
     unit_of,
 )
 from quiltwork.numeric import check_length
-from quiltwork.queries import Query
 from quiltwork.types import Floats, Progress
 
 MOST_RELEASES = 30
-
-
-@dataclass(frozen=True)
-class Noisy:
-    """A query released with Laplace noise of this scale on each of its numbers, on a segment (None: all values).
-
-    >>> from quiltwork import Histogram
-    >>> Noisy(Histogram(), 10.0, segment=(1, 96)).noise_scale
-    10.0
-    """
-
-    query: Query
-    noise_scale: float
-    segment: tuple[int, int] | None = None
-
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.noise_scale) and self.noise_scale > 0):
-            raise ParameterError(
-                "the noise scale must be positive and finite",
-                got=str(self.noise_scale),
-                why="without noise a release may reveal everything",
-            )
-
-
-@dataclass(frozen=True)
-class Audit:
-    """The exact loss of releases under a belief, and where it is attained.
-
-    ``epsilon`` is rounded up by a bound on the arithmetic's error. ``node`` is a time (or a variable's name), ``pair``
-    the more and the less likely state at ``output``; ``by_node`` has the loss at every node. ``skipped`` counts secrets
-    of probability zero, which need no protection.
-
-    >>> from quiltwork import Count, MarkovChain
-    >>> coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial="stationary")
-    >>> [round(loss, 6) for loss in audit(coin, [Noisy(Count("1"), 2.0)], length=3).by_node]
-    [0.5, 0.5, 0.5]
-    """
-
-    epsilon: float
-    node: int | str | None
-    pair: tuple[str, str] | None
-    output: tuple[float, ...] | None
-    by_node: tuple[float, ...]
-    skipped: int
-    member: int | None = None
-    start: tuple[tuple[str, float], ...] | None = None
-    """Under any start: the worst law of the first value, states and their probabilities."""
-
-    def lines(self) -> list[str]:
-        """The audit in words."""
-        lines = [f"Exact loss: ε = {self.epsilon:.7g}"]
-        if self.pair is None or self.output is None:
-            lines.append("No time has two possible values: there is no secret to protect.")
-        else:
-            where = f"time {self.node}" if isinstance(self.node, int) else f"variable {self.node}"
-            whose = "" if self.member is None else f", under member {self.member} of the set"
-            shown = ", ".join(f"{w:g}" for w in self.output)
-            lines.append(
-                f"Attained at {where} between {self.pair[0]} (more likely) and {self.pair[1]} (less likely), at output "
-                f"{shown}{whose}."
-            )
-        if self.start is not None:
-            worst = " and ".join(f"{state} with probability {p:.4g}" for state, p in self.start)
-            lines.append(f"No start is worse than {worst}.")
-        if self.skipped:
-            lines.append(f"{self.skipped} secrets have probability zero under the belief and were skipped.")
-        return lines
-
-    def to_dict(self) -> dict[str, Any]:
-        """The audit as plain values, as ``quiltwork audit --json`` prints it."""
-        output: Any = None if self.output is None else list(self.output)
-        if output is not None and len(output) == 1:
-            output = output[0]
-        contents = {
-            "epsilon": self.epsilon,
-            "node": self.node,
-            "pair": None if self.pair is None else list(self.pair),
-            "output": output,
-            "skipped": self.skipped,
-        }
-        contents |= {} if self.start is None else {"start": dict(self.start)}
-        return contents if self.member is None else contents | {"member": self.member}
 
 
 def audit(
@@ -124,6 +42,8 @@ def audit(
     >>> round(once.epsilon, 6), once.node, once.pair
     (1.917665, 1, ('1', '0'))
     """
+    if isinstance(belief, GaussianBelief):
+        return audit_gaussian(belief, releases, length=check_length(length), know=_times(know or {}))
     belief, releases, length = over_time(belief, releases, check_length(length))
     length = belief.size(length)
     check_releases(len(releases))

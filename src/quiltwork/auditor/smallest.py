@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from quiltwork.auditor.exact import Noisy, scales_in_units, secret_laws
+from quiltwork.auditor.exact import scales_in_units, secret_laws
 from quiltwork.auditor.loss import Lattice, losses, rounding_error
+from quiltwork.auditor.noisy import Noisy
 from quiltwork.beliefs import Belief
 from quiltwork.laws.exact import Statistic
 from quiltwork.numeric import smallest_within

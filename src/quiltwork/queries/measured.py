@@ -119,11 +119,58 @@ class Measured(Query):
     def check_values(self, values: int) -> None:
         """Refuse a series of too few values."""
 
+    def undivided(self) -> Query:
+        """The weighted sum that it is made of."""
+        return self if self.divisor(2) == 1 else Undivided(self)
+
     def total(self, sums: Sequence[int]) -> Fraction:
         """The answer in units, from sums of values at each time; only where weights differ from time to time."""
         weights = self.weights(1, len(sums))
         assert weights.listed is not None  # noqa: S101 - others add up without places
         return sum((Fraction(w) * s for w, s in zip(weights.listed.tolist(), sums, strict=True)), Fraction(0))
+
+
+@dataclass(frozen=True)
+class Undivided(Measured):
+    """The weighted sum that another question is made of, before it is divided.
+
+    >>> Undivided(Trend()).weights(1, 2).listed.tolist(), Undivided(Trend()).divisor(2)
+    ([-6.0, 6.0], 1)
+    """
+
+    query: Measured
+
+    @property
+    def text(self) -> str:
+        """What it is the sum of."""
+        return f"sum of {self.query.text}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The query as plain values."""
+        return {"kind": "undivided", "query": self.query.to_dict()}
+
+    @property
+    def linear(self) -> bool:  # type: ignore[override]  # as the query has it
+        """Whether it is a weighted sum of values."""
+        return self.query.linear
+
+    @property
+    def placed(self) -> bool:  # type: ignore[override]  # as the query has it
+        """Whether weights differ from time to time."""
+        return self.query.placed
+
+    @property
+    def largest(self) -> Fraction:
+        """The largest size of a weight."""
+        return self.query.largest
+
+    def weights(self, first: int, last: int) -> Weights:
+        """The same weights."""
+        return self.query.weights(first, last)
+
+    def check_values(self, values: int) -> None:
+        """Refuse a series of too few values."""
+        self.query.check_values(values)
 
 
 @dataclass(frozen=True)

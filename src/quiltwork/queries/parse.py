@@ -9,10 +9,12 @@ from quiltwork.queries.kinds import Count, Declared, Frequencies, Histogram, Mea
 from quiltwork.queries.measured import (
     DeclaredChange,
     Difference,
+    Measured,
     MeasuredMean,
     MeasuredSum,
     ShareAbove,
     Trend,
+    Undivided,
     WeightedSum,
     periods,
     share_above,
@@ -96,6 +98,13 @@ def _tally(values: list[list[Any]]) -> Tally:
     return Tally({str(name): [str(state) for state in states] for name, states in values})
 
 
+def _measured(query: Mapping[str, Any]) -> Measured:
+    read = query_from_dict(query)
+    if not isinstance(read, Measured):
+        raise TypeError
+    return read
+
+
 def _in_steps(query: Mapping[str, Any], variables: list[list[Any]]) -> InSteps:
     named = tuple((str(name), tuple(str(state) for state in states)) for name, states in variables)
     return InSteps(query_from_dict(query), named)
@@ -107,6 +116,7 @@ _READERS: dict[str, Callable[..., Query]] = {
     "transitions": lambda linked=False: Transitions(linked=linked is True),
     "measured-sum": MeasuredSum,
     "measured-mean": MeasuredMean,
+    "undivided": lambda query: Undivided(_measured(query)),
     "above": lambda threshold, width: ShareAbove(threshold, width=width),
     "difference": lambda before, after: Difference(tuple(before), tuple(after)),
     "weighted": lambda weights: WeightedSum(weights),

@@ -1,0 +1,129 @@
+"""The exact loss of releases about real values: all correlations in one matrix, conditioned on what is known.
+
+Given X_i = a and given X_i = b, and given values that an adversary knows, the other values have the same Gaussian law,
+shifted by (a - b) Σ_·i / Σ_ii with the covariance Σ given what is known. Laplace noise on several answers that move by
+d_1, d_2, .. has its largest loss Σ |d_k| / s_k where all outputs are large.
+"""
+
+import itertools
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from quiltwork.auditor.noisy import Audit, Noisy
+from quiltwork.beliefs.gaussian import GaussianBelief
+from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.queries.measured import Measured, Weights
+from quiltwork.types import Floats
+
+LONGEST = 2000
+MOST_ADVERSARIES = 2**14
+ROUNDED = 1e-9
+
+
+def audit_gaussian(
+    belief: GaussianBelief, releases: Sequence[Noisy], *, length: int | None, know: Iterable[int] = ()
+) -> Audit:
+    """The exact loss, by somebody who knows the values at some times; of a class, the largest that it allows.
+
+    >>> from quiltwork import parse_query
+    >>> belief = GaussianBelief({"ar1": 0.5}, distance=1.0)
+    >>> found = audit_gaussian(belief, [Noisy(parse_query("sum").simplest(belief), 2.0)], length=3)
+    >>> found.node, [round(loss, 6) for loss in found.by_node]
+    (2, [0.875, 1.0, 0.875])
+    """
+    known = sorted(set(know))
+    if length is None or length > LONGEST:
+        raise NotCoveredError(
+            f"an exact loss of real values covers series of up to {LONGEST:,} values",
+            got="any length" if length is None else f"{length:,}",
+            why="all correlations are written into one matrix",
+            fix="Use compose, whose bounds cover any length",
+        )
+    if known and belief.correlation.at_most:
+        raise NotCoveredError(
+            "what is known needs exact correlations",
+            got="a class of beliefs",
+            why="correlations given known values are not bounded by those without",
+        )
+    if not all(1 <= time <= length for time in known):
+        raise ParameterError("a known value must be at a time of the series", got=f"times 1 to {length:,} exist")
+    moved = seen(belief.law(length), known)  # row i: Σ_·i / Σ_ii
+    total = np.zeros(length)
+    for release in releases:
+        total += _moves(belief, release, length, moved) * belief.distance / release.noise_scale
+    factor = belief.factor
+    losses = total * factor
+    worst = int(np.argmax(losses))
+    return Audit(
+        epsilon=float(losses[worst]) * (1 + ROUNDED),
+        node=worst + 1,
+        pair=("a value", f"one that is {belief.hidden} away"),
+        output=None,
+        by_node=tuple(losses.tolist()),
+        skipped=len(known),
+    )
+
+
+def seen(law: Floats, known: Sequence[int]) -> Floats:
+    """How much of each value is seen in every other, given values at some times; 0 for those that are known."""
+    if known:
+        at = np.asarray(known) - 1
+        across = law[:, at]
+        law = law - across @ np.linalg.lstsq(law[np.ix_(at, at)], across.T, rcond=None)[0]
+        law[at, :] = law[:, at] = 0.0
+    spread = np.diag(law).copy()
+    fixed = spread < ROUNDED  # what is known, or follows from it, is no secret
+    moved = law / np.where(fixed, 1.0, spread)[:, None]
+    moved[fixed, :] = 0.0
+    return np.asarray(moved)
+
+
+def _moves(belief: GaussianBelief, release: Noisy, length: int, moved: Floats) -> Floats:
+    """|Σ_t w_t v_i,t| for every i; of what is not linear, or of a class, with sizes."""
+    query, (first, last) = release.query, release.segment or (1, length)
+    if not isinstance(query, Measured):
+        raise ParameterError("real values need a query about numbers", got=query.text)
+    if not 1 <= first <= last <= length:
+        raise ParameterError("a segment must lie within the series", got=f"{first}:{last} of {length}")
+    query.check_values(last - first + 1)
+    weights = _written_out(query.weights(first, last), length) / query.divisor(last - first + 1)
+    if belief.correlation.at_most or not query.linear:
+        return np.asarray(np.abs(moved) @ np.abs(weights))
+    return np.abs(moved @ weights)
+
+
+def _written_out(weights: Weights, length: int) -> Floats:
+    row = np.zeros(length)
+    if weights.listed is not None:
+        row[weights.first - 1 : weights.first - 1 + len(weights.listed)] = weights.listed[:length]
+    for first, last, weight in weights.runs:
+        row[first - 1 : last] += weight
+    return row
+
+
+def worst_adversary(belief: GaussianBelief, releases: Sequence[Noisy], *, length: int) -> tuple[Audit, tuple[int, ...]]:
+    """The largest loss over all sets of times that an adversary may know, and the worst set.
+
+    >>> from quiltwork import parse_query
+    >>> belief = GaussianBelief({"ar1": 0.5}, distance=1.0)
+    >>> found, known = worst_adversary(belief, [Noisy(parse_query("sum").simplest(belief), 1.0)], length=3)
+    >>> round(found.epsilon, 6), known
+    (2.0, ())
+    """
+    if 2**length > MOST_ADVERSARIES:
+        raise NotCoveredError(
+            "exact leakage of real values needs a short series",
+            got=f"{length:,} values",
+            why="every set of known values is looked at",
+            fix="Use at most 14 values, or the bound for ar1 beliefs",
+        )
+    best: tuple[Audit, tuple[int, ...]] | None = None
+    for count in range(length):
+        for known in itertools.combinations(range(1, length + 1), count):
+            found = audit_gaussian(belief, releases, length=length, know=known)
+            if best is None or found.epsilon > best[0].epsilon:
+                best = found, known
+    if best is None:
+        raise ParameterError("leakage needs a series", got="no values")
+    return best

@@ -1,0 +1,92 @@
+"""What is audited, and what an audit says."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from quiltwork.errors import ParameterError
+from quiltwork.queries import Query
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """A query released with Laplace noise of this scale on each of its numbers, on a segment (None: all values).
+
+    >>> from quiltwork import Histogram
+    >>> Noisy(Histogram(), 10.0, segment=(1, 96)).noise_scale
+    10.0
+    """
+
+    query: Query
+    noise_scale: float
+    segment: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.noise_scale) and self.noise_scale > 0):
+            raise ParameterError(
+                "the noise scale must be positive and finite",
+                got=str(self.noise_scale),
+                why="without noise a release may reveal everything",
+            )
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The exact loss of releases under a belief, and where it is attained.
+
+    ``epsilon`` is rounded up by a bound on the arithmetic's error. ``node`` is a time (or a variable's name), ``pair``
+    the more and the less likely state at ``output``; ``by_node`` has the loss at every node. ``skipped`` counts secrets
+    of probability zero, which need no protection.
+
+    >>> from quiltwork import Count, MarkovChain, audit
+    >>> coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial="stationary")
+    >>> [round(loss, 6) for loss in audit(coin, [Noisy(Count("1"), 2.0)], length=3).by_node]
+    [0.5, 0.5, 0.5]
+    """
+
+    epsilon: float
+    node: int | str | None
+    pair: tuple[str, str] | None
+    output: tuple[float, ...] | None
+    by_node: tuple[float, ...]
+    skipped: int
+    member: int | None = None
+    start: tuple[tuple[str, float], ...] | None = None
+    """Under any start: the worst law of the first value, states and their probabilities."""
+
+    def lines(self) -> list[str]:
+        """The audit in words."""
+        lines = [f"Exact loss: ε = {self.epsilon:.7g}"]
+        if self.pair is not None and self.output is None:
+            lines.append(f"Attained at time {self.node} between {self.pair[0]} and {self.pair[1]}, at large outputs.")
+        elif self.pair is None or self.output is None:
+            lines.append("No time has two possible values: there is no secret to protect.")
+        else:
+            where = f"time {self.node}" if isinstance(self.node, int) else f"variable {self.node}"
+            whose = "" if self.member is None else f", under member {self.member} of the set"
+            shown = ", ".join(f"{w:g}" for w in self.output)
+            lines.append(
+                f"Attained at {where} between {self.pair[0]} (more likely) and {self.pair[1]} (less likely), at output "
+                f"{shown}{whose}."
+            )
+        if self.start is not None:
+            worst = " and ".join(f"{state} with probability {p:.4g}" for state, p in self.start)
+            lines.append(f"No start is worse than {worst}.")
+        if self.skipped:
+            lines.append(f"{self.skipped} secrets have probability zero under the belief and were skipped.")
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """The audit as plain values, as ``quiltwork audit --json`` prints it."""
+        output: Any = None if self.output is None else list(self.output)
+        if output is not None and len(output) == 1:
+            output = output[0]
+        contents = {
+            "epsilon": self.epsilon,
+            "node": self.node,
+            "pair": None if self.pair is None else list(self.pair),
+            "output": output,
+            "skipped": self.skipped,
+        }
+        contents |= {} if self.start is None else {"start": dict(self.start)}
+        return contents if self.member is None else contents | {"member": self.member}
