@@ -1,14 +1,15 @@
 """quiltwork: private releases from correlated data.
 
 What may an adversary believe?   MarkovChain, ChainSet, IntervalChain, MixingClass, HiddenChain, OrderChain,
-                                 CycleChain, DynamicNetwork, Belief
+                                 CycleChain, DynamicNetwork, GaussianBelief, Belief
                                  BayesianNetwork, NetworkSet, JointTable, load_belief, save_belief
 What does public data say?       fit_chain, Fit
 What if the belief is wrong?     compare, Comparison
 What is asked?                   Count, Histogram, Frequencies, Sum, Mean, Transitions, Custom, Query, parse_query
                                  for records also Over, Tally
+                                 for real values also Trend, ShareAbove, Difference, WeightedSum, Lipschitz
 Does a belief fit the data?      check_belief, BeliefCheck
-What is the data?                Series, read_series, Records, read_records
+What is the data?                Series, read_series, Records, read_records, Measurements, read_measurements
 How much noise, and why?         calibrate, plan, Calibration, Plan, Certificate
 What about ordinary DP?          entry_guarantee, entry_epsilon, EntryGuarantee
 What is the total privacy loss?  Accountant, Composed, ReleaseRecord
@@ -29,6 +30,7 @@ from quiltwork.beliefs import (
     ChainSet,
     CycleChain,
     DynamicNetwork,
+    GaussianBelief,
     HiddenChain,
     IntervalChain,
     JointTable,
@@ -49,14 +51,19 @@ from quiltwork.errors import BudgetError, InputError, NotCoveredError, Quiltwork
 from quiltwork.queries import (
     Count,
     Custom,
+    Difference,
     Frequencies,
     Histogram,
+    Lipschitz,
     Mean,
     Over,
     Query,
+    ShareAbove,
     Sum,
     Tally,
     Transitions,
+    Trend,
+    WeightedSum,
     parse_query,
 )
 from quiltwork.releases.pipeline import release
@@ -68,7 +75,7 @@ if TYPE_CHECKING:
     from quiltwork.accounting.leakage import bayesian_leakage
     from quiltwork.accounting.record import ReleaseRecord
     from quiltwork.calibration.ordinary_dp import EntryGuarantee, entry_epsilon, entry_guarantee
-    from quiltwork.data import read_series
+    from quiltwork.data import Measurements, read_measurements, read_series
     from quiltwork.fitting import Fit, fit_chain
     from quiltwork.fitting.check import BeliefCheck, check_belief
     from quiltwork.ledger import Ledger
@@ -93,6 +100,8 @@ _LATER = {
     "entry_epsilon": "quiltwork.calibration.ordinary_dp",
     "entry_guarantee": "quiltwork.calibration.ordinary_dp",
     "fit_chain": "quiltwork.fitting.chain",
+    "Measurements": "quiltwork.data.measured",
+    "read_measurements": "quiltwork.data.read",
     "read_series": "quiltwork.data.read",
 }
 
@@ -111,10 +120,12 @@ __all__ = [
     "Count",
     "Custom",
     "CycleChain",
+    "Difference",
     "DynamicNetwork",
     "EntryGuarantee",
     "Fit",
     "Frequencies",
+    "GaussianBelief",
     "HiddenChain",
     "Histogram",
     "InputError",
@@ -122,8 +133,10 @@ __all__ = [
     "JointTable",
     "Leakage",
     "Ledger",
+    "Lipschitz",
     "MarkovChain",
     "Mean",
+    "Measurements",
     "MixingClass",
     "NetworkSet",
     "Noisy",
@@ -138,9 +151,12 @@ __all__ = [
     "ReleaseRecord",
     "Series",
     "Session",
+    "ShareAbove",
     "Sum",
     "Tally",
     "Transitions",
+    "Trend",
+    "WeightedSum",
     "__version__",
     "audit",
     "bayesian_leakage",
@@ -153,6 +169,7 @@ __all__ = [
     "load_belief",
     "parse_query",
     "plan",
+    "read_measurements",
     "read_records",
     "read_series",
     "release",

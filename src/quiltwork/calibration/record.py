@@ -133,8 +133,17 @@ class Calibration:
                 guarantee,
                 f"Why: {self.reason.sentence()}",
                 f"Theorem: {self.theorem}.",
+                *([] if self.apart is None or self.guarantee == "none" else [self.what_is_hidden()]),
                 *([] if self.steps is None else [self.along_time()]),
             ]
+        )
+
+    def what_is_hidden(self) -> str:
+        """Of real values: what the promise is about, and what it rests on."""
+        return (
+            f"Hidden: which of two values at most {self.apart} apart it was, at any one time. For values twice as far "
+            f"apart the loss is up to twice as large, ε = {2 * self.epsilon:g}. The promise holds for Gaussian values, "
+            "whatever their mean; quiltwork belief check says how far yours are from that."
         )
 
     def along_time(self) -> str:

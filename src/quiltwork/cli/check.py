@@ -79,6 +79,10 @@ def _draw_audit(path: Path, belief: Any, noisy: list[Any], length: int | None, f
     from quiltwork.show.pages import density_chart, loss_chart, write_audit
 
     held = belief.as_network(length) or belief
+    if held.real:
+        caption = "The exact privacy loss for the value at each time."
+        write_audit(path, found=found, lines=found.lines(), charts=[(caption, loss_chart(found, None))])
+        return
     names = None if held.variables is None else list(held.variables)
     caption = "The exact privacy loss for the value at each time."
     if names is not None:

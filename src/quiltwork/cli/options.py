@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from polars import LazyFrame
 
     from quiltwork.beliefs import Belief
-    from quiltwork.data import Series
+    from quiltwork.data import Measurements, Series
     from quiltwork.queries import Query
+    from quiltwork.types import Progress
 
 
 Method = Literal["enumeration", "projective"]
@@ -33,7 +34,8 @@ QueryText = Annotated[
         "--query",
         metavar="Q",
         help="count:STATE, histogram, frequencies, mean, sum or transitions. "
-        "For records, also Q over A,B and tally:A=x.",
+        "For records, also Q over A,B and tally:A=x. "
+        "For real values: mean, sum, trend, above:THRESHOLD:WIDTH, difference:A-B|C-D or weighted:W1,W2,...",
     ),
 ]
 EpsilonValue = Annotated[
@@ -97,7 +99,7 @@ class HowToRead:
     ] = None
     take: Annotated[
         Literal["first", "last", "mean"],
-        typer.Option("--take", help="With --every: row to keep in each step; mean needs --bins."),
+        typer.Option("--take", help="With --every: row to keep in each step. mean is for numbers."),
     ] = "first"
     bins: Annotated[
         str | None,
@@ -149,32 +151,39 @@ class HowToRead:
         from quiltwork import read_series
         from quiltwork.show.terminal import progress
 
+        source = self._source(data)
+        with progress("Counting") as report:
+            settings = self._settings(segment, report)
+            return read_series(source, column=column, states=states, bins=self.bins, **settings)
+
+    def measure(self, data: object, *, column: str, segment: tuple[int, int] | None = None) -> "Measurements":
+        """The real values in a file or table, read in this way."""
+        from quiltwork import read_measurements
+        from quiltwork.show.terminal import progress
+
+        if self.bins is not None:
+            raise ParameterError(
+                "bins are for beliefs about levels", got="--bins", why="the belief is about real values", fix="Omit it"
+            )
+        source = self._source(data)
+        with progress("Counting") as report:
+            return read_measurements(source, column=column, **self._settings(segment, report))
+
+    def _source(self, data: object) -> object:
+        """The file, or its table on Spark."""
         if self.together is not None and isinstance(data, str):
             raise ParameterError("people together are for records over time", got="--together", fix="Leave it out")
         if self.master is not None and self.engine != "spark":
             raise ParameterError("a master is only for Spark", got="--master", fix="--engine spark")
-        source: object = data
         if self.engine == "spark" and isinstance(data, str):
             from quiltwork.data.engines.spark import spark_table
 
-            source = spark_table(data, master=self.master, time=self.time)
-        with progress("Counting") as report:
-            return read_series(
-                source,
-                column=column,
-                states=states,
-                subject=self.subject,
-                time=self.time,
-                missing=self.missing,
-                segment=segment,
-                gap=self.gap,
-                every=self.every,
-                take=self.take,
-                bins=self.bins,
-                unsorted=self.unsorted,
-                duplicates=self.duplicates,
-                progress=report,
-            )
+            return spark_table(data, master=self.master, time=self.time)
+        return data
+
+    def _settings(self, segment: tuple[int, int] | None, report: "Progress | None") -> dict[str, Any]:
+        names = ("subject", "time", "missing", "gap", "every", "take", "unsorted", "duplicates")
+        return {name: getattr(self, name) for name in names} | {"segment": segment, "progress": report}
 
 
 def reads_data(command: Callable[..., None]) -> Callable[..., None]:

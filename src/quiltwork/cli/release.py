@@ -4,7 +4,7 @@ import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,7 +26,17 @@ from quiltwork.cli.options import (
     segment_of,
 )
 from quiltwork.errors import NotCoveredError, ParameterError, QuiltworkError
-from quiltwork.show.terminal import err, give_up_output, json_line, out, print_json, print_plan, print_release, progress
+from quiltwork.show.terminal import (
+    err,
+    give_up_output,
+    json_line,
+    out,
+    print_json,
+    print_plan,
+    print_release,
+    progress,
+    table,
+)
 from quiltwork.types import Gaps
 
 if TYPE_CHECKING:
@@ -55,6 +65,14 @@ def plan(
     ] = 1,
     guarantee: GuaranteeName = "pufferfish",
     quilt_size: QuiltSize = None,
+    distance: Annotated[
+        list[float] | None,
+        typer.Option(
+            "--distance",
+            metavar="D",
+            help="For real values: hide differences of up to D instead of the belief's. Repeat it to compare several.",
+        ),
+    ] = None,
     also: Annotated[
         Path | None,
         typer.Option("--also", metavar="OTHER", help="Also show the ε of each noise scale if this belief is true."),
@@ -72,12 +90,15 @@ def plan(
     from quiltwork import plan as make_plan
 
     held = load_belief(belief)
-    with progress("Calibrating"):
-        made = make_plan(
+    beliefs = _at_distances(held, distance)
+    span = needed_length(length, held)
+
+    def planned(believed: "Belief") -> "Plan":
+        return make_plan(
             parse_query(query),
-            belief=held,
+            belief=believed,
             epsilon=epsilon,
-            length=needed_length(length, held),
+            length=span,
             values=values,
             delta=delta,
             mechanisms=mechanism,
@@ -85,6 +106,11 @@ def plan(
             guarantee=guarantee,
             quilt_size=quilt_size,
         )
+
+    held = beliefs[0]
+    with progress("Calibrating"):
+        made = planned(held)
+        by_distance = [planned(believed) for believed in beliefs] if len(beliefs) > 1 else []
     made = replace(made, offers=tuple(_in_options(offer) for offer in made.offers))
     if all(offer.refused for offer in made.offers):
         raise NotCoveredError(" ".join(offer.refused or "" for offer in made.offers).rstrip("."))
@@ -97,11 +123,43 @@ def plan(
         content = made.to_dict()
         for offer in content["mechanisms"] if other is not None else ():
             offer["epsilon_other"] = None if other is None else other.get(offer["mechanism"])
+        if by_distance:
+            content["distances"] = [_at(believed, each) for believed, each in zip(beliefs, by_distance, strict=True)]
         print_json(content | ({} if report is None else {"report": str(report)}))
         return
     print_plan(made, other=other)
+    if by_distance:
+        out.print("")
+        rows = [_at(believed, each) for believed, each in zip(beliefs, by_distance, strict=True)]
+        names = {"distance": "distance", "noise_scale": "noise scale", "error_95": "±95 %"}
+        out.print(table([{name: row[key] for key, name in names.items()} for row in rows]))
     if report is not None:
         out.print(f"Report: {report}")
+
+
+def _at_distances(held: "Belief", distances: list[float] | None) -> "list[Belief]":
+    """The belief with each of these distances; as it is, if there are none."""
+    from quiltwork.beliefs import GaussianBelief
+
+    if not distances:
+        return [held]
+    if not isinstance(held, GaussianBelief):
+        raise ParameterError(
+            "a distance is for beliefs about real values",
+            got=f"--distance with {held!r}",
+            why="states have none: any two of them are hidden from each other",
+            fix="Leave it out",
+        )
+    return [held.with_distance(distance) for distance in distances]
+
+
+def _at(held: "Belief", made: "Plan") -> dict[str, Any]:
+    best = made.best
+    return {
+        "distance": getattr(held, "distance", None),
+        "noise_scale": None if best is None else best.noise_scale,
+        "error_95": None if best is None else best.error_95,
+    }
 
 
 def _under_other(made: "Plan", query: str, held: "Belief", also: Path) -> dict[str, float | None]:
@@ -127,7 +185,7 @@ def release(
         typer.Option(
             "--column",
             metavar="C",
-            help="Column with the states. For records, omit it if each variable has its own column.",
+            help="Column with the values. For records, omit it if each variable has its own column.",
         ),
     ] = None,
     variable: Annotated[
@@ -148,7 +206,11 @@ def release(
     ] = None,
     window: Annotated[
         str | None,
-        typer.Option("--window", metavar="W", help="One answer per window: day, hour, or a number of values."),
+        typer.Option(
+            "--window",
+            metavar="W",
+            help="One answer per window: day, hour, week, hour-of-day, weekday, or a number of values.",
+        ),
     ] = None,
     by_subject: Annotated[
         bool, typer.Option("--by-subject", help="One answer per subject, published by name.")
@@ -208,7 +270,11 @@ def release(
                     fix="quiltwork belief fit --together, or leave it out",
                 )
             source, column = how.people(data, column), None
-        rows = how.read(source, column=_series_column(column, variable, held), states=held.states, segment=times)
+        named = _series_column(column, variable, held)
+        if held.real and isinstance(named, str):
+            rows = how.measure(source, column=named, segment=times)
+        else:
+            rows = how.read(source, column=named, states=held.states, segment=times)
     with progress("Calibrating"):
         request = Request(
             query=asked,

@@ -282,8 +282,8 @@ def write_report(path: str | Path, *, release: Release, plan: Plan | None = None
     ]
     sections += [
         "<h2>What an adversary may believe</h2>",
-        f"<p>{html.escape(repr(release.belief))}, states {html.escape(', '.join(release.belief.states))}; fingerprint "
-        f"<code>{release.belief.fingerprint[:16]}</code>. The guarantee holds for this belief.</p>",
+        f"<p>{html.escape(_believed(release.belief))}; fingerprint <code>{release.belief.fingerprint[:16]}</code>. "
+        "The guarantee holds for this belief.</p>",
     ]
     if plan is not None:
         sections += [
@@ -299,6 +299,11 @@ def write_report(path: str | Path, *, release: Release, plan: Plan | None = None
         footer(),
     ]
     return write_page(path, f"private {calibration.query.text}", sections)
+
+
+def _believed(belief: Belief) -> str:
+    """The belief in a line."""
+    return repr(belief) if belief.real else f"{belief!r}, states {', '.join(belief.states)}"
 
 
 def write_plan(path: str | Path, *, plan: Plan, belief: Belief) -> Path:

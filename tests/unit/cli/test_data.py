@@ -101,7 +101,7 @@ def test_what_records_do_not_have(folder: Path) -> None:
 
 def test_options_that_do_not_fit(folder: Path) -> None:
     for wrong, message in (
-        (["--window", "week"], "window must be"),
+        (["--window", "fortnight"], "window must be"),
         (["--gap", "soon"], "gap must be"),
         (["--bins", "3,1"], "bins must be"),
         (["--master", "local[2]"], "a master is only for Spark"),

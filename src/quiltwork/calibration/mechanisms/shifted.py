@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from quiltwork.beliefs.gaussian import GaussianBelief
-from quiltwork.calibration.record import Calibration, Reason
+from quiltwork.calibration.record import Calibration, Plain, Reason
 from quiltwork.calibration.request import Request
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.influence.shift import on_the_grid, query_shift, seen_in_all
 from quiltwork.numeric import float_above, round_up
-from quiltwork.queries.measured import Measured
+from quiltwork.queries.measured import Measured, MeasuredMean
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def shifted_for(request: Request, lengths: Sequence[int | None], *, apart: bool)
         noise_scale=round_up(shift / on_the_grid(request.epsilon)),  # Statement 59
         theorem="Gaussian beliefs: the law given one value is the law given another, shifted (Statement 57)",
         reason=Shifted(
-            f"undivided {query.text}" if query.divisor(2) != 1 else query.text,
+            _named(query),
             belief.distance,
             belief.unit,
             shift,
@@ -97,9 +97,16 @@ def together(request: Request) -> Calibration:
         request,
         noise_scale=round_up(shift / on_the_grid(request.epsilon)),
         theorem="group differential privacy",
-        reason=Shifted(query.text, belief.distance, belief.unit, shift, shift / request.length),
+        reason=Plain(f"all {request.length:,} values of a series are hidden together.", (("nearby", request.length),)),
         apart=belief.hidden,
     )
+
+
+def _named(query: Measured) -> str:
+    """What noise is added to, in words."""
+    if isinstance(query, MeasuredMean):
+        return "sum"
+    return query.text if query.divisor(2) == 1 else f"sum behind {query.text}"
 
 
 def _asked(request: Request) -> tuple[GaussianBelief, Measured]:
