@@ -46,8 +46,8 @@ def largest_shift(correlation: Correlation, releases: Sequence[tuple[Weights, fl
     for weights, factor in releases:
         shift = _dense(correlation, weights, places, reach) if weights.listed is not None else None
         total += factor * np.abs(_runs(correlation, weights, places) if shift is None else shift)
-        # at places that were not looked at, and in the kernel's tail
-        beyond += factor * 4 * tail * weights.largest
+        # at places that were not looked at, in the kernel's tail, and lost in differences of sums
+        beyond += factor * weights.largest * (4 * tail + _lost(correlation, weights))
     return round_up(float(total.max()) + beyond, roundings=ROUNDINGS)
 
 
@@ -139,7 +139,7 @@ def losses_along(correlation: Correlation, profile: Profile, *, extra: float = 0
         seen = _dense(sizes, weights.spread(), places, reach)
     else:
         seen = _runs(sizes, weights, places)
-    found = seen + 4 * tail * weights.largest
+    found = seen + (4 * tail + _lost(sizes, weights)) * weights.largest
     return _blocks(places, found * (1 + ROUNDINGS * 2.0**-52) + extra, length)
 
 
@@ -163,6 +163,12 @@ def _places(weights: Sequence[Weights], reach: int) -> Integers:
     return np.concatenate([np.arange(first, last + 1) for first, last in joined])
 
 
+def _lost(correlation: Correlation, weights: Weights) -> float:
+    """How much rounding may lose where sums over lags are subtracted from each other."""
+    total = correlation.total
+    return 0.0 if math.isinf(total) else len(weights.runs) * (1 + 2 * total) * 2.0**-46
+
+
 def _runs(correlation: Correlation, weights: Weights, places: Integers) -> Floats:
     """Σ_t w_t ρ_|t-i| at some places i, for weights that are constant along runs."""
     shift = np.zeros(len(places))
@@ -177,7 +183,7 @@ def _dense(correlation: Correlation, weights: Weights, places: Integers, reach: 
 
     assert weights.listed is not None  # noqa: S101 - the caller asked
     if abs(correlation.ratio) == 1:
-        reach = len(weights.listed) + 3  # it does not fade
+        reach = len(weights.listed) + int(np.abs(places - weights.first).max())  # it does not fade
     kernel = correlation.at(np.arange(-reach, reach + 1))
     moved = oaconvolve(weights.listed, kernel)  # from place first - reach on
     error = 1e-14 * float(np.linalg.norm(weights.listed) * np.linalg.norm(kernel))

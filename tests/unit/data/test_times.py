@@ -39,7 +39,8 @@ def test_no_durations(text: str) -> None:
 def test_windows() -> None:
     assert [Window.parse(w).kind for w in ("day", "hour", "96", 3)] == ["day", "hour", "values", "values"]
     assert Window.parse("hour").label(474_864) == "2024-03-04 00:00"
-    for wrong in ("week", "0", -1, 1.5, True, ""):
+    assert [Window.parse(w).label(3) for w in ("weekday", "hour-of-day", "week")] == ["Thursday", "03:00", "1970-01-19"]
+    for wrong in ("fortnight", "0", -1, 1.5, True, ""):
         with pytest.raises(InputError, match="window must be"):
             Window.parse(wrong)  # type: ignore[arg-type]
     held = Series.from_values("abba", states=("a", "b"), subject="xxyy")
