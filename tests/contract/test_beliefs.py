@@ -11,11 +11,12 @@ from quiltwork import (
     BayesianNetwork,
     Belief,
     ChainSet,
-    Count,
     CycleChain,
     DynamicNetwork,
+    GaussianBelief,
     HiddenChain,
     Histogram,
+    InputError,
     IntervalChain,
     JointTable,
     MarkovChain,
@@ -46,9 +47,9 @@ class BeliefContract(ABC):
     @abstractmethod
     def belief(self) -> Belief: ...
 
-    def counted(self, belief: Belief) -> str:
-        """A state to count."""
-        return belief.states[-1]
+    def question(self, belief: Belief) -> str:
+        """Something to ask."""
+        return f"count:{belief.states[-1]}"
 
     def test_it_is_written_and_read_back(self, belief: Belief, tmp_path: Path) -> None:
         assert belief_from_dict(belief.to_dict()) == belief
@@ -109,7 +110,7 @@ class BeliefContract(ABC):
         try:
             again, stays = belief.again(lags), belief.stay_survival(lags)
         except NotCoveredError:
-            assert belief.variables is not None
+            assert belief.variables is not None or belief.real
             return
         assert again.shape == stays.shape == (4, len(belief.states))
         assert np.all((again >= 0) & (again <= 1 + 1e-12))
@@ -128,6 +129,10 @@ class BeliefContract(ABC):
         assert type(belief).__name__ in repr(belief)
 
     def test_queries_know_what_they_ask_of_it(self, belief: Belief) -> None:
+        if belief.real:
+            with pytest.raises(InputError, match="histogram is about states, got a belief about real values"):
+                Histogram().on(belief)
+            return
         asked = Histogram().on(belief)
         assert len(asked.sensitivity) == len(belief.state_sets)
         assert asked.lipschitz == 2.0 * len(belief.step_variables or ("one value",))
@@ -139,12 +144,12 @@ class BeliefContract(ABC):
 
     def test_its_default_mechanism_covers_it(self, belief: Belief) -> None:
         calibration = calibrate(
-            Count(self.counted(belief)), belief=belief, epsilon=1.0, length=20 if belief.variables is None else None
+            self.question(belief), belief=belief, epsilon=1.0, length=20 if belief.variables is None else None
         )
         assert calibration.guarantee == "pufferfish"
         assert calibration.mechanism == belief.default_mechanism
         group = calibrate(
-            Count(self.counted(belief)),
+            self.question(belief),
             belief=belief,
             epsilon=1.0,
             length=20 if belief.variables is None else None,
@@ -153,9 +158,8 @@ class BeliefContract(ABC):
         assert 0 < calibration.noise_scale <= group.noise_scale * (1 + 1e-8)  # wasserstein leaves room for rounding
 
     def test_every_mechanism_covers_it_or_says_why_not(self, belief: Belief) -> None:
-        for offer in plan(
-            "count:" + self.counted(belief), belief=belief, epsilon=1.0, length=20 if belief.variables is None else None
-        ).offers:
+        length = 20 if belief.variables is None else None
+        for offer in plan(self.question(belief), belief=belief, epsilon=1.0, length=length).offers:
             assert (offer.noise_scale is not None and math.isfinite(offer.noise_scale)) or offer.refused
 
     def test_how_well_it_mixes_is_known_or_refused(self, belief: Belief) -> None:
@@ -223,6 +227,39 @@ class TestCycle(BeliefContract):
         return CycleChain([P, [[0.6, 0.4], [0.2, 0.8]], P], initial=request.param, states=["sit", "walk"])
 
 
+class TestGaussian(BeliefContract):
+    @pytest.fixture(params=["ar1", "listed", "at_most", "decay", "both"])
+    def belief(self, request: pytest.FixtureRequest) -> Belief:
+        correlations: dict[str, object] = {
+            "ar1": {"ar1": -0.4},
+            "listed": [1, 0.5, 0.2],
+            "at_most": {"at_most": [1, 0.9, 0.3]},
+            "decay": {"decay": 7},
+            "both": {"at_most": [1, 0.9, 0.3], "decay": 2.5},
+        }
+        return GaussianBelief(correlations[request.param], distance=2.5, unit="kW")
+
+    def question(self, belief: Belief) -> str:  # noqa: ARG002 - the same for all
+        return "sum"
+
+
+class TestRelatedSubjects(TestGaussian):
+    @pytest.fixture(params=["named", "counted"])
+    def belief(self, request: pytest.FixtureRequest) -> Belief:
+        if request.param == "counted":
+            return GaussianBelief({"ar1": 0.5}, distance=1, subjects=3, between=0.25)
+        table = [[1, 0.5], [0.5, 1]]
+        return GaussianBelief({"decay": 3}, distance=1, subjects=["ann", "bob"], between=table, deviation=[1, 2])
+
+    def test_its_default_mechanism_covers_it(self, belief: Belief) -> None:
+        alone = calibrate("sum", belief=GaussianBelief({"decay": 3}, distance=1), epsilon=1.0, length=20)
+        with pytest.raises(NotCoveredError, match="independent subjects"):
+            calibrate("sum", belief=belief, epsilon=1.0, length=20, mechanism="group")
+        made = calibrate("sum", belief=belief, epsilon=1.0, length=20)
+        if belief.to_dict()["subjects"] == ["ann", "bob"]:
+            assert made.noise_scale == pytest.approx(alone.noise_scale * 2)  # ann's own, and half of bob's two
+
+
 class TestNetwork(BeliefContract):
     @pytest.fixture
     def belief(self) -> Belief:
@@ -255,5 +292,5 @@ class TestDynamicNetwork(BeliefContract):
             step="1d",
         )
 
-    def counted(self, belief: Belief) -> str:  # noqa: ARG002 - states are those of whole steps
-        return "yes"
+    def question(self, belief: Belief) -> str:  # noqa: ARG002 - states are those of whole steps
+        return "count:yes"

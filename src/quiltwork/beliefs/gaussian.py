@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from quiltwork.beliefs.base import Belief, as_step, check_multiple
 from quiltwork.beliefs.correlation import NEGLIGIBLE, Correlation
@@ -15,7 +15,6 @@ from quiltwork.types import Floats, Step
 
 LARGEST = 1e100
 MOST_SUBJECTS = 1000
-PAIR = ("a value", "another")
 
 
 class GaussianBelief(Belief):
@@ -43,7 +42,7 @@ class GaussianBelief(Belief):
     9.000000000000002
     """
 
-    states = ("value",)
+    states = ("lower", "higher")  # two values that are the distance apart stand for all that are hidden
     start = "stationary"
     real = True
     separating = False
@@ -83,15 +82,6 @@ class GaussianBelief(Belief):
     def hidden(self) -> str:
         """The distance with its unit."""
         return f"{self.distance:g}" + ("" if self.unit is None else f" {self.unit}")
-
-    @property
-    def state_sets(self) -> tuple[tuple[str, ...], ...]:
-        """Two values that are the distance apart stand for all pairs that are hidden from each other."""
-        return (PAIR,)
-
-    def values_changed(self) -> tuple[NDArray[np.float64], ...]:
-        """One value changes."""
-        return (1.0 - np.eye(2),)
 
     def check_size(self, length: int | None) -> None:
         """Refuse lengths that the correlations cannot be true of."""

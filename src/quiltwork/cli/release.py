@@ -408,7 +408,14 @@ def demo(
     from quiltwork import Histogram, read_series, save_belief
     from quiltwork import plan as make_plan
     from quiltwork import release as make_release
-    from quiltwork.samples import contagion_belief, diary_belief, diary_path, households_path
+    from quiltwork.samples import (
+        contagion_belief,
+        diary_belief,
+        diary_path,
+        households_path,
+        power_belief,
+        power_path,
+    )
     from quiltwork.show.pages import write_report
 
     if files is not None:
@@ -419,6 +426,8 @@ def demo(
             "stationary": "stationary.json",
             "households": "households.csv",
             "household": "household.json",
+            "power": "power.parquet",
+            "measured": "power.json",
         }
         copies = {name: files / file for name, file in names.items()}
         shutil.copyfile(diary_path(), copies["diary"])
@@ -426,6 +435,8 @@ def demo(
         save_belief(diary_belief().with_start("stationary"), copies["stationary"])
         shutil.copyfile(households_path(), copies["households"])
         save_belief(contagion_belief(), copies["household"])
+        shutil.copyfile(power_path(), copies["power"])
+        save_belief(power_belief(), copies["measured"])
         if as_json:
             print_json({name: str(path) for name, path in copies.items()})
         else:

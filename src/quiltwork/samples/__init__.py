@@ -1,7 +1,8 @@
-"""Simulated data, shipped with the package: an activity diary and flu in households. Nobody's, so it may be shown."""
+"""Simulated data, shipped with the package: an activity diary, flu in households, power of homes. Nobody's data."""
 
 from quiltwork.samples.contagion import contagion_belief, household_network, households_path, simulate_households
 from quiltwork.samples.diary import diary_belief, diary_path, simulate_diary
+from quiltwork.samples.power import power_belief, power_path, simulate_power
 
 __all__ = [
     "contagion_belief",
@@ -9,6 +10,9 @@ __all__ = [
     "diary_path",
     "household_network",
     "households_path",
+    "power_belief",
+    "power_path",
     "simulate_diary",
     "simulate_households",
+    "simulate_power",
 ]
