@@ -8,4 +8,5 @@ from quiltwork.samples import power_path, simulate_power
 def test_the_shipped_measurements_are_the_simulated_ones() -> None:
     shipped, simulated = pl.read_parquet(power_path()), simulate_power()
     assert shipped.drop("kw").equals(simulated.drop("kw"))
-    assert (shipped["kw"] - simulated["kw"]).abs().max() < 0.011  # mathematical functions differ between machines
+    apart = (shipped["kw"] - simulated["kw"]).to_numpy()
+    assert abs(apart).max() < 0.011  # mathematical functions differ between machines
