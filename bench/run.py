@@ -31,6 +31,7 @@ from ledgers import (
     many_processes,
     writers,
 )
+from measured import exact_sums, levels_against_gaussian, shifts_of_long_weights
 from networks import network_of_width, random_network
 from plain import plain_network_score, plain_quilt_score
 from published import published_networks
@@ -305,6 +306,9 @@ BENCHMARKS = (
     private_histogram,
     private_histogram_on_spark,
     memory_of_many_rows,
+    shifts_of_long_weights,
+    exact_sums,
+    levels_against_gaussian,
 )
 
 
