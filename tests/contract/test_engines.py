@@ -5,6 +5,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from plain_series import Plain, plain_series
 from system import spark_session
 from typer.testing import CliRunner
 
-from quiltwork import InputError, MarkovChain, read_series, save_belief
+from quiltwork import InputError, MarkovChain, ShareAbove, read_measurements, read_series, save_belief
 from quiltwork.cli import app
 from quiltwork.data import StoredSeries, Window
 from quiltwork.data.engines import polars as polars_files
@@ -180,9 +181,42 @@ def test_every_engine_counts_what_plain_loops_count(engine: str, tmp_path: Path)
     assert checked > len(CASES) // 2
 
 
+MEASURED: list[dict[str, Any]] = [{}, {"gap": "90s"}, {"every": "2min"}, {"every": "10min", "take": "mean"}]
+
+
+def check_measured(source: Any, rows: list[Row], case: dict[str, Any]) -> None:
+    """Exact sums of real values, by subject, window and position, against plain loops or polars in memory."""
+    unit, options = Fraction(1, 1024), {"column": "what", "subject": "who", "time": "at", "missing": "split", **case}
+    found = read_measurements(source, **options)
+    reference = read_measurements(table_of(rows), **options)
+    asked: list[dict[str, Any]] = [{}, {"by_subject": True}, {"window": Window.parse("hour-of-day")}]
+    asked += [{"window": Window.parse(3), "by_subject": True}, {"transform": ShareAbove(0.6, width=0.5).transformed}]
+    for more in asked:
+        assert found.added(unit=unit, **more) == reference.added(unit=unit, **more)
+    assert found.shape == reference.shape
+    assert found.at_places(None, unit=unit) == reference.at_places(None, unit=unit)
+    if not case:
+        own = {who: Fraction(one.total) * unit for who, one in found.added(unit=unit, by_subject=True).items()}
+        for who in {row[0] for row in rows}:
+            exact = sum((Fraction(what) for name, _, what in rows if name == who and what is not None), Fraction(0))
+            assert abs(own.get(who, Fraction(0)) - exact) <= unit * len(rows)
+
+
+@pytest.mark.parametrize("engine", list(ENGINES))
+def test_every_engine_adds_up_real_values_alike(engine: str, tmp_path: Path) -> None:
+    for n, case in enumerate(MEASURED):
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        rows = rows_of(n, numbers=True)
+        check_measured(ENGINES[engine](table_of(rows), folder), rows, case)
+
+
 def test_spark_counts_what_plain_loops_count(tmp_path: Path) -> None:
     """On a real session with several partitions, some of them empty."""
     session = spark_session()
+    rows = rows_of(2, numbers=True)
+    table_of(rows, shuffled=2).write_parquet(tmp_path / "measured.parquet")
+    check_measured(session.read.parquet(str(tmp_path / "measured.parquet")), rows, MEASURED[3])
     for n, case, rows, expected in cases():
         if n % 4 != 1:
             continue
