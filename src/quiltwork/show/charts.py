@@ -8,6 +8,7 @@ from typing import Any
 import altair as alt
 
 from quiltwork.beliefs import BayesianNetwork
+from quiltwork.calibration.accuracy import noise_error
 from quiltwork.calibration.record import Calibration
 from quiltwork.releases.result import Release
 from quiltwork.show.style import ACCENT, INK, QUIET, WARNING, Chart, sized, styled
@@ -30,6 +31,7 @@ MUCH = 0.05
 HOUR = 3600e6  # microseconds
 SWEEPS = 12
 MOST_POINTS = 30
+MOST_BANDS = 3  # lines with a range around them
 GAP, ROW = 74, 84  # pixels between variables of a layer, and between layers
 
 
@@ -51,25 +53,33 @@ def values_chart(release: Release) -> Chart:
 
 
 def parts_chart(release: Release) -> Chart:
-    """The released numbers from window to window, or from subject to subject, a line each."""
+    """The released numbers from window to window, or from subject to subject, a line each.
+
+    Around each number the range that the noise leaves with probability 95 %, where there are few lines.
+    """
     names = [part.name for part in release.parts]
+    errors = [noise_error(p.noise_scale, 0.95, unit=p.step, integer=release.integer) for p in release.parts]
     rows = [
-        {"part": row[""], "what": what, "value": value}
-        for row in release.table()
+        {"part": row[""], "what": what, "value": value, "low": value - error, "high": value + error}
+        for row, error in zip(release.table(), errors, strict=True)
         for what, value in row.items()
         if what not in ("", "values")
     ]
     kinds = list(dict.fromkeys(row["what"] for row in rows))
-    lines = (
-        alt.Chart(alt.InlineData(rows))
-        .mark_line(point=len(names) <= MOST_POINTS)
-        .encode(
-            x=alt.X("part:O", sort=names, title=None, axis=alt.Axis(labelOverlap=True, labelAngle=-40)),
-            y=alt.Y("value:Q", title=f"{release.calibration.query.text}, with noise", axis=alt.Axis(format=",~f")),
-            color=alt.Color("what:N", title=None, sort=kinds, legend=alt.Legend(orient="bottom", columns=6)),
-        )
+    legend = alt.Legend(orient="bottom", columns=6) if len(kinds) > 1 else None
+    unit = getattr(release.belief, "unit", None)
+    title = f"{release.calibration.query.text}, with noise" + ("" if unit is None else f" ({unit})")
+    base = alt.Chart(alt.InlineData(rows)).encode(
+        x=alt.X("part:O", sort=names, title=None, axis=alt.Axis(labelOverlap=True, labelAngle=-40)),
+        color=alt.Color("what:N", title=None, sort=kinds, legend=legend),
     )
-    return styled(lines.properties(width=600, height=300))
+    lines = base.mark_line(point=len(names) <= MOST_POINTS).encode(
+        y=alt.Y("value:Q", title=title, axis=alt.Axis(format=",~f"))
+    )
+    if len(kinds) > MOST_BANDS:
+        return styled(lines.properties(width=600, height=300))
+    bands = base.mark_area(opacity=0.18).encode(y=alt.Y("low:Q", title=title), y2="high:Q")
+    return styled(alt.layer(bands, lines).properties(width=600, height=300))
 
 
 def cycle_chart(losses: Sequence[float], step: Duration | None) -> Chart:
