@@ -267,8 +267,8 @@ def write_report(path: str | Path, *, release: Release, plan: Plan | None = None
         f"{release.values:,} values</p>",
         figure(
             to_svg(chart),
-            "Released values for each window or subject. Shaded: the range of the true value with probability 95 %, for "
-            "each (noise only), where there are few lines."
+            "Released values for each window or subject. Shaded: the range of each true value with probability 95 % "
+            "(noise only), where there are few lines."
             if release.parts
             else "Bars: released values. Lines: the range of the true values, all at once with probability 95 % "
             "(noise only).",
