@@ -1,6 +1,7 @@
 """Gaussian beliefs against independent ways to every number: matrices, quadrature, plain loops over rows."""
 
 import math
+from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
@@ -14,7 +15,9 @@ from quiltwork import (
     Accountant,
     Difference,
     GaussianBelief,
+    InputError,
     Noisy,
+    NotCoveredError,
     ReleaseRecord,
     Session,
     ShareAbove,
@@ -367,6 +370,18 @@ def test_values_released_are_near_the_truth() -> None:
     assert windows.value["1:100"] == pytest.approx(values[:100].mean(), abs=1e-3)
 
 
+@pytest.mark.parametrize("epsilon", [1e-5, 1e-3, 0.1, 1.0, 50.0])
+def test_a_release_spends_no_more_than_it_asks_for(epsilon: float) -> None:
+    belief = GaussianBelief({"ar1": 0.9}, distance=1.0)
+    session = Session([1.0, 2.0, 3.0] * 50, belief=belief, budget=epsilon)
+    session.mean(epsilon=epsilon)
+    assert session.spent() <= epsilon
+    again = Session([1.0, 2.0, 3.0] * 50, belief=belief, budget=epsilon)
+    again.mean(epsilon=epsilon / 2, window=10)
+    again.release("trend", epsilon=epsilon / 2)
+    assert again.spent() <= epsilon
+
+
 def test_a_session_keeps_count_of_real_values() -> None:
     belief = GaussianBelief({"ar1": 0.9}, distance=1.0)
     session = Session([1.0, 2.0, 3.0, 2.5] * 100, belief=belief, budget=1.0)
@@ -377,3 +392,68 @@ def test_a_session_keeps_count_of_real_values() -> None:
     assert session.losses().at(1) < session.losses().at(200)
     session.release("trend", epsilon=0.3)
     assert session.spent() <= 0.9
+
+
+def test_refusals_depend_on_nothing_that_is_asked() -> None:
+    """Whether a value is too large is the same for every question and every ε."""
+    belief = GaussianBelief({"ar1": 0.5}, distance=1.0)
+    for large, query, epsilon in ((False, "above:60:1", 1e14), (True, "mean", 1.0), (True, "above:60:1", 1.0)):
+        values = [50.0, 2.0**30 if large else 70.0]
+        with pytest.raises(InputError, match="too large") as refused:
+            release(values, query, belief=belief, epsilon=epsilon)
+        assert ("epsilon is too large" in str(refused.value)) != large
+
+
+def test_values_of_both_signs_are_rounded_alike() -> None:
+    unit = Fraction(1, 2**58)
+    for value in (1e-15, -1e-15, 3.3e8, -3.3e8, -0.1):
+        found = Measurements.of_numbers([value]).added(unit=unit)[""].total
+        assert abs(found - Fraction(value) / unit) <= Fraction(1, 2)
+
+
+def test_known_values_need_ar1_and_independent_subjects() -> None:
+    related = GaussianBelief({"ar1": 0.0}, distance=1.0, subjects=3, between=0.3)
+    listed = GaussianBelief([1, 0.07, -0.99], distance=1.0)
+    for belief in (related, listed):
+        for mechanism in ("curve", "group"):
+            with pytest.raises(NotCoveredError):
+                calibrate("sum", belief=belief, epsilon=1.0, length=3, mechanism=mechanism, guarantee="bayesian")
+        record = ReleaseRecord(query=parse_query("sum").simplest(belief), noise_scale=3.0, length=3)
+        with pytest.raises(NotCoveredError):
+            Accountant(belief, length=3, releases=[record], guarantee="bayesian").composed()
+
+
+def test_a_record_keeps_the_distance_that_it_is_about() -> None:
+    near, far = (GaussianBelief({"ar1": 0.5}, distance=distance) for distance in (1.0, 10.0))
+    for query in ("sum", "mean", "trend"):
+        record = release([float(n) for n in range(100)], query, belief=near, epsilon=1.0).record()
+        read = ReleaseRecord.from_dict(record.to_dict())
+        for one in (record, read):
+            assert Accountant(near, length=100, releases=[one]).composed().epsilon <= 1
+            assert Accountant(far, length=100, releases=[one]).composed().epsilon == pytest.approx(10, rel=1e-4)
+
+
+def test_values_that_were_never_recorded_count() -> None:
+    belief = GaussianBelief([1, -0.55, 0.05], distance=1.0)
+    scale = calibrate("sum", belief=belief, epsilon=1.0, length=2).noise_scale
+    assert scale == pytest.approx(0.5, rel=1e-5)  # at time 0: -0.55 + 0.05
+    asked = parse_query("sum").simplest(belief)
+    assert audit(belief, [Noisy(asked, scale)], length=2).node in (0, 3)
+    forged = ReleaseRecord(mechanism="curve", epsilon=1.0, noise_scale=0.4501, query=asked, length=2)
+    assert Accountant(belief, length=2, releases=[forged]).composed().epsilon == pytest.approx(0.5 / 0.4501, rel=1e-4)
+
+
+def test_pauses_and_nearer_values_are_noticed() -> None:
+    begun = datetime(2024, 1, 1)
+    belief = GaussianBelief({"ar1": -0.9}, distance=1.0, step="1min")
+
+    def table(minutes: list[float]) -> pl.DataFrame:
+        times = [begun + timedelta(minutes=minute) for minute in minutes]
+        return pl.DataFrame({"time": times, "x": [1.0] * len(minutes)})
+
+    paused = [float(n) for n in range(400) if n != 200]
+    series = read_measurements(table(paused), column="x", time="time", gap="2min")
+    assert release(series, "sum", belief=belief, epsilon=1.0).noise_scale == pytest.approx(19, rel=1e-4)
+    nearer = read_measurements(table(sorted([*map(float, range(200)), 50.5])), column="x", time="time")
+    with pytest.raises(InputError, match="values must be at least a step of 1min apart"):
+        release(nearer, "sum", belief=belief, epsilon=1.0)

@@ -11,13 +11,14 @@ from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.accounting.shifts import added_shifts, along_time, at_every_time
 from quiltwork.accounting.total import FEW, Total
 from quiltwork.beliefs import BayesianNetwork, Belief, GaussianBelief
+from quiltwork.errors import NotCoveredError
 from quiltwork.influence.curve.constant import InfluenceCurve, curve_members
 from quiltwork.influence.curve.networks import network_epsilon
 from quiltwork.influence.curve.parts import knows_parts, part_loss
 from quiltwork.influence.curve.profile import links
 from quiltwork.influence.curve.timeline import Losses, follow, largest_losses
 from quiltwork.influence.quilts.cover import quilts_epsilon
-from quiltwork.influence.shift import GRID
+from quiltwork.influence.shift import GRID, check_bayesian
 from quiltwork.numeric import round_up, sum_of
 from quiltwork.types import Guarantee
 
@@ -192,11 +193,19 @@ class Case:
         """ε of all releases together with one quilt at each variable of a network."""
         return quilts_epsilon(self.terms.belief, self.total.sums)  # Statement 17
 
+    def _alone(self, belief: GaussianBelief) -> bool:
+        """Whether no value shows more of another than that one's own size, also to those who know others."""
+        try:
+            check_bayesian(belief)
+        except NotCoveredError:
+            return self.terms.guarantee != "bayesian" and belief.between is None
+        return True
+
     @cached_property
     def together(self) -> float:
         """Σ λ over all values that may depend on each other; infinite if their number is not known."""
-        if isinstance(self.belief, GaussianBelief) and self.belief.between is not None:
-            return math.inf  # values of other subjects count too
+        if isinstance(self.belief, GaussianBelief) and not self._alone(self.belief):
+            return math.inf
         if self.terms.belief.variables is not None:
             heaviest, _ = self.terms.belief.heaviest_part([float(matrix.max()) for matrix in self.total.sums])
             return heaviest

@@ -16,6 +16,7 @@ from quiltwork.auditor import Noisy, audit
 from quiltwork.beliefs import Belief
 from quiltwork.calibration.calibrate import calibrate
 from quiltwork.errors import QuiltworkError
+from quiltwork.influence.shift import GRID
 from quiltwork.queries import Custom
 from quiltwork.queries.base import largest_change
 
@@ -54,6 +55,10 @@ def _proved(record: ReleaseRecord, terms: Basis, length: int | None) -> float | 
     claim, shown = record.epsilon or 0.0, _by_noise(record, terms, length)
     if shown is not None and shown <= claim:
         return claim
+    if terms.belief.real:  # the sum of its shifts says all there is to say
+        if shown is not None and shown <= claim * (1 + SLACK) + GRID:
+            return shown
+        return record.why_no_profile() if shown is None else f"says epsilon = {claim:g}, but tells up to {shown:.4g}"
     again = by_mechanism(record, terms, length)
     if isinstance(again, float) and again <= claim:
         return claim

@@ -22,6 +22,7 @@ from quiltwork.calibration.calibrate import MECHANISMS
 from quiltwork.calibration.request import as_query
 from quiltwork.data import Reading, Window
 from quiltwork.errors import InputError, ParameterError
+from quiltwork.numeric import round_up
 from quiltwork.queries import Query, query_from_dict
 from quiltwork.types import Floats, Guarantee, Segment, Start
 
@@ -55,6 +56,7 @@ class ReleaseRecord:
     - ``lengths`` are the last positions of shorter series, if there are any ("many" if there are more than a few), and
       ``window`` says that there was an answer for each window: both matter to theorems about exact laws.
     - ``start`` is the start of the series that the noise was calibrated for: "any" where a given one was forgotten.
+    - ``distance`` is, of real values, the distance that was hidden: ``lipschitz`` is for a change of that size.
     - ``reading`` is how the data became positions. Positions of different readings cannot be compared.
 
     >>> record = ReleaseRecord(mechanism="curve", epsilon=1.0, noise_scale=3.34, query="count:walk", segment=(1, 96))
@@ -77,6 +79,7 @@ class ReleaseRecord:
     guarantee: Guarantee = "pufferfish"
     theorem: str | None = None
     reading: Reading | None = None
+    distance: float | None = None
 
     def __post_init__(self) -> None:
         if self.mechanism not in (None, OTHER, *MECHANISMS):
@@ -86,7 +89,7 @@ class ReleaseRecord:
                 fix=f"Known: {', '.join(MECHANISMS)}; {OTHER} if its owner vouches for its epsilon; leave it out for "
                 "any other Laplace noise",
             )
-        for name in ("epsilon", "noise_scale", "lipschitz"):
+        for name in ("epsilon", "noise_scale", "lipschitz", "distance"):
             object.__setattr__(self, name, _positive(name, getattr(self, name)))
         if isinstance(self.delta, bool) or not isinstance(self.delta, int | float) or not 0 <= self.delta < 1:
             raise ParameterError("delta of a release must be from 0 to below 1", got=repr(self.delta)[:40])
@@ -185,7 +188,7 @@ class ReleaseRecord:
         An answer that changes by c(y, y') under Laplace noise of scale s has λ = c / s.
         """
         known: dict[object, tuple[Floats, ...] | None] = self.__dict__.setdefault("_profiles", {})
-        about = tuple(belief.variables or ()), belief.state_sets
+        about = tuple(belief.variables or ()), belief.state_sets, belief.distance
         if about not in known:
             known[about] = self._profile(belief)
         return known[about]
@@ -215,23 +218,29 @@ class ReleaseRecord:
             return None if self.lipschitz is None else belief.values_changed()
         return self.asked.on(belief).sensitivity
 
+    def _constant(self, belief: Belief) -> float | None:
+        """The Lipschitz constant; of real values, for a change of the belief's distance."""
+        if self.lipschitz is None or belief.distance is None or self.distance in (None, belief.distance):
+            return self.lipschitz
+        return round_up(self.lipschitz * belief.distance / self.distance)
+
     def _factor(self, belief: Belief) -> float | None:
         """By how much the changes are to be multiplied, so that the largest is the Lipschitz constant."""
-        largest = 0.0 if self.asked is None else self.asked.on(belief).lipschitz
-        if self.lipschitz is None:
+        largest, constant = 0.0 if self.asked is None else self.asked.on(belief).lipschitz, self._constant(belief)
+        if constant is None:
             return None if self.asked is None or (self._divided and largest) else float(largest > 0)
         if self.asked is None or not largest:
-            return self.lipschitz  # what is said to change more than it can is taken at its word
+            return constant  # what is said to change more than it can is taken at its word
         if self._divided:
-            return self.lipschitz / largest
-        if self.lipschitz < largest * (1 - ROUNDED):
+            return constant / largest
+        if constant < largest * (1 - ROUNDED):
             raise ParameterError(
                 f"lipschitz of a release must be at least what its query says ({largest:g})",
-                got=f"{self.lipschitz:g}",
+                got=f"{constant:g}",
                 why=f"one value can change {self.asked.text} by that much",
                 fix="Leave lipschitz out, or correct it",
             )
-        return max(1.0, self.lipschitz / largest)  # a larger constant is taken at its word
+        return max(1.0, constant / largest)  # a larger constant is taken at its word
 
     @property
     def _divided(self) -> bool:

@@ -18,7 +18,7 @@ from quiltwork.types import Guarantee
 def along_time(belief: GaussianBelief, profile: Profile, count: int, *, guarantee: Guarantee) -> Losses:
     """What releases with a profile tell about each time, at most; ``count`` is how many there are."""
     if guarantee == "bayesian":
-        check_bayesian(belief.correlation)
+        check_bayesian(belief)
     losses = losses_along(belief.correlation, profile)
     return replace(losses, epsilon_at=losses.epsilon_at * seen_in_all(belief) + GRID * count)
 
@@ -26,7 +26,7 @@ def along_time(belief: GaussianBelief, profile: Profile, count: int, *, guarante
 def at_every_time(belief: GaussianBelief, largest: float, count: int, *, guarantee: Guarantee) -> float:
     """The same for series of any length, told about alike at every time."""
     if guarantee == "bayesian":
-        check_bayesian(belief.correlation)
+        check_bayesian(belief)
     epsilon = largest * any_length(belief.correlation.sizes) * seen_in_all(belief)
     if math.isinf(epsilon):
         raise not_fading()

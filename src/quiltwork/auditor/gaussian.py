@@ -48,19 +48,20 @@ def audit_gaussian(
         )
     if not all(1 <= time <= length for time in known):
         raise ParameterError("a known value must be at a time of the series", got=f"times 1 to {length:,} exist")
-    moved = seen(belief.law(length), known)  # row i: Σ_·i / Σ_ii
-    total = np.zeros(length)
+    pad = len(belief.correlation.listed)  # values that were never recorded are hidden too; further ones show less
+    moved = seen(belief.law(length + 2 * pad), [time + pad for time in known])  # row i: Σ_·i / Σ_ii
+    total = np.zeros(length + 2 * pad)
     for release in releases:
-        total += _moves(belief, release, length, moved) * belief.distance / release.noise_scale
-    factor = belief.factor
-    losses = total * factor
+        moves = _moves(belief, release, length, moved[:, pad : pad + length])
+        total += moves * belief.distance / release.noise_scale
+    losses = total * belief.factor
     worst = int(np.argmax(losses))
     return Audit(
         epsilon=float(losses[worst]) * (1 + ROUNDED),
-        node=worst + 1,
+        node=worst + 1 - pad,
         pair=("a value", f"one that is {belief.hidden} away"),
         output=None,
-        by_node=tuple(losses.tolist()),
+        by_node=tuple(losses[pad : pad + length].tolist()),
         skipped=len(known),
     )
 

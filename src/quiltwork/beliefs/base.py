@@ -60,6 +60,8 @@ class Belief(ABC):
     """Whether values at different times are known to be independent of each other."""
     real: bool = False
     """Whether values are real numbers, not states."""
+    distance: float | None = None
+    """Of real values: how far apart two values at one time may be and still be hidden from each other."""
     mechanisms: tuple[str, ...] | None = None
     """The mechanisms that can cover it; None for all of them."""
     separating: bool = True

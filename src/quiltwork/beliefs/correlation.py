@@ -14,6 +14,7 @@ from quiltwork.types import Duration, Floats, Integers
 
 MOST_LAGS = 10**6
 MOST_EXACT = 5000  # lags of a list that is checked for being an autocorrelation
+LONGEST_DECAY = 1e12  # steps
 NEGLIGIBLE = 1e-9  # an eigenvalue below zero by no more is rounding
 
 
@@ -45,6 +46,8 @@ class Correlation:
             raise _no_correlation(f"a number that is not {size}", "no correlation is larger")
         if not abs(self.ratio) <= 1:
             raise _no_correlation(f"{self.ratio:g}", "powers of it are correlations: it must be from -1 to 1")
+        if abs(self.ratio) == 1 and (self.at_most or len(listed) > 1):
+            raise _no_correlation("a bound that never fades", "a decay must be at most 10^12 steps")
         if not self.at_most and len(listed) > 1:
             self._check_positive(listed)
 
@@ -239,4 +242,8 @@ def _per_step(decay: Duration, step: Duration | None) -> float:
             fix='"step": "1min", or give the decay as a number of steps',
         )
     steps = decay.length if decay.steps or step is None else decay.length / step.length
+    if steps > LONGEST_DECAY:
+        raise BeliefError(
+            "a decay must be at most 10^12 steps", got=f"{steps:.3g}", why="such correlations hardly fade at all"
+        )
     return math.nextafter(math.exp(-1 / steps), 1.0)

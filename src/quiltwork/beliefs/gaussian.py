@@ -61,7 +61,7 @@ class GaussianBelief(Belief):
     ):
         self.step = as_step(step)
         self.correlation = Correlation.parse(correlation, step=self.step)
-        self.distance = _positive(distance, "distance", "it is the difference at one moment that is hidden")
+        self.distance: float = _positive(distance, "distance", "it is the difference at one moment that is hidden")
         self.unit = None if unit is None else check_name(unit, "a unit", error=BeliefError)
         self.subjects = _subjects(subjects, between)
         self.between = _between(between, len(self.subjects)) if self.subjects else None

@@ -1,7 +1,8 @@
 """Series of real values that stay where they are: added up exactly on the engine that holds them.
 
-A value is brought to a grid, which is public, and sums over a grid are exact. Each value is split into a high and a low
-part, so that both sums fit into 64 bits on every engine.
+A value is brought to a grid, which is public, and sums over a grid are exact. Each value is split into three parts, so
+that their sums fit into 64 bits on every engine. Which values are too large does not depend on what is asked: a refusal
+must not tell anything about values that differs from question to question.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,9 +22,12 @@ from quiltwork.data.tables import Frame
 from quiltwork.data.times import Window
 from quiltwork.data.values import natural
 from quiltwork.errors import DataError
-from quiltwork.types import Codes, Floats
+from quiltwork.types import Codes, Duration, Floats
 
 PART = 2**31
+LARGEST = 1e100
+DISTANCES = 2.0**30  # values of that many distances, or more, are refused
+FINEST = 2.0**-60  # the finest grid, in distances: sums of larger values are exact in three parts
 MOST_AT_PLACES = 5_000_000
 Transform = Callable[["nw.Expr"], "nw.Expr"]
 
@@ -81,11 +85,15 @@ class Measurements(StoredSeries):
         self,
         *,
         unit: Fraction,
+        limit: float = LARGEST,
         transform: Transform | None = None,
         window: Window | None = None,
         by_subject: bool = False,
     ) -> dict[str, Added]:
-        """The sum of values on a grid of this unit, a power of two: of all, or of each window and subject by name."""
+        """The sum of values on a grid of this unit, a power of two: of all, or of each window and subject by name.
+
+        Values of this size, or larger, are refused.
+        """
         self.check_asked(window=window, ordered=False)
         keys = [*(["who"] if by_subject else []), *(["window"] if window is not None else [])]
         by_place = window is not None and not window.on_the_clock
@@ -94,7 +102,7 @@ class Measurements(StoredSeries):
         def sums(rows: Frame) -> Frame:
             if window is not None:
                 rows = self._rows.windowed(rows, window)
-            return _summed(rows, keys, unit, transform)
+            return _summed(rows, keys, unit, limit, transform)
 
         found = self._exactly(self._rows.gather(sums, ordered=ordered), keys)
         if not keys:
@@ -102,7 +110,9 @@ class Measurements(StoredSeries):
         order = sorted(found, key=lambda key: tuple(natural(str(field)) for field in key))
         return {part_label(key, by_subject=by_subject, window=window): found[key] for key in order}
 
-    def at_places(self, places: Sequence[tuple[int, int]] | None, *, unit: Fraction) -> dict[str, list[int]]:
+    def at_places(
+        self, places: Sequence[tuple[int, int]] | None, *, unit: Fraction, limit: float = LARGEST
+    ) -> dict[str, list[int]]:
         """For each subject, the sums of values at each position, or of those within each of some spans of positions."""
         if places is None and self.longest > MOST_AT_PLACES:
             raise DataError(
@@ -120,7 +130,7 @@ class Measurements(StoredSeries):
                     inside = nw.when((place >= first) & (place <= last)).then(nw.lit(n)).otherwise(inside)
                 place = inside
             marked = rows.with_columns(place=place)
-            return _summed(marked.filter(nw.col("place") >= 0), ["who", "place"], unit, None)
+            return _summed(marked.filter(nw.col("place") >= 0), ["who", "place"], unit, limit, None)
 
         found = self._exactly(self._rows.gather(sums), ["who", "place"])
         first = 0 if places is not None else 1
@@ -144,9 +154,23 @@ class Measurements(StoredSeries):
         for row in table.iter_rows(named=True):
             key = tuple(row[name] for name in keys)
             before = found.get(key, Added(0, 0))
-            total = before.total + int(row["high"] or 0) * PART + int(row["low"] or 0)
+            high, middle, low = (int(row[name] or 0) for name in ("high", "middle", "low"))
+            total = before.total + (high * PART + middle) * PART + low
             found[key] = Added(total, before.values + int(row["n"]))
         return found
+
+    @property
+    def placed(self) -> bool:
+        """Whether values are at the positions that they seem to be: no gaps, no pauses that count as one step."""
+        return self.shape.certain and self.reading.gap is None
+
+    @property
+    def nearest(self) -> Duration | None:
+        """The shortest time from a row to the next, where rows are taken as they are and have times."""
+        if self._engine.columns.time is None or self.reading.every is not None:
+            return None
+        least, _ = self._spans
+        return None if least is None or least <= 0 else self._duration(least)
 
     @cached_property
     def numbers(self) -> Mapping[str, tuple[Floats, ...]]:
@@ -188,19 +212,26 @@ def _in_memory(values: Iterable[object], subject: Iterable[object] | None) -> pl
     return pl.DataFrame(columns)
 
 
-def _summed(rows: Frame, keys: list[str], unit: Fraction, transform: Transform | None) -> Frame:
+def _summed(rows: Frame, keys: list[str], unit: Fraction, limit: float, transform: Transform | None) -> Frame:
     """Sums of values on a grid for each value of the keys, split into parts, and how many values are too large."""
-    number = nw.col("number") if transform is None else transform(nw.col("number"))
-    scaled = number / float(unit)  # exact: the unit is a power of two
-    rows = rows.filter(~nw.col("number").is_null()).with_columns(scaled=scaled)
-    fits = nw.col("scaled").abs() < float(PART) * PART
-    rows = rows.with_columns(large=(~fits).cast(nw.Int64), high=nw.when(fits).then((nw.col("scaled") / PART).floor()))
+    number = nw.col("number")
+    rows = rows.filter(~number.is_null())
+    rows = rows.with_columns(large=(number.abs() >= limit).cast(nw.Int64))
+    added = number if transform is None else transform(number)
+    kept = nw.when(nw.col("large") == 0).then(added)
+    rows = rows.with_columns(size=kept / float(unit))  # exact: the unit is a power of two
+    rows = rows.with_columns(sign=nw.when(nw.col("size") < 0).then(nw.lit(-1)).otherwise(nw.lit(1)))
+    rows = rows.with_columns(size=nw.col("size").abs())  # what is left of a size is exact, too
+    rows = rows.with_columns(high=(nw.col("size") / float(PART * PART)).floor())
+    rows = rows.with_columns(size=nw.col("size") - nw.col("high") * float(PART * PART))
+    rows = rows.with_columns(middle=(nw.col("size") / float(PART)).floor())
     rows = rows.with_columns(
-        low=(nw.col("scaled") - nw.col("high") * PART).round().cast(nw.Int64),
-        high=nw.col("high").cast(nw.Int64),
+        low=(nw.col("size") - nw.col("middle") * float(PART)).round().cast(nw.Int64) * nw.col("sign"),
+        middle=nw.col("middle").cast(nw.Int64) * nw.col("sign"),
+        high=nw.col("high").cast(nw.Int64) * nw.col("sign"),
         n=nw.lit(1),
     )
-    sums = [nw.col(name).sum() for name in ("large", "high", "low", "n")]
+    sums = [nw.col(name).sum() for name in ("large", "high", "middle", "low", "n")]
     if keys:
         return rows.group_by(*keys).agg(*sums)
     return rows.select(*sums)

@@ -13,7 +13,7 @@ import numpy as np
 
 from quiltwork.beliefs.correlation import Correlation, not_fading
 from quiltwork.beliefs.gaussian import GaussianBelief
-from quiltwork.errors import NotCoveredError
+from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.numeric import float_above, round_up
@@ -60,7 +60,7 @@ def query_shift(
     """
     correlation = belief.correlation
     if guarantee == "bayesian":
-        check_bayesian(correlation)
+        check_bayesian(belief)
     if apart or not query.linear or guarantee == "bayesian":
         correlation = correlation.sizes
     if length is not None:
@@ -76,12 +76,13 @@ def query_shift(
     return shift
 
 
-def check_bayesian(correlation: Correlation) -> None:
+def check_bayesian(belief: GaussianBelief) -> None:
     """Refuse adversaries who know other values where correlations given those are not known to be smaller."""
-    if correlation.at_most or len(correlation.listed) > 1:
+    correlation = belief.correlation
+    if correlation.at_most or len(correlation.listed) > 1 or belief.between is not None:
         raise NotCoveredError(
-            "a Bayesian guarantee needs a belief of kind gaussian with ar1",
-            got="other correlations",
+            "a Bayesian guarantee needs a belief of kind gaussian with ar1 and independent subjects",
+            got="other correlations" if belief.between is None else "correlated subjects",
             why="once other values are known, correlations between the rest may be larger than they were",
             fix="Use guarantee pufferfish, or an ar1 belief",
         )  # Statement 60
@@ -94,12 +95,28 @@ def seen_in_all(belief: GaussianBelief) -> float:
 
 def on_the_grid(epsilon: float) -> float:
     """What is left of ε for the shift: values are rounded to a grid, which may move an answer a little further."""
-    return epsilon - min(GRID, epsilon / 1024)  # Statement 59
+    return epsilon - _for_grid(epsilon) * (1 + 2.0**-6)  # Statement 59, and room for rounding
 
 
-def grid_unit(noise_scale: float, epsilon: float, values: float) -> Fraction:
-    """A power of two so small that rounding values, of this total weight, costs no more than was left for it."""
-    wanted = noise_scale * min(GRID, epsilon / 1024) / (2 * values + 2)
+def _for_grid(epsilon: float) -> float:
+    return min(GRID, epsilon / 2)
+
+
+def grid_unit(noise_scale: float, epsilon: float, weight: float, *, error: float, finest: float) -> Fraction:
+    """A power of two so small that rounding values, of this total weight, costs no more than was left for it.
+
+    ``error`` is how far off a value may be before it is rounded, and ``finest`` the smallest unit in which sums are
+    exact. Both are public, so that a refusal says nothing about the data.
+    """
+    left = noise_scale * _for_grid(epsilon) - 2 * weight * error
+    wanted = left / (2 * weight + 2)  # Statement 59
+    if not wanted >= 2 * finest:
+        raise ParameterError(
+            "epsilon is too large for exact sums",
+            got=f"{epsilon:g}",
+            why="the noise would be no larger than the rounding of numbers",
+            fix="Use a smaller epsilon, or a narrower ramp",
+        )
     return Fraction(2) ** math.floor(math.log2(wanted))
 
 

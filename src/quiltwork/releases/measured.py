@@ -13,13 +13,17 @@ from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
 from quiltwork.calibration.series import with_a_promise
 from quiltwork.data import Measurements, Series, Window
+from quiltwork.data.measured import DISTANCES, FINEST
 from quiltwork.data.records import Records
 from quiltwork.data.steps import check_step
 from quiltwork.errors import DataError, NotCoveredError, ParameterError
 from quiltwork.influence.shift import grid_unit
-from quiltwork.queries.measured import Difference, Lipschitz, Measured
+from quiltwork.queries.measured import Difference, Lipschitz, Measured, ShareAbove
 from quiltwork.releases.prepared import Answer, Prepared, check_asked, recorded, shorter
+from quiltwork.types import SAME_SPAN
 
+SMALLEST_SHARE = 2.0**-80  # the finest grid for shares of a value
+ROUNDED_SHARE = 2.0**-50  # how far off a share is where it is computed
 NOT_RECORDED = "Values that were not recorded are protected as well: they count as if they had weight 0."
 
 
@@ -51,12 +55,12 @@ def of_measurements(series: Measurements, request: Request, window: Window | Non
     if query.placed:
         _check_places(series, query, request, window)
     about_steps = check_step(series, belief)
+    _check_nearest(series, belief)
     calibration = with_a_promise(_calibrated(series, request))
-    weight = max(1.0, float(query.largest)) * (series.longest if belief.between is None else series.size)
-    unit = grid_unit(calibration.noise_scale, request.epsilon, weight) if query.integer else Fraction(1)
+    unit = _unit(series, belief, query, calibration)
 
     def answers() -> list[Answer]:
-        made = _answers(series, query, unit, window, by_subject=request.by_subject)
+        made = _answers(series, request, query, unit, window)
         if sum(answer.values for answer in made) != series.size:
             raise DataError(
                 "the data must not change while they are read",
@@ -65,7 +69,7 @@ def of_measurements(series: Measurements, request: Request, window: Window | Non
             )
         return made
 
-    certain = series.shape.certain
+    certain = series.placed
     first = 1 if series.segment is None else series.segment[0]
     record = recorded(
         query,
@@ -76,7 +80,7 @@ def of_measurements(series: Measurements, request: Request, window: Window | Non
         length=first + series.longest - 1 if certain else series.longest,
         lengths=shorter(series, first) if certain else (),
         window=None if window is None else window.span if window.kind == "values" else window.kind,
-        gaps=None if certain else request.gaps if series.gaps or series.shape.uneven else "late",
+        gaps=None if certain else "late" if series.shape.late and not series.gaps else request.gaps,
     )
     return Prepared(
         request,
@@ -97,7 +101,7 @@ def _calibrated(series: Measurements, request: Request) -> Calibration:
     if request.mechanism not in (None, "curve"):
         return calibrated(Request(**vars(request) | {"length": lengths[-1]}))
     apart = request.window is not None
-    if not series.shape.certain:  # values at any times: what is not recorded has weight 0
+    if not series.placed:  # values at any times: what is not recorded has weight 0
         forgotten = request.gaps == "independent" and not series.shape.uneven
         lengths = [*sorted(series.stretch_lengths)] if forgotten else [None]
         apart = True
@@ -128,10 +132,10 @@ def _check_subjects(series: Measurements, belief: GaussianBelief) -> None:
 def _check_places(series: Measurements, query: Measured, request: Request, window: Window | None) -> None:
     if window is not None:
         raise ParameterError(f"{query.text} cannot be split by window", got="a window", why="its weights are its own")
-    if not series.shape.certain:
+    if not series.placed:
         raise NotCoveredError(
             f"{query.text} needs series without gaps",
-            got="gaps, or times that are not evenly spaced",
+            got="gaps, pauses that count as one step, or times that are not evenly spaced",
             why="each value counts by its position",
             fix="Ask for a mean by window, or fill the gaps",
         )
@@ -143,18 +147,46 @@ def _check_places(series: Measurements, query: Measured, request: Request, windo
         query.check_values(values)
 
 
+def _check_nearest(series: Measurements, belief: GaussianBelief) -> None:
+    """Values must not be nearer to each other than the belief's step: it does not say how those are correlated."""
+    nearest, step = series.nearest, belief.step
+    if nearest is None or step is None or nearest.steps != step.steps:
+        return
+    if nearest.length < step.length * (1 - SAME_SPAN):
+        raise DataError(
+            f"values must be at least a step of {step} apart",
+            got=f"some that are {nearest} apart",
+            why="the belief does not say how values are correlated that are nearer than that",
+            fix=f"Keep one row per step: every='{step}'",
+        )
+
+
+def _unit(series: Measurements, belief: GaussianBelief, query: Measured, calibration: Calibration) -> Fraction:
+    """The grid on which values are added up; it depends on nothing that is not public."""
+    if not query.integer:
+        return Fraction(1)
+    weight = max(1.0, float(query.largest) if query.placed else 1.0)
+    weight *= series.longest if belief.between is None else series.size
+    finest, error = belief.distance * FINEST, 0.0
+    if isinstance(query, ShareAbove):
+        finest, error = SMALLEST_SHARE, ROUNDED_SHARE
+    return grid_unit(calibration.noise_scale, calibration.epsilon, weight, error=error, finest=finest)
+
+
 def _answers(
-    series: Measurements, query: Measured, unit: Fraction, window: Window | None, *, by_subject: bool
+    series: Measurements, request: Request, query: Measured, unit: Fraction, window: Window | None
 ) -> list[Answer]:
+    by_subject, limit = request.by_subject, (request.belief.distance or 1.0) * DISTANCES
     if isinstance(query, Lipschitz):
         runs = [run for subject in series.numbers.values() for run in subject]
         return [Answer(query.result(runs), sum(map(len, runs)))]
     if not query.placed:
-        found = series.added(unit=unit, transform=query.transformed, window=window, by_subject=by_subject)
+        how = query.transformed if isinstance(query, ShareAbove) else None
+        found = series.added(unit=unit, limit=limit, transform=how, window=window, by_subject=by_subject)
         return [Answer(_whole(added.total), added.values, name or None) for name, added in found.items()]
     spans = [query.before, query.after] if isinstance(query, Difference) else None
-    sums = series.at_places(spans, unit=unit)
-    sizes = series.added(unit=unit, by_subject=True)
+    sums = series.at_places(spans, unit=unit, limit=limit)
+    sizes = series.added(unit=unit, limit=limit, by_subject=True)
     return [
         Answer(_whole(round(query.total(at))), sizes[name].values, name if by_subject else None)
         for name, at in sums.items()

@@ -137,6 +137,7 @@ def recorded(query: Query, held: Belief, calibration: Calibration, reading: Read
         lipschitz=calibration.lipschitz or None,
         query=query,
         start=held.start if held.variables is None else None,
+        distance=held.distance,
         guarantee="bayesian" if calibration.guarantee == "bayesian" else "pufferfish",
         theorem=calibration.theorem,
         reading=reading.whole,

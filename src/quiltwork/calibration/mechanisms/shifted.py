@@ -11,7 +11,7 @@ from quiltwork.beliefs.gaussian import GaussianBelief
 from quiltwork.calibration.record import Calibration, Plain, Reason
 from quiltwork.calibration.request import Request
 from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.influence.shift import on_the_grid, query_shift, seen_in_all
+from quiltwork.influence.shift import check_bayesian, on_the_grid, query_shift, seen_in_all
 from quiltwork.numeric import float_above, round_up
 from quiltwork.queries.measured import Measured, MeasuredMean
 
@@ -86,6 +86,8 @@ def shifted_for(request: Request, lengths: Sequence[int | None], *, apart: bool)
 def together(request: Request) -> Calibration:
     """Group privacy: all values of a series hidden together; no correlation is larger than 1."""
     belief, query = _asked(request)
+    if request.guarantee == "bayesian":
+        check_bayesian(belief)
     if request.length is None or belief.between is not None:
         raise NotCoveredError(
             "group privacy needs a length" if request.length is None else "group privacy covers independent subjects",
