@@ -157,6 +157,30 @@ def fading_time(correlation: Correlation, step: Duration | None) -> str:
     return f"{steps:,.10g} steps"
 
 
+def belief_lines(belief: GaussianBelief) -> list[str]:
+    """What a Gaussian belief says, in words."""
+    correlation, step = belief.correlation, belief.step
+    levels = [(level, first_below(correlation, level)) for level in (0.5, 0.1)]
+    falls = " and ".join(
+        f"below {level} " + ("never" if lag is None else f"after {in_words(lag, step)}") for level, lag in levels
+    )
+    size = "The size of correlation is bounded" if correlation.at_most else "Correlation is stated exactly"
+    total, lasting = correlation.total, f"falls to 1/e every {fading_time(correlation, step)}"
+    lines = [f"Differences of up to {belief.hidden} at any one moment are hidden. {size}: it falls {falls}."]
+    if math.isinf(total):
+        lines.append("It never fades, so noise is only enough for series of a stated length.")
+    else:
+        scale = belief.distance * belief.factor * (1 + 2 * total)
+        lines.append(
+            f"Σ|ρ| over all later values is {total:.4g}: the sum of a series of any length needs noise of scale up to "
+            f"{scale:.4g} at ε = 1."
+        )
+    if correlation.decay is not None:
+        listed = len(correlation.listed) - 1
+        lines.append(f"After {in_words(listed, step)} it {lasting}." if listed else f"It {lasting}.")
+    return lines
+
+
 def first_below(correlation: Correlation, level: float) -> int | None:
     """The first lag at which the size of correlation is below a level and stays so; None if it never is.
 
