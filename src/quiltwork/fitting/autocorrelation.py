@@ -29,7 +29,7 @@ FURTHEST = 16_384
 """The longest lag that is looked at."""
 LONG_PAUSE = 1024
 """Pairs across a pause of more steps are not compared."""
-CHUNKS, LEAST_BLOCKS = 64, 8
+CHUNKS, LEAST_BLOCKS = 64, 16
 """Pieces into which the values are cut, and how many blocks of them there must be at least."""
 MANY_SUBJECTS = 8
 """From this number on each subject is a block."""

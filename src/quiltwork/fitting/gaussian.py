@@ -1,7 +1,7 @@
 """Gaussian beliefs from public data: a class of correlations that covers what the data show, with a margin."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,6 +22,8 @@ DIGITS = 1e4
 """Listed correlations are rounded up to four digits."""
 STARTS = tuple(1 + n / 20 for n in range(41))
 """How much higher the tail may begin than it must, tried in turn for the smallest sum."""
+LEVELS = (0.5, 0.1)
+"""Correlations by which a memory is described."""
 VAGUE = 0.25
 """Uncertainty of the correlation at the end of the list from which on the data are called too short."""
 
@@ -59,6 +61,8 @@ class GaussianFit:
     told: int
     furthest: int
     """The longest lag that was looked at."""
+    fell: tuple[int | None, int | None]
+    """The first lags at which the estimate is below 0.5 and below 0.1; None if it never is."""
     total: float
     """Σ |ρ| over the lags that the data tell, as estimated."""
     confidence: float
@@ -101,16 +105,13 @@ class GaussianFit:
         """What was found, in words."""
         belief, step = self.belief, self.belief.step
         removed = "the mean of each subject" if self.rhythm == "none" else f"the mean of each time of {self.rhythm}"
-        levels = " and ".join(
-            f"below {level} " + ("never" if lag is None else f"after {in_words(lag, step)}")
-            for level in (0.5, 0.1)
-            for lag in [self.below(level)]
-        )
+        in_class = tuple(self.below(level) for level in LEVELS)
         first = self.estimates[0]
         lines = [
             f"{self.values:,} values of {self.subjects:,} subject{'s' * (self.subjects > 1)}; {removed} was taken out.",
-            f"Correlation from one value to the next: {first.data:.2f}. The class bounds it from above at all listed "
-            f"lags at once ({100 * self.confidence:g} %): it falls {levels}.",
+            f"Correlation in the data: {first.data:.2f} from one value to the next; {_falling(self.fell, step)}.",
+            f"The class lies above it at all listed lags at once ({100 * self.confidence:g} %): "
+            f"{_falling(in_class, step)}.",
             self.assumed,
             f"Σ|ρ| is {self.total:.3g} in the data as far as they tell, and up to {belief.correlation.total:.3g} in "
             "the class.",
@@ -131,8 +132,8 @@ class GaussianFit:
             "belief": self.belief.to_dict(),
             "told": self.told,
             "furthest": self.furthest,
-            "below_half": self.below(0.5),
-            "below_tenth": self.below(0.1),
+            "below_half": {"data": self.fell[0], "belief": self.below(0.5)},
+            "below_tenth": {"data": self.fell[1], "belief": self.below(0.1)},
             "sum_in_data": self.total,
             "sum_in_class": self.belief.correlation.total,
             "mean_scale": self.mean_scale,
@@ -144,6 +145,14 @@ class GaussianFit:
             "lags": [one._asdict() for one in self.estimates],
             "notes": list(self.notes),
         }
+
+
+def _falling(lags: Sequence[int | None], step: Duration | None) -> str:
+    """When correlation falls below each of the levels."""
+    return " and ".join(
+        f"below {level} " + ("at no lag that was looked at" if lag is None else f"after {in_words(lag, step)}")
+        for level, lag in zip(LEVELS, lags, strict=True)
+    )
 
 
 def fading_time(correlation: Correlation, step: Duration | None) -> str:
@@ -160,13 +169,10 @@ def fading_time(correlation: Correlation, step: Duration | None) -> str:
 def belief_lines(belief: GaussianBelief) -> list[str]:
     """What a Gaussian belief says, in words."""
     correlation, step = belief.correlation, belief.step
-    levels = [(level, first_below(correlation, level)) for level in (0.5, 0.1)]
-    falls = " and ".join(
-        f"below {level} " + ("never" if lag is None else f"after {in_words(lag, step)}") for level, lag in levels
-    )
+    falls = _falling([first_below(correlation, level) for level in LEVELS], step)
     size = "The size of correlation is bounded" if correlation.at_most else "Correlation is stated exactly"
     total, lasting = correlation.total, f"falls to 1/e every {fading_time(correlation, step)}"
-    lines = [f"Differences of up to {belief.hidden} at any one moment are hidden. {size}: it falls {falls}."]
+    lines = [f"Differences of up to {belief.hidden} at any one moment are hidden. {size}: {falls}."]
     if math.isinf(total):
         lines.append("It never fades, so noise is only enough for series of a stated length.")
     else:
@@ -249,6 +255,7 @@ def fit_gaussian(
         estimates=_estimates(found, confidence, left, series.step),
         told=told,
         furthest=left.furthest,
+        fell=_first_crossings(found.values),
         total=float(np.abs(found.values[1 : told + 1]).sum()),
         confidence=confidence,
         margin=margin,
@@ -300,6 +307,12 @@ def _upper_limits(found: Autocorrelation, confidence: float) -> tuple[Floats, in
     limits = np.minimum(size[:end] + reach[:end], 1.0)
     falling = np.maximum.accumulate(limits[::-1])[::-1]
     return np.concatenate([[1.0], falling]), told, bool(reach[end - 1] > VAGUE)
+
+
+def _first_crossings(values: Floats) -> tuple[int | None, int | None]:
+    """The first lags at which the size of correlation is below each of the levels."""
+    half, tenth = (np.flatnonzero(np.abs(values) < level) for level in LEVELS)
+    return int(half[0]) if half.size else None, int(tenth[0]) if tenth.size else None
 
 
 def _stretched(upper: Floats, margin: float) -> Floats:

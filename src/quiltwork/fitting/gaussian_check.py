@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -244,12 +246,25 @@ class _Seen:
 
     @property
     def _careful(self) -> list[Correlated]:
-        return [one for one in self.lags if one.band is not None and one.belief > _size(one.band) + LONGER]
+        return [one for one in self._clear if one.band is not None and one.belief > _size(one.band) + LONGER]
+
+    @cached_property
+    def _clear(self) -> list[Correlated]:
+        """The lags, from the first on, at which the data say something."""
+        return list(takewhile(lambda one: one.band is not None and _reach(one.data, one.band) < VAGUE, self.lags))
 
     @property
-    def _short(self) -> bool:
-        """Whether even the best comparison says nothing."""
-        return not any(one.band is not None and one.band[1] - one.band[0] < 2 * VAGUE for one in self.lags)
+    def _unsure(self) -> str:
+        """What is to be said about lags at which the data say little."""
+        vague = self.lags[len(self._clear) :]
+        if not vague:
+            return ""
+        above = [one for one in vague if abs(one.data) > abs(one.belief) + LONGER]
+        if not above:
+            return " Beyond that the data is too short to tell."
+        return (
+            f" Beyond that the data is too short to tell, but it raises doubts: {self._at(max(above, key=_stronger))}"
+        )
 
     def verdict(self) -> str:
         if self.flagged:
@@ -257,16 +272,16 @@ class _Seen:
             if worst.belief < 0 and abs(worst.data) < abs(worst.belief):
                 return f"The belief counts on correlation below 0 that is not there: {self._at(worst)}"
             return f"The belief forgets too fast: {self._at(worst)}"
-        if self._short:
+        if not self._clear:
             return f"{self.left.values:,} values are too few to tell whether the belief fits."
         if self.weaker:
             return f"The belief is not what the data show: {self._at(min(self.weaker, key=_stronger))}"
         if self._careful:
             most = max(self._careful, key=lambda one: one.belief - abs(one.data))
             return f"The belief remembers longer than the data, which is safe but costs noise: {self._at(most)}"
-        span = f"at every lag from {in_words(1, self.step)} to {in_words(self.lags[-1].lag, self.step)}"
+        span = f"at every lag from {in_words(1, self.step)} to {in_words(self._clear[-1].lag, self.step)}"
         same = "no stronger than" if self.belief.correlation.at_most else "as strong as"
-        return f"The belief fits: correlation is {same} it says, {span}."
+        return f"The belief fits: correlation is {same} it says, {span}.{self._unsure}"
 
     def remedy(self) -> str:
         if self.flagged:
@@ -276,11 +291,16 @@ class _Seen:
             if self.left.rhythm != "none" or not any("daily rhythm" in note for note in self.left.notes):
                 return first
             return f"{first} With more days the daily rhythm would be taken out, and would no longer count."
-        if self._short:
+        if not self._clear or "doubts" in self._unsure:
             return TOO_SHORT
         if self.weaker:
             return 'Give a bound instead of exact correlations: {"at_most": [...]}, or quiltwork belief fit --gaussian.'
         return "Nothing needs to change."
+
+
+def _reach(value: float, band: tuple[float, float]) -> float:
+    """How far a band goes, to the side that does not end at 1 or -1."""
+    return max(value - band[0], band[1] - value)
 
 
 def _size(band: tuple[float, float]) -> float:

@@ -21,7 +21,8 @@ WIDTH, HEIGHT = 520, 240
 POINTS = 160
 FADED = 0.01
 """Lags are drawn until the belief's correlation is below this."""
-FURTHEST = 10**9
+LEAST_DRAWN, FURTHEST = 10, 10**9
+"""How many lags are drawn, at least and at most."""
 
 
 def correlation_chart(check: GaussianCheck, belief: GaussianBelief) -> Chart:
@@ -55,7 +56,7 @@ def belief_chart(belief: GaussianBelief) -> Chart:
     """What a belief says about the correlation of values, by lag."""
     correlation = belief.correlation
     faded = first_below(correlation, FADED)
-    longest = min(FURTHEST, max(2, len(correlation.listed) if faded is None else faded))
+    longest = min(FURTHEST, max(LEAST_DRAWN, len(correlation.listed) if faded is None else faded))
     x = lag_axis(lag_ticks(belief.step, longest), "time later (log axis)")
     said, bottom = _believed(correlation, longest)
     colour = alt.Color("what:N", scale=alt.Scale(domain=["belief"], range=[WARNING]), legend=None)
@@ -78,14 +79,14 @@ def shape_chart(shape: Shape) -> Chart:
         "scale": alt.Scale(domain=[float(BINS[0]), float(BINS[-1])], nice=False),
         "title": "standard deviations from the mean of its time (beyond 5: at the ends)",
     }
-    y: dict[str, Any] = {"title": "density", "axis": alt.Axis(tickCount=4)}
+    y: dict[str, Any] = {"title": "density", "axis": alt.Axis(tickCount=4), "scale": alt.Scale(zero=True)}
     colour = alt.Color(
         "what:N", scale=alt.Scale(domain=["data", "Gaussian"], range=[ACCENT, WARNING]), title=None, legend=_legend()
     )
     bars = (
         alt.Chart(alt.InlineData([row | {"what": "data"} for row in rows]))
-        .mark_bar(opacity=0.45, stroke="white", strokeWidth=0.5)
-        .encode(x=alt.X("from:Q", **x), x2="to:Q", y=alt.Y("share:Q", **y), color=colour)
+        .mark_rect(opacity=0.45, stroke="white", strokeWidth=0.5)
+        .encode(x=alt.X("from:Q", **x), x2="to:Q", y=alt.Y("share:Q", **y), y2=alt.Y2Datum(0), color=colour)
     )
     line = (
         alt.Chart(alt.InlineData(curve))
@@ -96,7 +97,7 @@ def shape_chart(shape: Shape) -> Chart:
 
 
 def _legend() -> alt.Legend:
-    return alt.Legend(orient="top-right", labelFont=FONT, labelFontSize=12, symbolSize=200, symbolOpacity=1)
+    return alt.Legend(orient="top", labelFont=FONT, labelFontSize=12, symbolSize=200, symbolOpacity=1)
 
 
 def _correlations(lowest: float) -> dict[str, Any]:
