@@ -35,7 +35,7 @@ MANY_SUBJECTS = 8
 """From this number on each subject is a block."""
 INDEPENDENT = 4.0
 """Blocks must be this many times as long as values stay correlated, as far as there are enough of them."""
-DRAWS, MOST_DRAWN = 2000, 400
+DRAWS, MOST_DRAWN = 1000, 300
 """Draws that say how large the largest of many errors is, and lags in them."""
 ROUNDING = 1e-12
 
@@ -285,7 +285,7 @@ def _correlated(first: Floats, then: Floats, longest: int) -> Floats:
 
 def _faded(rho: Floats, count: int) -> int:
     """The first lag at which nothing is left but chance, about; all lags if there is none."""
-    chance = 2 * np.sqrt((1 + 2 * np.cumsum(np.append(0.0, rho[1:-1] ** 2))) / count)
+    chance = np.sqrt((1 + 2 * np.cumsum(np.append(0.0, rho[1:-1] ** 2))) / count)
     below = np.flatnonzero(np.abs(rho[1:]) < chance)
     return int(below[0]) + 1 if below.size else len(rho)
 

@@ -12,7 +12,7 @@ from quiltwork.beliefs.gaussian import GaussianBelief
 from quiltwork.data.measured import Measurements
 from quiltwork.data.series import Series
 from quiltwork.errors import DataError, ParameterError
-from quiltwork.fitting.autocorrelation import Autocorrelation, Left, Rhythm, autocorrelation, compared_lags, left_over
+from quiltwork.fitting.autocorrelation import Autocorrelation, Rhythm, autocorrelation, compared_lags, left_over
 from quiltwork.fitting.check import in_words
 from quiltwork.types import Duration, Floats
 
@@ -230,7 +230,7 @@ def fit_gaussian(
     GaussianBelief({"ar1": 0.0}, distance=distance, unit=unit)  # refused before data is looked at
     if not 0.5 <= confidence < 1:
         raise ParameterError(
-            "confidence must be at least 0.5 and below 1", got=f"{confidence:g}", fix="confidence=0.95"
+            "confidence must be at least 0.5 and below 1", got=f"{confidence:g}", fix="For example 0.95"
         )
     if not 1 <= margin <= 100:
         raise ParameterError(
@@ -245,14 +245,15 @@ def fit_gaussian(
         )
     left = left_over(series, rhythm)
     found = autocorrelation(left)
-    upper, told, vague = _upper_limits(found, confidence)
+    reach = found.reach(np.arange(1, left.furthest + 1), 1 - confidence)
+    upper, told, vague = _upper_limits(found, reach)
     correlation = _covering(_stretched(upper, margin), left.furthest * margin, series.step)
     notes = left.notes
     if vague:
         notes = (*notes, "This data is too short to support any belief well. Use longer data, or more subjects.")
     return GaussianFit(
         belief=GaussianBelief(correlation, distance=distance, step=series.step, unit=unit),
-        estimates=_estimates(found, confidence, left, series.step),
+        estimates=_estimates(found, reach, series.step),
         told=told,
         furthest=left.furthest,
         fell=_first_crossings(found.values),
@@ -287,23 +288,20 @@ def day_lags(step: Duration | None) -> tuple[int, ...]:
     return () if day is None or day == 1 else (day, 7 * day)
 
 
-def _estimates(found: Autocorrelation, confidence: float, left: Left, step: Duration | None) -> tuple[Estimate, ...]:
+def _estimates(found: Autocorrelation, reach: Floats, step: Duration | None) -> tuple[Estimate, ...]:
     """At the lags of a picture."""
-    lags = compared_lags(left.furthest, day_lags(step))
-    reach = found.reach(np.arange(1, left.furthest + 1), 1 - confidence)[lags - 1]
-    values = found.values[lags]
-    ends = np.clip(values - reach, -1, 1), np.clip(values + reach, -1, 1)
+    lags = compared_lags(len(reach), day_lags(step))
+    values, off = found.values[lags], reach[lags - 1]
+    ends = np.clip(values - off, -1, 1), np.clip(values + off, -1, 1)
     return tuple(map(Estimate, lags.tolist(), values.tolist(), ends[0].tolist(), ends[1].tolist()))
 
 
-def _upper_limits(found: Autocorrelation, confidence: float) -> tuple[Floats, int, bool]:
+def _upper_limits(found: Autocorrelation, reach: Floats) -> tuple[Floats, int, bool]:
     """Limits above |ρ| from lag 0 on, the last lag at which it is no chance, and whether they say little."""
-    longest = len(found.values) - 1
-    reach = found.reach(np.arange(1, longest + 1), 1 - confidence)
     size = np.abs(found.values[1:])
     beyond = np.flatnonzero(size > reach)
     told = int(beyond[-1]) + 1 if beyond.size else 0
-    end = min(told + 1, longest)
+    end = min(told + 1, len(reach))
     limits = np.minimum(size[:end] + reach[:end], 1.0)
     falling = np.maximum.accumulate(limits[::-1])[::-1]
     return np.concatenate([[1.0], falling]), told, bool(reach[end - 1] > VAGUE)
