@@ -247,7 +247,7 @@ def fit_gaussian(
     found = autocorrelation(left)
     reach = found.reach(np.arange(1, left.furthest + 1), 1 - confidence)
     upper, told, vague = _upper_limits(found, reach)
-    correlation = _covering(_stretched(upper, margin), left.furthest * margin, series.step)
+    correlation = covering(_stretched(upper, margin), left.furthest * margin, series.step)
     notes = left.notes
     if vague:
         notes = (*notes, "This data is too short to support any belief well. Use longer data, or more subjects.")
@@ -319,35 +319,36 @@ def _stretched(upper: Floats, margin: float) -> Floats:
     return np.asarray(np.interp(np.arange(end + 1) / margin, np.arange(len(upper)), upper))
 
 
-def _covering(upper: Floats, furthest: float, step: Duration) -> Correlation:
+def covering(upper: Floats, furthest: float, step: Duration) -> Correlation:
     """A list, and an exponential from its end on that lies above the rest and falls no faster than the list's end."""
     end = len(upper) - 1
     slowest = _decay(upper, furthest)
     if end <= MOST_LISTED:
         return _as_class(upper, slowest, step)
-    beyond = np.arange(MOST_LISTED + 1, end + 1)
-    best: tuple[float, float, float] | None = None
+    last = max(MOST_LISTED, int(np.flatnonzero(upper >= 1)[-1]))  # an exponential falls at once, limits of 1 do not
+    beyond = np.arange(last + 1, end + 1)
+    sums = []
     for more in STARTS:
-        start = min(1.0, more * float(upper[MOST_LISTED]))
+        start = min(1.0, more * float(upper[last]))
         drops = np.log(start / upper[beyond])
-        if drops.min() > 0:
-            decay = max(slowest, float(((beyond - MOST_LISTED) / drops).max()))
-            if best is None or start * decay < best[0]:
-                best = start * decay, start, decay
-    _, start, decay = (0.0, 1.0, furthest) if best is None else best
-    listed = np.maximum(upper[: MOST_LISTED + 1], start)
-    return _as_class(listed, decay, step)
+        if drops.size and drops.min() > 0:
+            decay = max(slowest, float(((beyond - last) / drops).max()))
+            sums.append((start * decay, start, decay))
+    _, start, decay = min(sums, default=(0.0, 1.0, slowest))
+    return _as_class(np.maximum(upper[: last + 1], start), decay, step)
 
 
 def _decay(upper: Floats, furthest: float) -> float:
-    """Steps in which correlation falls to 1/e from the end of the limits on: no faster than from the start to the end,
-    and than over the second half.
+    """Steps in which correlation falls to 1/e from the end of the limits on.
+
+    It falls no faster than from the start to the end, and than over the second half; but not more slowly than twice the
+    longest lag that was looked at, about which the data say nothing.
     """
     end = len(upper) - 1
     half = max(end // 2, 1)
-    from_start = end / -math.log(upper[end]) if upper[end] < 1 else furthest
-    later = (end - half) / math.log(upper[half] / upper[end]) if upper[half] > upper[end] else furthest
-    return max(from_start, 0.0 if end == half else min(later, furthest))
+    from_start = end / -math.log(upper[end]) if upper[end] < 1 else math.inf
+    later = (end - half) / math.log(upper[half] / upper[end]) if upper[half] > upper[end] else math.inf
+    return min(from_start if end == half else max(from_start, later), 2 * furthest)
 
 
 def _as_class(listed: Floats, steps: float, step: Duration) -> Correlation:

@@ -21,9 +21,9 @@ from quiltwork import (
 )
 from quiltwork.beliefs.correlation import Correlation
 from quiltwork.fitting.autocorrelation import Left, autocorrelation, left_over
-from quiltwork.fitting.gaussian import belief_lines, first_below
+from quiltwork.fitting.gaussian import belief_lines, covering, first_below
 from quiltwork.fitting.gaussian_check import check_gaussian
-from quiltwork.types import Floats
+from quiltwork.types import Duration, Floats
 
 LAGS = np.arange(1, 1000)
 
@@ -164,6 +164,22 @@ def test_long_memories_have_files_of_sensible_size() -> None:
     lags = np.array([one.lag for one in fit.estimates if one.lag <= fit.told])
     assert (fit.belief.correlation.at(lags) >= high - 1e-9).all()
     assert (fit.belief.correlation.at(LAGS) >= 0.999**LAGS).all()
+
+
+@pytest.mark.parametrize(
+    "upper",
+    [
+        np.ones(900),
+        np.append(np.ones(600), np.linspace(0.99, 0.5, 300)),
+        np.append(1.0, np.full(900, 0.98)),
+        np.append(1.0, np.linspace(0.9, 0.2, 900)),
+    ],
+    ids=["all ones", "ones at first", "flat", "falling"],
+)
+def test_the_tail_lies_above_all_limits(upper: Floats) -> None:
+    made = covering(upper, 1000.0, Duration.parse("1min"))
+    assert (made.at(np.arange(len(upper))) >= upper - 1e-12).all()
+    assert made.total < math.inf
 
 
 def test_words_say_what_is_an_assumption() -> None:
