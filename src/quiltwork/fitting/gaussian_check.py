@@ -285,12 +285,15 @@ class _Seen:
 
     def remedy(self) -> str:
         if self.flagged:
-            first = (
-                "Fit a class to both data together: quiltwork belief fit --gaussian, with --margin 1.5 for a margin."
+            fitted = (
+                "Fit a class to both data together: quiltwork belief fit --gaussian, with --margin 1.5 to be safer."
             )
-            if self.left.rhythm != "none" or not any("daily rhythm" in note for note in self.left.notes):
-                return first
-            return f"{first} With more days the daily rhythm would be taken out, and would no longer count."
+            if self.left.rhythm != "none":
+                return fitted
+            if self.left.notes:
+                return f"{fitted} With more days the daily rhythm would be taken out, and would no longer count."
+            daily = {one.lag for one in self.flagged} & set(day_lags(self.step))
+            return "The time of day matters, but its mean costs nothing: --rhythm day." if daily else fitted
         if not self._clear or "doubts" in self._unsure:
             return TOO_SHORT
         if self.weaker:
