@@ -35,6 +35,7 @@ SKEWED, HEAVY, OFTEN_FAR = 0.5, 1.0, 0.01
 FAR, GAUSSIAN_FAR = 3.0, 0.0027
 WIDER = 1.25
 """How many times as wide the spread must be at some times than at others, for it to matter."""
+NOT_BETWEEN = "Correlation between subjects was not looked at, only that along time."
 NARROWEST = 1e-3
 """Spreads below this part of the whole count as this."""
 BINS = np.arange(-5.0, 5.01, 0.25)
@@ -77,28 +78,34 @@ class Shape:
 class Spread:
     """How many times as wide the values are spread at some times than at others."""
 
-    along: float
-    """Between eighths of the series."""
+    along: float | None
+    """Between eighths of the series; None where there are too few values to tell."""
     by_hour: float | None
-    """Between hours of day; None without dates."""
+    """Between hours of day; None without dates, or where there are too few values to tell."""
     changes: bool
     """Whether that is more than chance, and enough to matter."""
 
     @property
     def widest(self) -> float:
         """The larger of the two."""
-        return max(self.along, self.by_hour or 1.0)
+        return max(self.along or 1.0, self.by_hour or 1.0)
 
     @property
     def verdict(self) -> str:
         """In words, with what it means for the promise."""
+        if self.along is None and self.by_hour is None:
+            return "Spread: too few independent values to tell whether it is stable."
         if not self.changes:
             return "Spread: stable along time, as far as the data tell."
-        hours = "" if self.by_hour is None else f", {self.by_hour:.2g} times between hours of day"
+        parts = {
+            "in one eighth of the data as in another": self.along,
+            "at one hour of day as at another": self.by_hour,
+        }
+        ratios = ", ".join(f"{ratio:.2g} times as wide {where}" for where, ratio in parts.items() if ratio is not None)
         return (
-            f"Spread: it changes along time ({self.along:.2g} times as wide in one eighth of the data as in another"
-            f"{hours}). A value in a quiet time may then show up to {self.widest:.2g} times as strongly in others as "
-            f"its correlation says. A distance that is {self.widest:.2g} times as large covers that."
+            f"Spread: it changes along time ({ratios}). A value in a quiet time may then show up to {self.widest:.2g} "
+            f"times as strongly in others as its correlation says. A distance that is {self.widest:.2g} times as large "
+            "covers that."
         )
 
 
@@ -189,7 +196,7 @@ def check_gaussian(
         remedy=seen.remedy(),
         lags=lags,
         values=left.values,
-        notes=(*notes, *left.notes),
+        notes=(*notes, *left.notes, *([NOT_BETWEEN] if left.subjects > 1 else [])),
         rhythm=left.rhythm,
         shape=shape,
         spread=_spread(left, found, shape),
@@ -349,7 +356,7 @@ def _in_an_hour(hours: Integers) -> float:
     return len(hours) / (1 + float((np.diff(hours) != 0).sum()))
 
 
-def _ratio(values: Floats, groups: Integers, together: float, shape: Shape) -> tuple[float, bool]:
+def _ratio(values: Floats, groups: Integers, together: float, shape: Shape) -> tuple[float | None, bool]:
     """The widest spread against the narrowest, and whether some group differs from all by more than chance.
 
     ``together`` is how many values of a group count as one.
@@ -360,7 +367,7 @@ def _ratio(values: Floats, groups: Integers, together: float, shape: Shape) -> t
     sums = np.bincount(groups, weights=values**2)
     known = counts / max(together, 1.0) >= LEAST_INDEPENDENT / 3
     if known.sum() < 2:
-        return 1.0, False
+        return None, False
     counts, spreads = counts[known], np.sqrt(sums[known] / counts[known])
     error = np.sqrt((max(shape.excess_kurtosis, 0.0) + 2) / (4 * counts / max(together, 1.0)))
     spreads = np.maximum(spreads, NARROWEST)
