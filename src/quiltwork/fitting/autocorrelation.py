@@ -6,7 +6,7 @@ added back. The uncertainty is that of batch means, and never less than Bartlett
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -91,9 +91,11 @@ def left_over(series: Measurements, rhythm: Rhythm = "auto") -> Left:
     found, period, notes = _period(series, rhythm)
     pieces, hours, used, means, constant = [], [], 0, 0, 0
     for timed in series.timed.values():
-        rest, count = _without_means(timed, series.step, period, found)
+        largest = float(np.abs(timed.numbers).max())
+        scaled = replace(timed, numbers=timed.numbers / (largest or 1.0))  # squares of any values fit into floats
+        rest, count = _without_means(scaled, series.step, period, found)
         spread = float(np.sqrt(np.mean(rest**2)))
-        if spread <= ROUNDING * max(float(np.abs(timed.numbers).max()), ROUNDING):
+        if spread <= ROUNDING:
             constant += 1
             continue
         pieces.append(tuple(_on_grid(rest / spread, timed.places)))

@@ -121,6 +121,13 @@ def test_constant_subjects_are_left_out() -> None:
     assert "1 subjects whose values never differ were left out." in fit.notes
 
 
+@pytest.mark.parametrize("factor", [1e-300, 1e300])
+def test_units_do_not_matter(factor: float) -> None:
+    values = following(0.8, 500, 1)
+    ours, plain = (fit_gaussian(x, distance=1.0).belief.correlation for x in (values * factor, values))
+    assert ours.listed == pytest.approx(plain.listed, abs=1e-4)
+
+
 def test_a_daily_rhythm_costs_nothing() -> None:
     rest = following(0.7, 24 * 60, 5)
     rhythm = 5 * np.sin(2 * np.pi * np.arange(len(rest)) / 24)
@@ -205,6 +212,7 @@ def test_when_correlation_falls() -> None:
     ("data", "settings", "message"),
     [
         ([1.0, 2.0], {}, "at least 20 values, got 2"),
+        ([0.0] * 100, {}, "got a constant series"),
         ([3.5] * 100, {}, "must differ from each other, got a constant series"),
         ([1.0, float("inf")] * 20, {}, "must hold finite numbers"),
         ([1.0, float("nan")] * 20, {}, "missing"),
