@@ -3,12 +3,12 @@
 What may an adversary believe?   MarkovChain, ChainSet, IntervalChain, MixingClass, HiddenChain, OrderChain,
                                  CycleChain, DynamicNetwork, GaussianBelief, Belief
                                  BayesianNetwork, NetworkSet, JointTable, load_belief, save_belief
-What does public data say?       fit_chain, Fit
+What does public data say?       fit_chain, Fit, fit_gaussian, GaussianFit
 What if the belief is wrong?     compare, Comparison
 What is asked?                   Count, Histogram, Frequencies, Sum, Mean, Transitions, Custom, Query, parse_query
                                  for records also Over, Tally
                                  for real values also Trend, ShareAbove, Difference, WeightedSum, Lipschitz
-Does a belief fit the data?      check_belief, BeliefCheck
+Does a belief fit the data?      check_belief, BeliefCheck, GaussianCheck
 What is the data?                Series, read_series, Records, read_records, Measurements, read_measurements
 How much noise, and why?         calibrate, plan, Calibration, Plan, Certificate
 What about ordinary DP?          entry_guarantee, entry_epsilon, EntryGuarantee
@@ -78,6 +78,8 @@ if TYPE_CHECKING:
     from quiltwork.data import Measurements, read_measurements, read_series
     from quiltwork.fitting import Fit, fit_chain
     from quiltwork.fitting.check import BeliefCheck, check_belief
+    from quiltwork.fitting.gaussian import GaussianFit, fit_gaussian
+    from quiltwork.fitting.gaussian_check import GaussianCheck
     from quiltwork.ledger import Ledger
     from quiltwork.session import Session
 
@@ -92,6 +94,8 @@ _LATER = {
     "ReleaseRecord": "quiltwork.accounting.record",
     "EntryGuarantee": "quiltwork.calibration.ordinary_dp",
     "Fit": "quiltwork.fitting.chain",
+    "GaussianCheck": "quiltwork.fitting.gaussian_check",
+    "GaussianFit": "quiltwork.fitting.gaussian",
     "Ledger": "quiltwork.ledger",
     "Session": "quiltwork.session",
     "bayesian_leakage": "quiltwork.accounting.leakage",
@@ -100,6 +104,7 @@ _LATER = {
     "entry_epsilon": "quiltwork.calibration.ordinary_dp",
     "entry_guarantee": "quiltwork.calibration.ordinary_dp",
     "fit_chain": "quiltwork.fitting.chain",
+    "fit_gaussian": "quiltwork.fitting.gaussian",
     "Measurements": "quiltwork.data.measured",
     "read_measurements": "quiltwork.data.read",
     "read_series": "quiltwork.data.read",
@@ -126,6 +131,8 @@ __all__ = [
     "Fit",
     "Frequencies",
     "GaussianBelief",
+    "GaussianCheck",
+    "GaussianFit",
     "HiddenChain",
     "Histogram",
     "InputError",
@@ -166,6 +173,7 @@ __all__ = [
     "entry_epsilon",
     "entry_guarantee",
     "fit_chain",
+    "fit_gaussian",
     "load_belief",
     "parse_query",
     "plan",

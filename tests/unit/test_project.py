@@ -46,13 +46,14 @@ def test_public_names_are_frozen() -> None:
     assert sorted(quiltwork.__all__) == [
         "Accountant", "Audit", "BayesianNetwork", "Belief", "BeliefCheck", "BudgetError", "Calibration",
         "Certificate", "ChainSet", "Comparison", "Composed", "Count", "Custom", "CycleChain", "Difference",
-        "DynamicNetwork", "EntryGuarantee", "Fit", "Frequencies", "GaussianBelief", "HiddenChain", "Histogram",
-        "InputError", "IntervalChain", "JointTable", "Leakage", "Ledger", "Lipschitz", "MarkovChain", "Mean",
-        "Measurements", "MixingClass", "NetworkSet", "Noisy", "NotCoveredError", "OrderChain", "Over", "Plan",
-        "Query", "QuiltworkError", "Records", "Release", "ReleaseRecord", "Series", "Session", "ShareAbove",
-        "Sum", "Tally", "Transitions", "Trend", "WeightedSum", "__version__", "audit", "bayesian_leakage",
-        "calibrate", "check_belief", "compare", "entry_epsilon", "entry_guarantee", "fit_chain", "load_belief",
-        "parse_query", "plan", "read_measurements", "read_records", "read_series", "release", "save_belief",
+        "DynamicNetwork", "EntryGuarantee", "Fit", "Frequencies", "GaussianBelief", "GaussianCheck", "GaussianFit",
+        "HiddenChain", "Histogram", "InputError", "IntervalChain", "JointTable", "Leakage", "Ledger", "Lipschitz",
+        "MarkovChain", "Mean", "Measurements", "MixingClass", "NetworkSet", "Noisy", "NotCoveredError", "OrderChain",
+        "Over", "Plan", "Query", "QuiltworkError", "Records", "Release", "ReleaseRecord", "Series", "Session",
+        "ShareAbove", "Sum", "Tally", "Transitions", "Trend", "WeightedSum", "__version__", "audit",
+        "bayesian_leakage", "calibrate", "check_belief", "compare", "entry_epsilon", "entry_guarantee", "fit_chain",
+        "fit_gaussian", "load_belief", "parse_query", "plan", "read_measurements", "read_records", "read_series",
+        "release", "save_belief",
     ]  # fmt: skip
 
 

@@ -11,15 +11,23 @@ from quiltwork.cli.options import (
     ColumnName,
     DataFile,
     HowToRead,
+    RhythmName,
+    UnitName,
     reads_data,
 )
 from quiltwork.errors import ParameterError
 from quiltwork.show.terminal import cell, err, out, print_heat, print_json, progress, table
 
 if TYPE_CHECKING:
-    from quiltwork import Belief, Series
+    from quiltwork import Belief, Measurements, Series
     from quiltwork.fitting import Fit
 
+Distance = Annotated[
+    float | None,
+    typer.Option(
+        "--distance", metavar="D", help="For numbers: hide differences of up to D at any one moment. You decide this."
+    ),
+]
 OutFile = Annotated[
     Path | None,
     typer.Option("--out", metavar="FILE.json", help="Write to this file instead of printing."),
@@ -36,7 +44,8 @@ def belief_fit(
         typer.Option(
             "--confidence",
             metavar="P",
-            help="Write a set of chains: also the slowest ones that the data allow with this confidence.",
+            help="Write a set of chains: also the slowest ones that the data allow with this confidence. "
+            "With --gaussian: confidence of the bounds (default: 0.95).",
         ),
     ] = None,
     intervals: Annotated[
@@ -73,6 +82,16 @@ def belief_fit(
             help="Number added to each transition count (default: none; only rows without data are filled).",
         ),
     ] = None,
+    gaussian: Annotated[
+        bool, typer.Option("--gaussian", help="For numbers: bound how strongly values are correlated along time.")
+    ] = False,
+    distance: Distance = None,
+    unit: UnitName = None,
+    rhythm: RhythmName = "auto",
+    margin: Annotated[
+        float | None,
+        typer.Option("--margin", metavar="M", help="With --gaussian: correlations may last M times as long as fitted."),
+    ] = None,
     out_file: OutFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -80,6 +99,21 @@ def belief_fit(
     from quiltwork import fit_chain, save_belief
     from quiltwork.fitting import with_step
 
+    of_numbers: dict[str, Any] = {"--distance": distance, "--unit": unit, "--margin": margin}
+    of_numbers["--rhythm"] = None if rhythm == "auto" else rhythm
+    if gaussian:
+        beside: dict[str, Any] = {"--cycle": cycle, "--phases": phases, "--order": order, "--together": how.together}
+        beside |= {"--stays": stays, "--smoothing": smoothing, "--intervals": intervals or None, "--states": states}
+        _check_numbers(beside, distance)
+        settings = {"distance": distance, "unit": unit, "rhythm": rhythm, "margin": 1.0 if margin is None else margin}
+        settings["confidence"] = 0.95 if confidence is None else confidence
+        _fit_numbers(how.measure(data, column=column), settings, out_file, as_json)
+        return
+    for option, value in of_numbers.items():
+        if value is not None:
+            raise ParameterError(
+                f"{option} is for numbers", got="a belief about states", fix="--gaussian, or leave it out"
+            )
     kinds = {"--cycle": cycle, "--phases": phases, "--order": order, "--together": how.together}
     margins = {"--confidence": confidence, "--stays": stays, "--smoothing": smoothing, "--intervals": intervals or None}
     kind = _one_of(kinds, margins)
@@ -113,6 +147,46 @@ def belief_fit(
         chains = f", {len(fitted.members)} chains" if len(fitted.members) > 1 else ""
         start = f", start {fitted.start}"
         out.print(f"Wrote {out_file}: {len(fitted.states)} states{chains}{start}, from {series.size:,} values.")
+
+
+def _check_numbers(beside: dict[str, Any], distance: float | None) -> None:
+    """Refuse options for states, and a Gaussian belief without a distance."""
+    for option, value in beside.items():
+        if value is not None:
+            raise ParameterError(f"{option} is for states", got="--gaussian beside it", fix="Leave one of the two out")
+    if distance is None:
+        raise ParameterError(
+            "a Gaussian belief needs a distance",
+            got="none",
+            why="how large a difference at one moment is to be hidden is your decision, not a property of the data",
+            fix="For example --distance 1 --unit kW",
+        )
+
+
+def _fit_numbers(series: "Measurements", settings: dict[str, Any], out_file: Path | None, as_json: bool) -> None:
+    """Fit a Gaussian belief and say what it rests on."""
+    from quiltwork import fit_gaussian, save_belief
+    from quiltwork.fitting.gaussian_check import check_gaussian
+    from quiltwork.show.fit import other_lines
+
+    with progress("Fitting"):
+        fit = fit_gaussian(series, **settings)
+        check = check_gaussian(fit.belief, series, rhythm=settings["rhythm"])
+    err.print(
+        "warning: do not fit a belief on the data that you want to protect: the belief would reveal that data without "
+        "any noise. Fit it on public data, or on other people's data of the same kind."
+    )
+    for line in [*fit.lines(), *other_lines(check)]:
+        err.print(line)
+    if series.reading.time is None:
+        err.print("The time of day was not looked at: no column of times was named (--time).")
+    if out_file is not None:
+        save_belief(fit.belief, out_file)
+    if as_json or out_file is None:
+        print_json(fit.belief.to_dict())
+    else:
+        listed = len(fit.belief.correlation.listed) - 1
+        out.print(f"Wrote {out_file}: {listed:,} listed lag{'s' * (listed > 1)}, from {fit.values:,} values.")
 
 
 def _one_of(kinds: dict[str, Any], margins: dict[str, Any]) -> str | None:
@@ -202,7 +276,10 @@ def belief_show(
     if as_json:
         print_json(summary | ({} if report is None else {"report": str(report)}))
         return
-    _print_summary(held, summary)
+    if held.real:
+        _print_gaussian(held, summary)
+    else:
+        _print_summary(held, summary)
     if report is not None:
         out.print(f"Report: {report}")
 
@@ -215,6 +292,18 @@ def _forgetting(belief: "Belief") -> dict[str, Any]:
         return {}
     after = [forgotten_after(chain) for chain in belief.chains]
     return {"forgets_after": None if None in after else max(n for n in after if n is not None)}
+
+
+def _print_gaussian(belief: "Belief", summary: dict[str, Any]) -> None:
+    from quiltwork.beliefs import GaussianBelief
+    from quiltwork.fitting.gaussian import belief_lines
+
+    for heading in ("kind", "step", "subjects", "fingerprint"):
+        if summary.get(heading) is not None:
+            names = summary[heading]
+            out.print(f"{heading:>14}  {', '.join(names) if isinstance(names, list) else cell(names)}")
+    for line in belief_lines(belief) if isinstance(belief, GaussianBelief) else ():
+        out.print(line)
 
 
 def _print_summary(belief: "Belief", summary: dict[str, Any]) -> None:
@@ -273,16 +362,30 @@ def belief_new(
         list[str] | None,
         typer.Option("--follows", metavar="A=B,C", help="What follows A, alike or with weights B:3,C:1; repeat it."),
     ] = None,
+    distance: Distance = None,
+    decay: Annotated[
+        str | None,
+        typer.Option(
+            "--decay", metavar="D", help="For numbers: time in which correlation falls to 1/e at the latest: 30min."
+        ),
+    ] = None,
+    unit: UnitName = None,
     out_file: OutFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a belief from words. Asks if no state is given.
 
-    Say how long stays last on average, and what follows what.
+    Say how long stays last on average, and what follows what. For numbers, say which differences are hidden and how
+    soon correlation fades.
     """
     from quiltwork import save_belief
     from quiltwork.fitting import chain_of_stays, with_step
 
+    if distance is not None or decay is not None or unit is not None:
+        _new_gaussian(
+            {"distance": distance, "decay": decay, "unit": unit, "step": step}, state, follows, out_file, as_json
+        )
+        return
     asked = not state
     if asked:
         step, state, follows = _ask(step)
@@ -299,6 +402,32 @@ def belief_new(
         print_json(made.to_dict())
     else:
         out.print(f"Wrote {out_file}: {len(made.states)} states. Show it: quiltwork belief show {out_file}")
+
+
+def _new_gaussian(
+    said: dict[str, Any], state: list[str] | None, follows: list[str] | None, out_file: Path | None, as_json: bool
+) -> None:
+    """Write a belief about numbers from how soon their correlation fades."""
+    from quiltwork import GaussianBelief, save_belief
+
+    if state or follows:
+        raise ParameterError(
+            "a belief is about states or about numbers", got="options for both", fix="Leave out --state and --follows"
+        )
+    if said["distance"] is None or said["decay"] is None:
+        raise ParameterError(
+            "a belief about numbers needs a distance and a decay",
+            got="only one of them" if said["distance"] is not None or said["decay"] is not None else "none of them",
+            fix="For example --distance 1 --unit kW --decay 2h --step 1min",
+        )
+    decay = {"decay": said["decay"]}
+    made = GaussianBelief(decay, distance=said["distance"], unit=said["unit"], step=said["step"])
+    if out_file is not None:
+        save_belief(made, out_file)
+    if as_json or out_file is None:
+        print_json(made.to_dict())
+    else:
+        out.print(f"Wrote {out_file}. Show it: quiltwork belief show {out_file}")
 
 
 def _ask(step: str | None) -> tuple[str | None, list[str], list[str]]:

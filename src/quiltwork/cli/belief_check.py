@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quiltwork.cli.options import AsJson, BeliefFile, ColumnName, DataFile, HowToRead, reads_data
+from quiltwork.cli.options import AsJson, BeliefFile, ColumnName, DataFile, HowToRead, RhythmName, reads_data
+from quiltwork.errors import ParameterError
 from quiltwork.show.terminal import err, out, print_json, progress, table
 
 if TYPE_CHECKING:
-    from quiltwork import BeliefCheck
+    from quiltwork import Belief, BeliefCheck, GaussianCheck, Series
+    from quiltwork.fitting.autocorrelation import Rhythm
     from quiltwork.fitting.evidence import Agreement
 
 
@@ -22,6 +24,7 @@ def belief_check(
     report: Annotated[
         Path | None, typer.Option("--out", metavar="FILE.html", help="Also write an HTML report with charts.")
     ] = None,
+    rhythm: RhythmName = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Check on public data whether a belief fits. Do not use the data you want to protect."""
@@ -31,13 +34,19 @@ def belief_check(
     if report is not None:
         check_report(report, data, belief)
     held = load_belief(belief)
-    held.again([1])  # beliefs about records are refused before data is read
-    if how.together is not None and held.step_variables is not None:
+    if rhythm != "auto" and not held.real:
+        raise ParameterError("--rhythm is for numbers", got="a belief about states", fix="Leave it out")
+    if not held.real:
+        held.again([1])  # beliefs about records are refused before data is read
+    series: Series
+    if held.real:
+        series = how.measure(data, column=column)
+    elif how.together is not None and held.step_variables is not None:
         series = how.read(how.people(data, column), column=list(held.step_variables), states=held.states)
     else:
         series = how.read(data, column=column, states=held.states)
     with progress("Checking"):
-        check = check_belief(held, series)
+        check = _check_numbers(held, series, rhythm) if held.real else check_belief(held, series)
     err.print(
         "warning: do not check a belief on the data that you want to protect: the result shows that data without any "
         "noise. Use public data, or other people's data of the same kind."
@@ -54,11 +63,27 @@ def belief_check(
         out.print(f"Report: {report}")
 
 
+def _check_numbers(held: "Belief", series: "Series", rhythm: "Rhythm") -> "BeliefCheck":
+    from quiltwork import GaussianBelief, Measurements
+    from quiltwork.fitting.gaussian_check import check_gaussian
+
+    if not isinstance(held, GaussianBelief) or not isinstance(series, Measurements):
+        raise ParameterError("real values need a Gaussian belief", got=repr(held))
+    return check_gaussian(held, series, rhythm=rhythm)
+
+
 def _print_check(check: "BeliefCheck") -> None:
+    from quiltwork import GaussianCheck
     from quiltwork.fitting.check import in_words
     from quiltwork.show.fit import other_lines
 
     out.print(f"{check.verdict}\n{check.remedy}\n")
+    if isinstance(check, GaussianCheck):
+        if check.lags:
+            out.print(table(_correlations(check), title="Correlation, in the data and under the belief"))
+        for line in [*other_lines(check), *check.notes]:
+            out.print(line)
+        return
     widest: dict[str, Agreement] = {}
     for one in check.lags:  # where the belief falls most short, or is nearest to it
         if one.band is not None and (one.state not in widest or one.data - one.belief > _beyond(widest[one.state])):
@@ -78,6 +103,23 @@ def _print_check(check: "BeliefCheck") -> None:
         out.print(table(rows, title="Where data and belief differ most"))
     for line in [*other_lines(check), *check.notes]:
         out.print(line)
+
+
+def _correlations(check: "GaussianCheck") -> list[dict[str, str]]:
+    """At the first lag, at each third that is compared, and where the data contradict the belief."""
+    from quiltwork.fitting.check import in_words
+
+    return [
+        {
+            "after": in_words(one.lag, check.step),
+            "data": f"{one.data:.2f}",
+            "between": "" if one.band is None else f"{one.band[0]:.2f} and {one.band[1]:.2f}",
+            "belief": f"{one.belief:.2f}",
+            "": "too fast" if one.exceeds else "less" if getattr(one, "below", False) else "",
+        }
+        for n, one in enumerate(check.lags)
+        if n % 3 == 0 or one.lag == check.lags[-1].lag
+    ]
 
 
 def _percent(share: float) -> str:
@@ -107,4 +149,5 @@ def belief_every(
         print_json(longer.to_dict())
     else:
         step = "" if longer.step is None else f" in steps of {longer.step}"
-        out.print(f"Wrote {out_file}: {len(longer.states)} states{step}.")
+        about = "a belief about numbers" if longer.real else f"{len(longer.states)} states"
+        out.print(f"Wrote {out_file}: {about}{step}.")

@@ -27,7 +27,7 @@ BeliefFile = Annotated[Path, typer.Argument(metavar="BELIEF", help="Belief file 
 DataFile = Annotated[
     str, typer.Argument(metavar="DATA", help="CSV, TSV or Parquet file, or a quoted pattern: 'logs/*.parquet'.")
 ]
-ColumnName = Annotated[str, typer.Option("--column", metavar="C", help="Column with the states.")]
+ColumnName = Annotated[str, typer.Option("--column", metavar="C", help="Column with the values.")]
 QueryText = Annotated[
     str,
     typer.Option(
@@ -64,6 +64,16 @@ DividedBy = Annotated[
         metavar="N",
         help="Number of values a mean or frequency was divided by (default: one series or record).",
     ),
+]
+RhythmName = Annotated[
+    Literal["auto", "day", "week", "none"],
+    typer.Option(
+        "--rhythm",
+        help="For numbers: take out the mean of each time of day or week first (auto: of day, from 8 days on).",
+    ),
+]
+UnitName = Annotated[
+    str | None, typer.Option("--unit", metavar="U", help="For numbers: unit of the values and the distance, as kW.")
 ]
 KeyFile = Annotated[
     Path | None,

@@ -22,7 +22,7 @@ from quiltwork.data.tables import Frame
 from quiltwork.data.times import Window
 from quiltwork.data.values import natural
 from quiltwork.errors import DataError
-from quiltwork.types import Codes, Duration, Floats
+from quiltwork.types import Codes, Duration, Floats, Integers
 
 PART = 2**31
 LARGEST = 1e100
@@ -38,6 +38,17 @@ class Added:
 
     total: int
     values: int
+
+
+@dataclass(frozen=True)
+class Timed:
+    """The values of a subject in memory, in time order: each with its place on a grid of steps."""
+
+    numbers: Floats
+    places: Integers
+    """Whole steps since the first value."""
+    wall: Integers | None
+    """Readings of the wall clock in microseconds since 1970, where times have dates."""
 
 
 class Measurements(StoredSeries):
@@ -188,6 +199,42 @@ class Measurements(StoredSeries):
             )
             for subject in table.partition_by("who", maintain_order=True)
         }
+
+    @cached_property
+    def timed(self) -> Mapping[str, Timed]:
+        """The values of each subject with their places, brought into memory, by name.
+
+        Where times have no usual spacing, or some are less than a step apart, values count as a step apart.
+
+        >>> Measurements.of_numbers([1.5, 2.25, None, 4.0], missing="split").timed["0"].places.tolist()
+        [0, 1, 3]
+        """
+
+        def values(rows: Frame) -> Frame:
+            wall = ["wall"] if self._engine.clock.calendar else []
+            return rows.select("who", "when", "number", *wall)
+
+        table = self._rows.gather(values)
+        subjects = table.partition_by("who") if self.subjects > 1 else [table]
+        placed = {str(rows["who"][0]): self._placed(rows) for rows in subjects if rows.height}
+        return {name: placed[name] for name in sorted(placed, key=natural) if len(placed[name].numbers)}
+
+    def _placed(self, rows: pl.DataFrame) -> Timed:
+        """The rows of a subject, missing values left out after they were given a place."""
+        if (rows["when"].diff() < 0).any():
+            rows = rows.sort("when", maintain_order=True)
+        places, known = np.arange(rows.height), rows["number"].is_not_null()
+        if not known.all():
+            rows, places = rows.filter(known), places[known.to_numpy()]
+        if self._engine.columns.time is not None and self.step is not None:
+            when, clock = rows["when"].to_numpy(), self._engine.clock
+            width = 1 if self.reading.every is not None else clock.span(self.step.length, steps=self.step.steps)
+            on_grid = (when - when[:1] + width // 2) // width
+            if (np.diff(on_grid) > 0).all():
+                places = on_grid
+        numbers = np.asarray(rows["number"].to_numpy(), dtype=np.float64)
+        wall = np.asarray(rows["wall"].to_numpy(), dtype=np.int64) if "wall" in rows.columns else None
+        return Timed(numbers, places - places[:1], wall)
 
     @property
     def by_subject(self) -> tuple[tuple[Codes, ...], ...]:

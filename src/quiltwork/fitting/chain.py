@@ -202,7 +202,8 @@ def _refuse_measurements(states: Sequence[str]) -> None:
             f"a chain needs a few states, not {len(states):,} different numbers",
             got="a column of numbers",
             why="each number would be a state with hardly any data",
-            fix="Group the numbers into levels: bins='LOW:HIGH:LEVELS'",
+            fix="Fit a Gaussian belief (quiltwork belief fit --gaussian --distance D, or fit_gaussian), or group the "
+            "numbers into levels: bins='LOW:HIGH:LEVELS'",
         )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from quiltwork.beliefs import Belief, MarkovChain
+from quiltwork.beliefs import Belief, GaussianBelief, MarkovChain
 from quiltwork.data.series import Series
 from quiltwork.data.steps import check_step
 from quiltwork.errors import BeliefError, DataError
@@ -104,7 +104,13 @@ def check_belief(belief: Belief, data: Series | Iterable[object]) -> BeliefCheck
     >>> diary = read_series(diary_path(), column="activity", states=truth.states, subject="person", time="time")
     >>> check_belief(truth, diary).verdict
     'The belief fits: values agree with earlier ones as often as it says, at every lag from 15 min to 10 days 16 h.'
+
+    A Gaussian belief is compared with numbers by their correlation: the result is then a :class:`GaussianCheck`.
     """
+    if isinstance(belief, GaussianBelief):
+        from quiltwork.fitting.gaussian_check import check_gaussian  # its result is one of this module
+
+        return check_gaussian(belief, data)  # type: ignore[arg-type]
     series = _series(belief, data)
     notes = check_step(series, belief)
     step = series.step if series.reading.time is not None else belief.step

@@ -6,9 +6,10 @@ from pathlib import Path
 import altair as alt
 
 from quiltwork.accounting.compare import Comparison
-from quiltwork.beliefs import Belief, MarkovChain
+from quiltwork.beliefs import Belief, GaussianBelief, MarkovChain
 from quiltwork.fitting import forgotten_after, in_time
 from quiltwork.show.charts import network_chart
+from quiltwork.show.gaussian import about_gaussian
 from quiltwork.show.pages import figure, footer, write_page
 from quiltwork.show.style import ACCENT, INK, QUIET, WARNING, Chart, styled, to_svg
 
@@ -82,6 +83,8 @@ def write_belief(path: str | Path, *, belief: Belief) -> Path:
     for number, member in belief.numbered_members[:MOST_DRAWN] if belief.chains else ():
         heading = [] if number is None else [f"<h2>Chain {number} of {len(belief.members)}</h2>"]
         sections += [*heading, *_about_chain(member.chains[0], belief)]
+    if isinstance(belief, GaussianBelief):
+        sections += about_gaussian(belief)
     average = belief.average()
     if average is not None:
         caption = "How likely each state (column) follows each (row), on average over times and phases."

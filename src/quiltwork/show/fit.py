@@ -9,12 +9,14 @@ import altair as alt
 
 from quiltwork.beliefs import Belief
 from quiltwork.fitting.check import BeliefCheck, in_words, percent
+from quiltwork.fitting.gaussian_check import GaussianCheck
+from quiltwork.show.gaussian import write_gaussian_check
+from quiltwork.show.lags import lag_axis, lag_ticks
 from quiltwork.show.pages import figure, footer, write_page
 from quiltwork.show.style import ACCENT, FONT, INK, WARNING, Chart, styled, to_svg
 from quiltwork.types import Duration
 
 MOST_PANELS = 12
-MARKS = ("1 s", "10 s", "1 min", "10 min", "1 h", "6 h", "1 d", "7 d", "28 d", "364 d")
 COLOURS = {"data": ACCENT, "belief": WARNING}
 
 
@@ -52,7 +54,7 @@ def _panels(
     rows: Sequence[dict[str, Any]], gaps: dict[str, float], step: Duration | None, x_title: str, y_title: str
 ) -> Chart:
     kept = set(sorted(gaps, key=lambda state: -gaps[state])[:MOST_PANELS])
-    ticks = _ticks(step, max(row["lag"] for row in rows))
+    ticks = lag_ticks(step, max(row["lag"] for row in rows))
     panels = [
         _panel([row for row in rows if row["state"] == state], state, ticks, x_title, y_title if n % 3 == 0 else None)
         for n, state in enumerate(state for state in gaps if state in kept)
@@ -64,18 +66,7 @@ def _panels(
 def _panel(
     rows: Sequence[dict[str, Any]], state: str, ticks: dict[float, str], x_title: str, y_title: str | None
 ) -> Any:
-    names = ", ".join(f"'{int(at) if at.is_integer() else at}': '{name}'" for at, name in ticks.items())
-    x = alt.X(
-        "lag:Q",
-        scale=alt.Scale(type="log", nice=False, domain=[1, max(ticks)]),
-        title=x_title,
-        axis=alt.Axis(
-            values=[at for at, name in ticks.items() if name],
-            labelExpr=f"({{{names}}})['' + datum.value] || ''",
-            labelOverlap=True,
-            labelFlush=False,
-        ),
-    )
+    x = lag_axis(ticks, x_title)
     y_axis = alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1], labels=y_title is not None)
     share: dict[str, Any] = {"scale": alt.Scale(domain=[0, 1]), "title": y_title, "axis": y_axis}
     base = alt.Chart(alt.InlineData(list(rows))).encode(x=x)
@@ -99,23 +90,10 @@ def _panel(
     return alt.layer(band, *lines, marks).properties(width=190, height=120, title=state)
 
 
-def _ticks(step: Duration | None, longest: int) -> dict[float, str]:
-    """Places on the axis of lags, from the first lag to the last, with what they are called."""
-    end = float(max(longest, 2))
-    if step is None or step.steps:
-        marks = {10.0**n: f"{10**n:,}" for n in range(12)}
-        if end < 10:
-            marks = {float(n): str(n) for n in (1, 2, 4, 8)}
-    else:
-        marks = {Duration.parse(name.replace(" ", "")).length / step.length: name for name in MARKS}
-    marks = {at: name for at, name in marks.items() if 1 <= at <= end}
-    if min(marks, default=end) > 1.5:
-        marks = {1.0: in_words(1, step)} | marks
-    return marks | {end: marks.get(end, "")}
-
-
 def write_check(path: str | Path, *, check: BeliefCheck, belief: Belief) -> Path:
     """Write one self-contained HTML file about how well a belief fits. It shows the data without noise."""
+    if isinstance(check, GaussianCheck):
+        return write_gaussian_check(path, check=check, belief=belief)
     states = {one.state for one in check.lags}
     more = f" The {MOST_PANELS} states with the largest differences are drawn." if len(states) > MOST_PANELS else ""
     sections = [
@@ -145,6 +123,8 @@ def write_check(path: str | Path, *, check: BeliefCheck, belief: Belief) -> Path
 
 def other_lines(check: BeliefCheck) -> list[str]:
     """What was found about stays, hours and order, in words."""
+    if isinstance(check, GaussianCheck):
+        return [part.verdict for part in (check.shape, check.spread) if part is not None]
     lines = []
     longer = [one for one in check.stays if one.longer]
     if longer:
