@@ -47,6 +47,8 @@ def test_awkward_names_and_places(belief: Path, tmp_path: Path) -> None:
         "stationary",
         "households",
         "household",
+        "power",
+        "measured",
     }
     for bare in ((), ("belief",)):
         done = run(*bare)
