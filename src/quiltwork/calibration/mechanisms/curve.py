@@ -375,6 +375,10 @@ def _search(
 def _aimed(influence: InfluenceCurve, sensitivity: Floats, epsilon: float, scale: float) -> float:
     """About the scale where the curve is ε: proofs take time, and are only worth it near there."""
     slope, before = USUAL_SLOPE, None
+    outline = influence.outline(sensitivity / scale)
+    if outline is not None:  # a fast chain, whose loss is nearly in proportion
+        before = scale, math.log(outline / epsilon)
+        scale *= outline / epsilon
     for _ in range(MOST_LOOKS):
         estimate = influence.estimate(sensitivity / scale)
         if not 0 < estimate < math.inf:
