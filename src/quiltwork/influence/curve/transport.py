@@ -36,10 +36,8 @@ Route = tuple[Routed, Routed, int | np.int64]
 Held = tuple[Routed, Routed, Integers]  # origins and goals by pair, and how many
 Span = tuple[int, int]  # rows from the first up to, but not with, the last
 Space = tuple[Floats, Floats, Bits, Integers, Integers, Integers, Floats, Floats, Floats]
-DE_BRUIJN = 0x03F79D71B4CB0A89  # multiplied by a power of 2, its first six bits tell which one
-WHICH_BIT = np.zeros(64, dtype=np.uint8)
-for _bit in range(64):
-    WHICH_BIT[(DE_BRUIJN << _bit) % 2**64 >> 58] = _bit
+# which power of 2 leaves this remainder, divided by 67: they are all different
+WHICH_BIT = np.array([next((n for n in range(64) if 2**n % 67 == rest), 0) for rest in range(67)])
 
 
 class Routes:
@@ -216,7 +214,7 @@ def _ship(a: Floats, b: Floats, ratio: float, plans: Plans, space: Space) -> tup
             word += 1
         lowest = waiting[word] & (~waiting[word] + np.uint64(1))
         waiting[word] ^= lowest
-        rank = 64 * word + WHICH_BIT[(lowest * np.uint64(DE_BRUIJN)) >> np.uint64(58)]
+        rank = 64 * word + WHICH_BIT[lowest % np.uint64(67)]
         y = origins[rank]
         t = tried[y]
         z = targets[y, t]
