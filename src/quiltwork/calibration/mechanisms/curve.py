@@ -25,7 +25,8 @@ from quiltwork.influence.curve.constant import MOST_STATES, InfluenceCurve, curv
 from quiltwork.influence.curve.given_start import GivenPast
 from quiltwork.influence.curve.parts import PartLoss, knows_parts, part_loss
 from quiltwork.influence.curve.profile import Profile, links
-from quiltwork.influence.curve.sides import MANY, MOST_PAIRWISE, UNCERTIFIED, USUAL_GAIN, USUAL_SLOPE, Bound, KernelSide
+from quiltwork.influence.curve.sides import MOST_PAIRWISE, UNCERTIFIED, USUAL_GAIN, USUAL_SLOPE, Bound, KernelSide
+from quiltwork.influence.curve.solve import MANY
 from quiltwork.influence.curve.timeline import follow, is_short, node_by_node
 from quiltwork.numeric import round_up, smallest_within
 from quiltwork.types import Floats, Guarantee

@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from quiltwork.influence.curve.solve import Equation, Solution, alike
+from quiltwork.influence.curve.solve import MANY, Equation, Solution, alike
 from quiltwork.influence.curve.steps import Kernel, cross_ratios, projective_step, scalar_step
 from quiltwork.influence.curve.transport import LARGEST_DIFFERENCE, Shipments, shortest
 from quiltwork.influence.quilts.tables import ChainTables
@@ -29,7 +29,7 @@ MOST_PAIRWISE = 300  # states that are told apart; beyond, groups of states that
 MOST_GROUPS = 6
 CLOSE = 1e-6  # a relative change too small to matter
 ROUGH, QUICK, THOROUGH = 0.1, 5e-4, 1e-5  # relative precision of a solution
-MANY, QUICK_FOR_MANY, QUICK_IN_GROUPS = 64, 2e-3, 1e-2  # states, and the precision that is worth its time
+QUICK_FOR_MANY, QUICK_IN_GROUPS = 2e-3, 1e-2  # the precision that is worth its time
 STEPS_DOWN = 8
 MOST_ROUNDS, NEAR_LEVEL = 6, 2e-2  # of an outline, and how near its level is found, relatively
 NEAR_PART = 0.1  # of all differences: those that plans use most

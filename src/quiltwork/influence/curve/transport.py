@@ -82,13 +82,13 @@ class Shipments:
         self._each_row(lambda some: _along(self.rows, known, near, self._plans, precision, some, least, routes.held))
         return least
 
-    def hold(self, claim: Floats, routes: Routes | None = None) -> bool:
+    def hold(self, claim: Floats, routes: Routes | None = None, *, strictly: bool = False) -> bool:
         """Whether every step is at most the claim, by known routes or nearest first; ends where a pair is not proved.
 
-        Nothing is asked about pairs with a claim that counts as unbounded.
+        ``strictly`` by its route where a pair has one. Nothing is asked about pairs whose claim counts as unbounded.
         """
         failed, held = np.zeros(1, dtype=np.bool_), (routes or Routes(0, 0)).held
-        self._each_row(lambda some: _hold(self.rows, claim, self._plans, some, failed, held))
+        self._each_row(lambda some: _hold(self.rows, claim, self._plans, some, failed, held, strictly))
         return not failed[0]  # Statement 11
 
     def shorter(self, routes: Routes, claims: Floats, precision: float) -> Floats:
@@ -375,7 +375,9 @@ def _keep(a: Floats, b: Floats, claim: float, made: int, plans: Plans, space: Sp
 
 
 @njit(cache=True, nogil=True)
-def _hold(rows: Floats, claim: Floats, plans: Plans, some: Span, failed: NDArray[np.bool_], held: Held) -> None:
+def _hold(
+    rows: Floats, claim: Floats, plans: Plans, some: Span, failed: NDArray[np.bool_], held: Held, strictly: bool
+) -> None:
     k, space = len(rows), _space(len(plans[1]))
     origin, goal, count = held
     for a in range(some[0], some[1]):
@@ -389,6 +391,9 @@ def _hold(rows: Floats, claim: Floats, plans: Plans, some: Span, failed: NDArray
                 route = origin[pair], goal[pair], count[pair]
                 if _follow(rows[a], rows[b], ratio, plans, route, space) >= 0.0:
                     continue
+                if strictly:
+                    failed[0] = True
+                    return
             if not _ship(rows[a], rows[b], ratio, plans, space)[0] >= 0.0:
                 failed[0] = True
 
