@@ -61,7 +61,7 @@ def test_routes_prove_no_less_than_the_linear_programme(P: Array, seed: int) -> 
     again = Shipments.of(P, D).along(routes, ceiling(k), near=first, precision=1e-9)
     assert np.all(again <= first * (1 + 1e-6) + 1e-9)
     elsewhere = Shipments.of(P, other).along(routes, ceiling(k), near=first, precision=1e-9)
-    assert Shipments.of(P, other).holds(routes, elsewhere * (1 + 1e-9) + 1e-12).all()
+    assert Shipments.of(P, other).hold(elsewhere * (1 + 1e-9) + 1e-12, routes)
     for a, b in itertools.permutations(range(k), 2):
         assert first[a, b] >= programme(P[a], P[b], D) - 1e-7
         assert elsewhere[a, b] >= programme(P[a], P[b], other) - 1e-7
@@ -249,3 +249,35 @@ def test_what_is_proved_has_room_for_the_error_of_its_rows() -> None:
     assert proved is not None
     step = Shipments.of(P, shortest(profile + proved)).smallest(known, near=proved, precision=1e-10)
     assert np.all((step + error <= proved * (1 + 1e-9)) | np.eye(9, dtype=bool))
+
+
+def plain_plan(a: Array, b: Array, ratio: float, D: Array) -> float:
+    """Ship the excess to the deficits, of all pairs the nearest first: what room is left, negative if it fails."""
+    excess, room = np.maximum(a - ratio * b, 0.0), np.maximum(ratio * b - a, 0.0)
+    for pair in np.argsort(D, axis=None, kind="stable"):
+        y, z = divmod(int(pair), len(D))
+        sent = min(excess[y], room[z] / np.exp(D[y, z]))
+        excess[y], room[z] = excess[y] - sent, room[z] - sent * np.exp(D[y, z])
+    return float(-excess.sum() if excess.sum() > 1e-15 else room.sum())
+
+
+@pytest.mark.parametrize("states", [2, 9, 40, 90])
+def test_claims_are_those_of_a_plain_plan(states: int) -> None:
+    """All pairs in one sorted list: more than a word of bits, and more than one thread."""
+    rng = np.random.default_rng(states)
+    P, D = random_chain(rng, states, 0.6), shortest(random_differences(rng, states))
+    claims = Shipments.of(P, D).smallest(ceiling(states), near=ceiling(states) / 2, precision=1e-9)
+    for a, b in [(0, 1), (1, 0), (states - 1, 0), (states // 2, states - 1)]:
+        assert plain_plan(P[a], P[b], np.exp(claims[a, b] * (1 + 1e-8) + 1e-10), D) >= 0
+        assert plain_plan(P[a], P[b], np.exp(claims[a, b] * (1 - 1e-7) - 1e-10), D) < 0
+
+
+def test_outlines_are_near_what_is_proved() -> None:
+    rng = np.random.default_rng(8)
+    chain = MarkovChain(rng.dirichlet(np.ones(70), 70), initial="stationary")
+    curve, profile = InfluenceCurve(chain), ceiling(70, 0.3)
+    outline = curve.outline(profile)
+    assert outline == pytest.approx(curve.at(profile).epsilon, rel=0.05)
+    slow = MarkovChain(random_chain(rng, 70, 0.01), initial="stationary")
+    assert InfluenceCurve(slow).outline(profile) is None
+    assert curve.outline(profile * (np.arange(70) == 0)) is None

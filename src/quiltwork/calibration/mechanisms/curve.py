@@ -25,7 +25,8 @@ from quiltwork.influence.curve.constant import MOST_STATES, InfluenceCurve, curv
 from quiltwork.influence.curve.given_start import GivenPast
 from quiltwork.influence.curve.parts import PartLoss, knows_parts, part_loss
 from quiltwork.influence.curve.profile import Profile, links
-from quiltwork.influence.curve.sides import MANY, MOST_PAIRWISE, UNCERTIFIED, USUAL_GAIN, USUAL_SLOPE, Bound, KernelSide
+from quiltwork.influence.curve.sides import MOST_PAIRWISE, UNCERTIFIED, USUAL_GAIN, USUAL_SLOPE, Bound, KernelSide
+from quiltwork.influence.curve.solve import MANY
 from quiltwork.influence.curve.timeline import follow, is_short, node_by_node
 from quiltwork.numeric import round_up, smallest_within
 from quiltwork.types import Floats, Guarantee
@@ -375,6 +376,10 @@ def _search(
 def _aimed(influence: InfluenceCurve, sensitivity: Floats, epsilon: float, scale: float) -> float:
     """About the scale where the curve is ε: proofs take time, and are only worth it near there."""
     slope, before = USUAL_SLOPE, None
+    outline = influence.outline(sensitivity / scale)
+    if outline is not None:  # a fast chain, whose loss is nearly in proportion
+        before = scale, math.log(outline / epsilon)
+        scale *= outline / epsilon
     for _ in range(MOST_LOOKS):
         estimate = influence.estimate(sensitivity / scale)
         if not 0 < estimate < math.inf:

@@ -27,6 +27,7 @@ from quiltwork.influence.curve.transport import (
     _follow,
     _keep,
     _least,
+    _nearest_first,
     _ship,
     _shorten,
     _space,
@@ -110,17 +111,11 @@ class Bridge:
 def _plans(lengths: Floats, kinds: Integers) -> Plans:
     """Shipments under a D between kinds of states, nearest first."""
     k = len(lengths)
-    gains, nearest = np.empty((k, k)), np.empty((k, k))
-    targets = np.empty((k, k), dtype=np.int32)
+    gains = np.empty((k, k))
     for y in range(k):
         for z in range(k):
             gains[y, z] = np.exp(min(lengths[y, z] * (1.0 + MARGIN), APART)) * (1.0 + MARGIN)
-            n = z  # insert it among those before
-            while n > 0 and nearest[y, n - 1] > gains[y, z]:
-                nearest[y, n], targets[y, n] = nearest[y, n - 1], targets[y, n - 1]
-                n -= 1
-            nearest[y, n], targets[y, n] = gains[y, z], z
-    return kinds, gains, targets, nearest
+    return kinds, gains, _nearest_first(gains, 0)
 
 
 @njit(cache=True, nogil=True)

@@ -28,7 +28,7 @@ import numpy as np
 from quiltwork.beliefs import BayesianNetwork
 from quiltwork.errors import NotCoveredError
 from quiltwork.influence.curve.steps import Kernel, scalar_step
-from quiltwork.influence.curve.transport import LARGEST_DIFFERENCE, MARGIN, _least, _space
+from quiltwork.influence.curve.transport import LARGEST_DIFFERENCE, MARGIN, _least, _nearest_first, _space
 from quiltwork.influence.curve.tree import NetworkLoss
 from quiltwork.influence.quilts.inference import SMALLEST, Inference
 from quiltwork.numeric import in_threads, njit
@@ -276,16 +276,11 @@ def _each_pair(
             if most - least <= 1e-15 or most - least > LARGEST_DIFFERENCE:  # nothing to choose, or too far for floats
                 bounds[s, t] = most * (1.0 + 1e-12)
                 continue
-            targets, gains = np.empty((n, m), dtype=np.int32), np.empty((n, m))
-            for y in range(n):
-                order = np.argsort(block[y], kind="mergesort")
-                for j in range(m):
-                    targets[y, j] = n + order[j]
-                    gains[y, j] = np.exp(block[y, order[j]] - least) * (1.0 + MARGIN)
+            order = _nearest_first(np.exp(block - least) * (1.0 + MARGIN), n)
             p, q = np.zeros(n + m), np.zeros(n + m)
             p[:n] = above
             q[n:] = below
-            plans = np.arange(n + m), none, targets, gains
+            plans = np.arange(n + m), none, order
             space = _space(n + m)
             known = (most - least) * (1.0 + 1e-12) + 1e-12
             claim, _ = _least(p, q, known, 0.3 * (most - least), PRECISION, plans, nowhere, space)

@@ -175,6 +175,16 @@ class InfluenceCurve:
         sides = on_both(lambda side: side.estimate(possible), (self.future, self.past), states=len(possible))
         return self.peak((possible + self.links(profile), *sides)).loss
 
+    def outline(self, profile: Floats) -> float | None:
+        """About the same at much less cost, for fast chains with many states; else None."""
+        if not isinstance(self.future, KernelSide) or not isinstance(self.past, KernelSide):
+            return None
+        possible = canonical(self.own(profile))
+        future, past = self.future.outline(possible), self.past.outline(possible)
+        if future is None or past is None:
+            return None
+        return self.peak((possible + self.links(profile), future, past)).loss
+
 
 def check_states(states: int) -> None:
     """Refuse what would take hours: profiles that change, and classes of chains, with very many states."""

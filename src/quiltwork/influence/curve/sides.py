@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from quiltwork.influence.curve.solve import Equation, Solution, alike
+from quiltwork.influence.curve.solve import MANY, Equation, Solution, alike
 from quiltwork.influence.curve.steps import Kernel, cross_ratios, projective_step, scalar_step
 from quiltwork.influence.curve.transport import LARGEST_DIFFERENCE, Shipments, shortest
 from quiltwork.influence.quilts.tables import ChainTables
@@ -29,8 +29,11 @@ MOST_PAIRWISE = 300  # states that are told apart; beyond, groups of states that
 MOST_GROUPS = 6
 CLOSE = 1e-6  # a relative change too small to matter
 ROUGH, QUICK, THOROUGH = 0.1, 5e-4, 1e-5  # relative precision of a solution
-MANY, QUICK_FOR_MANY, QUICK_IN_GROUPS = 64, 2e-3, 1e-2  # states, and the precision that is worth its time
+QUICK_FOR_MANY, QUICK_IN_GROUPS = 2e-3, 1e-2  # the precision that is worth its time
 STEPS_DOWN = 8
+MOST_ROUNDS, NEAR_LEVEL = 6, 2e-2  # of an outline, and how near its level is found, relatively
+NEAR_PART = 0.1  # of all differences: those that plans use most
+FORGETS_SLOWLY = 2.6  # D / λ beyond which an outline is no use
 USUAL_GAIN = 4.0  # over quilts
 USUAL_SLOPE = 1.15  # of log ε against log λ
 SHIPPED = 0  # in place of a skip: proved by one pairwise step
@@ -374,7 +377,7 @@ class KernelSide(Side):
     def _solution(self, profile: Floats, known: Floats, precision: float, *, warm: bool) -> tuple[Equation, Solution]:
         equation, start = Equation(self.rows, profile, error=self.error), np.zeros_like(known)
         if warm:
-            start = self._start(float(profile.max()))
+            start = self._start(profile)
         if self.states > MOST_PAIRWISE:
             equation = Equation(self.rows, profile, alike(profile, MOST_GROUPS), error=self.error)
             precision = max(precision, QUICK_IN_GROUPS)
@@ -383,9 +386,35 @@ class KernelSide(Side):
             self._solved.append(_Solved(float(profile.max()), equation.onward(solution, known)))
         return equation, solution
 
-    def _start(self, size: float) -> Floats:
-        """From an earlier solution in proportion, else in the shape of the quilts' bound."""
-        solved = self._solved or (self._other._solved if self._other else [])
+    def outline(self, profile: Floats) -> Floats | None:
+        """About R, from one number D for all pairs, where a chain forgets quickly and all changes cost alike.
+
+        Plans ship to what is near, so D is one of the smaller differences.
+        """
+        apart = ~np.eye(self.states, dtype=bool)
+        most, alike = float(profile.max()), float(profile[apart].min())
+        if not MANY < self.states <= MOST_PAIRWISE or not 0 < most <= alike * (1 + CLOSE):
+            return None
+        difference = 2 * most
+        for _ in range(MOST_ROUNDS):
+            bound = scalar_step(self.kernel(1), difference)
+            onward = most + float(np.quantile(bound[apart], NEAR_PART))
+            if abs(onward - difference) < NEAR_LEVEL * difference:
+                return bound
+            if onward > FORGETS_SLOWLY * most:
+                return None
+            difference = onward
+        return None
+
+    def _start(self, profile: Floats) -> Floats:
+        """From an earlier solution in proportion, else from an outline or in the shape of the quilts' bound."""
+        size = float(profile.max())
+        solved = self._solved
+        if not solved:
+            outline = self.outline(profile)
+            if outline is not None:
+                return outline
+            solved = self._other._solved if self._other else []
         if not solved:
             return self.far(size).values / USUAL_GAIN
         near, solution = min(solved, key=lambda earlier: abs(np.log(earlier.most / size)))

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
     from scipy.sparse.linalg import LinearOperator
 
+MANY = 64  # states, from which on time counts for more than the last thousandths
 MOST_ROUNDS = 24
 STALLED = 2  # rounds that did not come nearer by half
+NEARLY = 2.0  # how near, in units of the precision, is not worth other routes
 MOST_REROUTED = 6
 MOST_POLISHED = 3
 SMOOTH = 3e-2  # how near the solution routes are held fixed from
-FIRST_LOOK = 1e-2  # how precise the first round is
+FIRST_LOOK, FIRST_OF_MANY = 1e-2, 2.5e-3  # how precise the first round is
 MOST_PRECISE = 1e-8
 SMALL_SYSTEM = 256  # unknowns: with fewer, a dense system is quicker
 CLOSE = 1e-2  # how well a system is solved, relatively: the next round mends what is left
@@ -82,6 +84,10 @@ class Equation:
     def _grouped(self) -> bool:
         return len(self._members) < len(self.rows)
 
+    @property
+    def _many(self) -> bool:
+        return len(self.rows) > MANY
+
     def difference(self, bound: Floats) -> Floats:
         """D between groups: the largest λ + R of their states."""
         D = self.profile + bound
@@ -118,18 +124,21 @@ class Equation:
         the equation smooth; then they are replaced by shorter ones and it is solved again.
         """
         near = np.minimum(start, known)
-        look = min(FIRST_LOOK, float(self.profile.max()) / max(float(near.max()), 1e-300) / 30)
+        first_look = FIRST_OF_MANY if self._many and not self._grouped else FIRST_LOOK
+        look = min(first_look, float(self.profile.max()) / max(float(near.max()), 1e-300) / 30)
         first = self._stepped(self.difference(near), known, near, look, None)
         solution = self._newton(first, known, max(precision, SMOOTH))
         along = False
         for held in (True, False, True):
-            if solution.change > precision:
-                tried = self._newton(solution, known, precision, solution.routes if held else None)
-                if tried.change < solution.change:
-                    solution, along = tried, held
+            if solution.change <= (NEARLY * precision if self._many and not held else precision):
+                break
+            tried = self._newton(solution, known, precision, solution.routes if held else None)
+            if tried.change < solution.change:
+                solution, along = tried, held
         for _ in range(MOST_REROUTED if along else 0):
             before, routes = float(solution.values.max()), solution.routes
-            if not self.shipments(solution.difference).shorter(routes, solution.values, precision):
+            lower = self.shipments(solution.difference).shorter(routes, solution.values, precision)
+            if not (lower < solution.values).any():
                 break
             again = self._stepped(solution.difference, known, solution.values, solution.look, routes)
             solution = self._newton(again, known, precision, routes)
@@ -212,15 +221,19 @@ class Equation:
             enough = room * top / max(float(alike.max()), 1.0) + 2 * self.error
             D = solution.difference + np.maximum(raised, 0.0) + enough * alike
             claim = self._within(D, known)
-            shipments = self.shipments(self.difference(claim))
-            if (shipments.holds(solution.routes, claim - self.error) | (claim >= known)).all():  # Statements 11 and 14
+            if self.holds(claim, known, solution.routes):
                 return claim
         return None
 
-    def holds(self, claim: Floats, known: Floats) -> bool:
-        """Whether one step, nearest first, proves a claim wherever it is below what is known."""
-        shipments = self.shipments(self.difference(claim))
-        return bool((shipments.prove(claim - self.error) | (claim >= known)).all())  # Statements 11 and 14
+    def holds(self, claim: Floats, known: Floats, routes: Routes | None = None) -> bool:
+        """Whether one step, by known routes or nearest first, proves a claim wherever it is below what is known.
+
+        With few states routes that fail are not made up for: a larger claim leaves room to step down from.
+        """
+        asked = np.where(claim < known, claim - self.error, np.inf)
+        return self.shipments(self.difference(claim)).hold(
+            asked, routes, strictly=not self._many
+        )  # Statements 11 and 14
 
     def step(self, bound: Floats, precision: float) -> Floats:
         """One step from a bound: a bound again if that is valid."""

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from quiltwork.influence.curve.transport import LARGEST_DIFFERENCE, MARGIN, Shipments, shortest
-from quiltwork.numeric import njit
+from quiltwork.numeric import in_threads, njit
 from quiltwork.types import Floats
 
+PARALLEL_FROM = 100  # states: with fewer, starting a thread takes longer than the work
 SMALLEST = 1e-120  # with an unbounded difference, less than this counts as 0
 
 
@@ -64,7 +65,14 @@ def scalar_step(kernel: Kernel, difference: float) -> Floats:
     unbounded = difference > LARGEST_DIFFERENCE  # v may then be anything: infinite where some y occurs in row a only
     own, gain = (0.0, 1.0) if unbounded else (1.0, float(np.expm1(difference)))
     ratios = np.empty((len(kernel.above), len(kernel.below)))
-    _best_ratios(kernel.above, kernel.below, kernel.most, kernel.least, own, gain, ratios)  # Statement 10
+
+    def some_rows(some: slice) -> None:
+        _best_ratios(kernel.above[some], kernel.below, kernel.most[some], kernel.least, own, gain, ratios[some])
+
+    if len(ratios) < PARALLEL_FROM:
+        some_rows(slice(None))
+    else:
+        in_threads(some_rows, len(ratios), pieces=8)  # Statement 10
     return _rounded(np.minimum(np.log(ratios), difference))  # no step makes a difference larger
 
 

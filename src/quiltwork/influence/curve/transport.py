@@ -26,12 +26,18 @@ MARGIN = 1e-13  # more than the rounding error of one step
 FURTHEST_GAIN = float(np.exp(LARGEST_DIFFERENCE))
 PARALLEL_FROM = 24  # states: with fewer, starting a thread takes longer than the work
 
-Plans = tuple[Integers, Floats, NDArray[np.int32], Floats]  # groups, gains, and nearest first: targets, their gains
+Groups = NDArray[np.uint16]
+Ranks = NDArray[np.uint32]
+Bits = NDArray[np.uint64]
+Order = tuple[Groups, Ranks, Groups, Floats, int]  # what ``_nearest_first`` makes
+Plans = tuple[Integers, Floats, Order]  # groups of states, gains between groups, and which are near
 Routed = NDArray[np.int16]
 Route = tuple[Routed, Routed, int | np.int64]
 Held = tuple[Routed, Routed, Integers]  # origins and goals by pair, and how many
 Span = tuple[int, int]  # rows from the first up to, but not with, the last
-Space = tuple[Floats, Floats, Integers, Integers, Floats, Integers, Integers, Floats, Floats, Floats]
+Space = tuple[Floats, Floats, Bits, Integers, Integers, Integers, Floats, Floats, Floats]
+# which power of 2 leaves this remainder, divided by 67: they are all different
+WHICH_BIT = np.array([next((n for n in range(64) if 2**n % 67 == rest), 0) for rest in range(67)])
 
 
 class Routes:
@@ -49,26 +55,17 @@ class Shipments:
     rows: Floats
     groups: Integers  # of each state
     gains: Floats  # of each group, to each other
-    targets: NDArray[np.int32]  # of each group, nearest first
-    sorted_gains: Floats
+    order: Order
 
     @classmethod
     def of(cls, rows: Floats, difference: Floats, groups: Integers | None = None) -> "Shipments":
         """Plans for one D; every state by itself if no groups are given."""
-        targets = np.argsort(difference, axis=1, kind="stable")
         gains = np.exp(np.minimum(difference, 2 * LARGEST_DIFFERENCE)) * (1 + MARGIN)
         held, together = np.arange(rows.shape[1]), rows
         if groups is not None and len(difference) < len(groups):  # a group's states side by side are added up quickly
             order = np.argsort(groups, kind="stable")
             held, together = groups[order], rows[:, order]
-        nearest = np.take_along_axis(gains, targets, axis=1)
-        return cls(np.ascontiguousarray(together), held.astype(np.int64), gains, targets.astype(np.int32), nearest)
-
-    def prove(self, claim: Floats) -> NDArray[np.bool_]:
-        """For which pairs shipping nearest first proves that the step is at most the claim."""
-        proved = np.ones(claim.shape, dtype=np.bool_)
-        self._each_row(lambda some: _prove(self.rows, claim, self._plans, some, proved))
-        return proved  # Statement 11
+        return cls(np.ascontiguousarray(together), held.astype(np.int64), gains, _nearest_first(gains, 0))
 
     def smallest(self, known: Floats, *, near: Floats, precision: float, routes: Routes | None = None) -> Floats:
         """The smallest claims that shipping nearest first proves, to a relative precision, none above what is known.
@@ -85,23 +82,26 @@ class Shipments:
         self._each_row(lambda some: _along(self.rows, known, near, self._plans, precision, some, least, routes.held))
         return least
 
-    def holds(self, routes: Routes, claim: Floats) -> NDArray[np.bool_]:
-        """For which pairs known routes prove that the step is at most the claim."""
-        proved = np.ones(claim.shape, dtype=np.bool_)
-        self._each_row(lambda some: _holds(self.rows, claim, self._plans, some, proved, routes.held))
-        return proved  # Statement 11
+    def hold(self, claim: Floats, routes: Routes | None = None, *, strictly: bool = False) -> bool:
+        """Whether every step is at most the claim, by known routes or nearest first; ends where a pair is not proved.
 
-    def shorter(self, routes: Routes, claims: Floats, precision: float) -> int:
-        """Replace routes by shipping nearest first wherever that proves less by this part; how many were replaced."""
-        replaced = np.zeros(len(self.rows), dtype=np.int64)
-        self._each_row(lambda some: _shorter(self.rows, claims, self._plans, precision, some, routes.held, replaced))
-        return int(replaced.sum())
+        ``strictly`` by its route where a pair has one. Nothing is asked about pairs whose claim counts as unbounded.
+        """
+        failed, held = np.zeros(1, dtype=np.bool_), (routes or Routes(0, 0)).held
+        self._each_row(lambda some: _hold(self.rows, claim, self._plans, some, failed, held, strictly))
+        return not failed[0]  # Statement 11
+
+    def shorter(self, routes: Routes, claims: Floats, precision: float) -> Floats:
+        """Replace routes by shipping nearest first wherever that proves less by this part; what is proved then."""
+        lower = claims.copy()
+        self._each_row(lambda some: _shorter(self.rows, claims, self._plans, precision, some, routes.held, lower))
+        return lower
 
     def weights(self, routes: Routes, claims: Floats) -> "csr_matrix":
         """How the claims depend on D: a row for each pair of states, a column for each entry of D."""
         from scipy.sparse import csr_matrix  # slow to import
 
-        k, g = len(self.rows), len(self.targets)
+        k, g = len(self.rows), len(self.gains)
         ends = np.concatenate([[0], np.cumsum(routes.held[2])])
         columns, shares = np.empty(ends[-1], dtype=np.int32), np.empty(ends[-1])
         kept = columns, shares, ends
@@ -110,7 +110,7 @@ class Shipments:
 
     @property
     def _plans(self) -> Plans:
-        return self.groups, self.gains, self.targets, self.sorted_gains
+        return self.groups, self.gains, self.order
 
     def _each_row(self, work: Callable[[Span], None]) -> None:
         count = len(self.rows)
@@ -157,38 +157,69 @@ def _fill(a: Floats, b: Floats, ratio: float, groups: Integers, excess: Floats, 
 
 
 @njit(cache=True, nogil=True)
+def _nearest_first(gains: Floats, shift: int) -> Order:
+    """Pairs of an origin and a target, nearest first: each has a rank among all. Targets are numbered from the shift.
+
+    Returns the targets of each origin, nearest first, and their ranks; by rank, the origin and the gain; and the first
+    rank that is out of reach.
+    """
+    senders, g = gains.shape
+    order = np.argsort(gains.ravel(), kind="mergesort")
+    targets, ranks = np.empty((senders, g), dtype=np.uint16), np.empty((senders, g), dtype=np.uint32)
+    origins, by_rank = np.empty(gains.size, dtype=np.uint16), np.empty(gains.size)
+    filled, reached = np.zeros(senders, dtype=np.int64), 0
+    for rank in range(gains.size):
+        y, z = order[rank] // g, order[rank] % g
+        targets[y, filled[y]], ranks[y, filled[y]] = shift + z, rank
+        filled[y] += 1
+        origins[rank], by_rank[rank] = y, gains[y, z]
+        if by_rank[rank] < FURTHEST_GAIN:
+            reached = rank + 1
+    return targets, ranks, origins, by_rank, reached
+
+
+@njit(cache=True, nogil=True)
+def _wait(rank: int, waiting: Bits) -> None:
+    """Mark a rank as one that waits."""
+    waiting[rank >> 6] |= np.uint64(1) << np.uint64(rank & 63)
+
+
+@njit(cache=True, nogil=True)
 def _ship(a: Floats, b: Floats, ratio: float, plans: Plans, space: Space) -> tuple[float, int]:  # noqa: C901 - one loop
     """Ship all excess, nearest first; rounded so that a plan found is a plan.
 
+    Those that wait are kept by the rank of their nearest target with room, a bit for each rank. It only grows, so one
+    pass over the bits meets them in their order.
+
     Returns the room that is left, or what could not be shipped as a negative number; and how many shipments were made.
     """
-    groups, _, targets, gains = plans
-    excess, room, heap, tried, keys, origin, goal, rate, amount, _ = space
-    origins, g = targets.shape
+    groups, _, (targets, ranks, origins, gains, reached) = plans
+    excess, room, waiting, tried, origin, goal, rate, amount, _ = space
+    senders, g = targets.shape
     _fill(a, b, ratio, groups, excess, room)
-    # a heap of those that wait, by how near their nearest target with room is
-    waiting, stuck, made = 0, 0.0, 0
-    for y in range(origins):
+    count, stuck, made, word = 0, 0.0, 0, 0
+    for y in range(senders):
         if excess[y] > 0.0:
             t = 0
             while t < g and room[targets[y, t]] <= 0.0:
                 t += 1
-            if t == g or gains[y, t] >= FURTHEST_GAIN:
+            if t == g or ranks[y, t] >= reached:
+                waiting[:] = 0
                 return -1.0, 0  # there is no room at all within reach
             tried[y] = t
-            n = waiting
-            waiting += 1
-            key = gains[y, t]
-            while n > 0 and keys[(n - 1) // 2] > key:
-                heap[n], keys[n] = heap[(n - 1) // 2], keys[(n - 1) // 2]
-                n = (n - 1) // 2
-            heap[n], keys[n] = y, key
-    while waiting > 0:
-        y, t = heap[0], tried[heap[0]]
+            _wait(ranks[y, t], waiting)
+            count += 1
+    while count > 0:
+        while waiting[word] == 0:
+            word += 1
+        lowest = waiting[word] & (~waiting[word] + np.uint64(1))
+        waiting[word] ^= lowest
+        rank = 64 * word + WHICH_BIT[lowest % np.uint64(67)]
+        y = origins[rank]
+        t = tried[y]
         z = targets[y, t]
-        key = keys[0]
         if room[z] > 0.0:
-            gain = gains[y, t]
+            gain = gains[rank]
             needed = excess[y] * gain
             origin[made], goal[made], rate[made] = y, z, gain
             if needed <= room[z]:
@@ -204,24 +235,11 @@ def _ship(a: Floats, b: Floats, ratio: float, plans: Plans, space: Space) -> tup
             while t < g and room[targets[y, t]] <= 0.0:
                 t += 1
             tried[y] = t
-            key = gains[y, t] if t < g else np.inf
-        if excess[y] <= 0.0 or key >= FURTHEST_GAIN:
-            if excess[y] > 0.0:
-                stuck += excess[y]
-            waiting -= 1
-            y, key = heap[waiting], keys[waiting]
-        n = 0
-        while True:  # sift down
-            child = 2 * n + 1
-            if child >= waiting:
-                break
-            if child + 1 < waiting and keys[child + 1] < keys[child]:
-                child += 1
-            if keys[child] >= key:
-                break
-            heap[n], keys[n] = heap[child], keys[child]
-            n = child
-        heap[n], keys[n] = y, key
+            if t < g and ranks[y, t] < reached:
+                _wait(ranks[y, t], waiting)
+                continue
+            stuck += excess[y]
+        count -= 1
     if stuck > 0.0:
         return -stuck, made
     left = 0.0
@@ -233,9 +251,9 @@ def _ship(a: Floats, b: Floats, ratio: float, plans: Plans, space: Space) -> tup
 @njit(cache=True, nogil=True)
 def _follow(a: Floats, b: Floats, ratio: float, plans: Plans, route: Route, space: Space) -> float:
     """Ship along a route: what room is left, or what could not be shipped as a negative number."""
-    groups, gains, _, _ = plans
+    groups, gains = plans[:2]
     origins, goals, count = route
-    excess, room, _, _, _, origin, goal, rate, amount, _ = space
+    excess, room, _, _, origin, goal, rate, amount, _ = space
     _fill(a, b, ratio, groups, excess, room)
     for j in range(count):
         y, z = origins[j], goals[j]
@@ -259,10 +277,10 @@ def _follow(a: Floats, b: Floats, ratio: float, plans: Plans, route: Route, spac
 
 @njit(cache=True, nogil=True)
 def _space(g: int) -> Space:
-    heap, tried = np.empty(g + 1, dtype=np.int64), np.empty(g, dtype=np.int64)
+    waiting, tried = np.zeros((g * g >> 6) + 1, dtype=np.uint64), np.empty(g, dtype=np.int64)
     origin, goal = np.empty(2 * g + 1, dtype=np.int64), np.empty(2 * g + 1, dtype=np.int64)
     rate, amount = np.empty(2 * g + 1), np.empty(2 * g + 1)
-    return np.empty(g), np.empty(g), heap, tried, np.empty(g + 1), origin, goal, rate, amount, np.empty(g)
+    return np.empty(g), np.empty(g), waiting, tried, origin, goal, rate, amount, np.empty(g)
 
 
 @njit(cache=True, nogil=True)
@@ -272,7 +290,7 @@ def _priced(b: Floats, made: int, plans: Plans, space: Space) -> float:
     Each shipment empties its origin or fills its goal. Read backwards, one of the two is known, and v[y] = e^D v[z].
     """
     groups = plans[0]
-    _, _, _, _, _, origin, goal, rate, _, value = space
+    _, _, _, _, origin, goal, rate, _, value = space
     value[:] = -1.0
     for j in range(made - 1, -1, -1):
         y, z = origin[j], goal[j]
@@ -305,7 +323,7 @@ def _nearer(b: Floats, claim: float, left: float, made: int, plans: Plans, space
         return -1.0
     if left >= 0.0:
         return float(claim - left / total)
-    excess, value = space[0], space[9]
+    excess, value = space[0], space[8]
     stuck = 0.0
     for n in range(len(excess)):
         if excess[n] > 0.0:
@@ -352,36 +370,39 @@ def _keep(a: Floats, b: Floats, claim: float, made: int, plans: Plans, space: Sp
         _, made = _ship(a, b, np.exp(claim) * (1.0 - MARGIN), plans, space)
     made = min(made, origin.shape[1])
     for j in range(made):
-        origin[pair, j], goal[pair, j] = space[5][j], space[6][j]
+        origin[pair, j], goal[pair, j] = space[4][j], space[5][j]
     count[pair] = made
 
 
 @njit(cache=True, nogil=True)
-def _prove(rows: Floats, claim: Floats, plans: Plans, some: Span, proved: NDArray[np.bool_]) -> None:
-    space = _space(len(plans[2]))
-    for a in range(some[0], some[1]):
-        for b in range(len(rows)):
-            if a != b and claim[a, b] < LARGEST_DIFFERENCE:
-                ratio = np.exp(claim[a, b]) * (1.0 - MARGIN)
-                proved[a, b] = _ship(rows[a], rows[b], ratio, plans, space)[0] >= 0.0
-
-
-@njit(cache=True, nogil=True)
-def _holds(rows: Floats, claim: Floats, plans: Plans, some: Span, proved: NDArray[np.bool_], held: Held) -> None:
-    k, space = len(rows), _space(len(plans[2]))
+def _hold(
+    rows: Floats, claim: Floats, plans: Plans, some: Span, failed: NDArray[np.bool_], held: Held, strictly: bool
+) -> None:
+    k, space = len(rows), _space(len(plans[1]))
     origin, goal, count = held
     for a in range(some[0], some[1]):
         for b in range(k):
-            if a != b and claim[a, b] < LARGEST_DIFFERENCE:
-                route = origin[a * k + b], goal[a * k + b], count[a * k + b]
-                proved[a, b] = _left(rows[a], rows[b], claim[a, b], plans, route, space)[0] >= 0.0
+            if failed[0]:
+                return
+            if a == b or claim[a, b] >= LARGEST_DIFFERENCE:
+                continue
+            pair, ratio = a * k + b, np.exp(claim[a, b]) * (1.0 - MARGIN)
+            if len(count) > 0 and count[pair] > 0:
+                route = origin[pair], goal[pair], count[pair]
+                if _follow(rows[a], rows[b], ratio, plans, route, space) >= 0.0:
+                    continue
+                if strictly:
+                    failed[0] = True
+                    return
+            if not _ship(rows[a], rows[b], ratio, plans, space)[0] >= 0.0:
+                failed[0] = True
 
 
 @njit(cache=True, nogil=True)
 def _smallest(
     rows: Floats, known: Floats, near: Floats, plans: Plans, precision: float, some: Span, least: Floats, held: Held
 ) -> None:
-    k, space = len(rows), _space(len(plans[2]))
+    k, space = len(rows), _space(len(plans[1]))
     nowhere = np.empty(0, dtype=np.int16), np.empty(0, dtype=np.int16), np.int64(0)
     for a in range(some[0], some[1]):
         for b in range(k):
@@ -398,7 +419,7 @@ def _smallest(
 def _along(
     rows: Floats, known: Floats, near: Floats, plans: Plans, precision: float, some: Span, least: Floats, held: Held
 ) -> None:
-    k, space = len(rows), _space(len(plans[2]))
+    k, space = len(rows), _space(len(plans[1]))
     origin, goal, count = held
     nowhere = np.empty(0, dtype=np.int16), np.empty(0, dtype=np.int16), np.int64(0)
     for a in range(some[0], some[1]):
@@ -417,9 +438,9 @@ def _along(
 
 @njit(cache=True, nogil=True)
 def _shorter(
-    rows: Floats, claims: Floats, plans: Plans, precision: float, some: Span, held: Held, replaced: Integers
+    rows: Floats, claims: Floats, plans: Plans, precision: float, some: Span, held: Held, lower: Floats
 ) -> None:
-    k, space = len(rows), _space(len(plans[2]))
+    k, space = len(rows), _space(len(plans[1]))
     nowhere = np.empty(0, dtype=np.int16), np.empty(0, dtype=np.int16), np.int64(0)
     for a in range(some[0], some[1]):
         for b in range(k):
@@ -429,7 +450,7 @@ def _shorter(
             if _ship(rows[a], rows[b], np.exp(less) * (1.0 - MARGIN), plans, space)[0] > 0.0:
                 claim, made = _least(rows[a], rows[b], less, less, precision, plans, nowhere, space)
                 _keep(rows[a], rows[b], claim, made, plans, space, held, a * k + b)
-                replaced[a] += 1
+                lower[a, b] = claim
 
 
 @njit(cache=True, nogil=True)
@@ -444,9 +465,9 @@ def _weights(
     """∂ step / ∂ D for each pair: its shipments at their prices (Statement 42)."""
     origin, goal, count = held
     columns, shares, ends = kept
-    k, g = len(rows), len(plans[2])
+    k, g = len(rows), len(plans[1])
     space = _space(g)
-    amount, value = space[8], space[9]
+    amount, value = space[7], space[8]
     for pair in range(some[0] * k, some[1] * k):
         a, b, first = pair // k, pair % k, ends[pair]
         route, total = (origin[pair], goal[pair], count[pair]), 0.0
