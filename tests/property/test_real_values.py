@@ -24,6 +24,7 @@ from quiltwork import (
     Trend,
     WeightedSum,
     audit,
+    bayesian_leakage,
     calibrate,
     parse_query,
     read_measurements,
@@ -190,6 +191,7 @@ def test_releases_add_up_at_every_time(data: st.DataObject) -> None:
                 query=query,
                 noise_scale=scale,
                 lipschitz=query.on(belief).lipschitz,
+                distance=belief.distance,
                 segment=(first, last),
                 length=length,
             )
@@ -398,8 +400,8 @@ def test_refusals_depend_on_nothing_that_is_asked() -> None:
     """Whether a value is too large is the same for every question and every ε."""
     belief = GaussianBelief({"ar1": 0.5}, distance=1.0)
     for large, query, epsilon in ((False, "above:60:1", 1e14), (True, "mean", 1.0), (True, "above:60:1", 1.0)):
-        values = [50.0, 2.0**30 if large else 70.0]
-        with pytest.raises(InputError, match="too large") as refused:
+        values = Measurements.of_numbers([50.0, 60.0, 2.0**30 if large else 70.0]).between(1, 2)
+        with pytest.raises(InputError, match="too large") as refused:  # also about values that are not asked for
             release(values, query, belief=belief, epsilon=epsilon)
         assert ("epsilon is too large" in str(refused.value)) != large
 
@@ -443,6 +445,37 @@ def test_values_that_were_never_recorded_count() -> None:
     assert Accountant(belief, length=2, releases=[forged]).composed().epsilon == pytest.approx(0.5 / 0.4501, rel=1e-4)
 
 
+def test_what_is_known_of_correlated_subjects_or_nearly_fixed_values_is_refused() -> None:
+    related = GaussianBelief({"ar1": 0.0}, distance=1, subjects=3, between=[[1, 0.9, 0.3], [0.9, 1, 0], [0.3, 0, 1]])
+    with pytest.raises(NotCoveredError, match="independent subjects"):
+        bayesian_leakage(related, "sum", noise_scale=1.0, length=1)
+    nearly = GaussianBelief([1, 0.99 * math.sqrt(0.5e-10), -1 + 1e-10], distance=1.0)
+    with pytest.raises(NotCoveredError, match="nearly determine others"):
+        bayesian_leakage(nearly, "sum", noise_scale=1.0, length=3)
+    short = GaussianBelief([1, 0.3447, -0.7071], distance=1.0)  # true of three values only
+    exact, _ = worst_adversary(short, [Noisy(parse_query("sum").simplest(short), 1.0)], length=3)
+    assert exact.epsilon < 3
+
+
+def test_claims_are_about_their_own_distance() -> None:
+    near, far = (GaussianBelief({"ar1": 0.5}, distance=distance) for distance in (1.0, 10.0))
+    entry = ReleaseRecord(mechanism="entry", epsilon=1.0, distance=1.0, length=100)
+    assert Accountant(near, length=100, releases=[entry]).composed().epsilon == pytest.approx(3, rel=1e-4)
+    assert Accountant(far, length=100, releases=[entry]).composed().epsilon == pytest.approx(30, rel=1e-4)
+    mean = parse_query("mean").simplest(near)
+    for record in (
+        ReleaseRecord(mechanism="other", epsilon=1.0, distance=1.0, length=100),
+        ReleaseRecord(query=mean, lipschitz=1.0, noise_scale=3.0, length=100),
+    ):
+        with pytest.raises(NotCoveredError, match="distance"):
+            Accountant(far, length=100, releases=[record]).composed()
+
+
+def test_long_memories_cost_no_more_than_all_values_together() -> None:
+    belief = GaussianBelief({"decay": "30d"}, distance=1.0, step="1s")
+    assert calibrate("sum", belief=belief, epsilon=1.0, length=30).noise_scale == pytest.approx(30, rel=1e-3)
+
+
 def test_pauses_and_nearer_values_are_noticed() -> None:
     begun = datetime(2024, 1, 1)
     belief = GaussianBelief({"ar1": -0.9}, distance=1.0, step="1min")
@@ -454,6 +487,11 @@ def test_pauses_and_nearer_values_are_noticed() -> None:
     paused = [float(n) for n in range(400) if n != 200]
     series = read_measurements(table(paused), column="x", time="time", gap="2min")
     assert release(series, "sum", belief=belief, epsilon=1.0).noise_scale == pytest.approx(19, rel=1e-4)
+    skips = GaussianBelief({"at_most": [1, 0, 0, 1]}, distance=1.0, step="1min")
+    bridged = read_measurements(table([0.0, 3.0, 4.0, 5.0, 6.0]), column="x", time="time", gap="3min")
+    for gaps in ("dependent", "independent"):
+        made = release(bridged, "sum", belief=skips, epsilon=1.0, gaps=gaps)
+        assert made.noise_scale >= 3
     nearer = read_measurements(table(sorted([*map(float, range(200)), 50.5])), column="x", time="time")
     with pytest.raises(InputError, match="values must be at least a step of 1min apart"):
         release(nearer, "sum", belief=belief, epsilon=1.0)

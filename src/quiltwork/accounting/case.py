@@ -18,7 +18,7 @@ from quiltwork.influence.curve.parts import knows_parts, part_loss
 from quiltwork.influence.curve.profile import links
 from quiltwork.influence.curve.timeline import Losses, follow, largest_losses
 from quiltwork.influence.quilts.cover import quilts_epsilon
-from quiltwork.influence.shift import GRID, check_bayesian
+from quiltwork.influence.shift import check_bayesian
 from quiltwork.numeric import round_up, sum_of
 from quiltwork.types import Guarantee
 
@@ -127,7 +127,7 @@ class Case:
         if self.total.endless or not self.terms.chain_like or not self.total.telling:
             return None
         if isinstance(self.belief, GaussianBelief):
-            return along_time(self.belief, self.total.profile, self.total.count, guarantee=self.terms.guarantee)
+            return along_time(self.belief, self.total.profile, self.total.grid, guarantee=self.terms.guarantee)
         curves = self.terms.curves(started=self.total.started)
         return largest_losses([follow(curve, self.total.profile) for curve in curves])
 
@@ -151,17 +151,17 @@ class Case:
     @cached_property
     def by_shift(self) -> float:
         """Of real values: what each release moves by, added up at every time; exactly while there are few of them."""
-        belief, count = self.belief, self.total.count
+        belief, grid = self.belief, self.total.grid
         if not isinstance(belief, GaussianBelief):
             return math.inf
         belief.check_size(self.length)
         if self.losses is not None:
             bound = self.losses.epsilon
         else:
-            bound = at_every_time(belief, float(self.total.sums[0].max()), count, guarantee=self.terms.guarantee)
+            bound = at_every_time(belief, float(self.total.sums[0].max()), grid, guarantee=self.terms.guarantee)
         if self.terms.guarantee == "bayesian" or self.telling is None or self.not_placed() is not None:
             return bound
-        return min(bound, added_shifts(belief, [record for _, record in self.telling], count))  # Statement 59
+        return min(bound, added_shifts(belief, [record for _, record in self.telling], grid))  # Statement 59
 
     @cached_property
     def by_network(self) -> float:
@@ -212,8 +212,7 @@ class Case:
         if self.total.endless:
             if not self.total.telling:
                 return 0.0
-            grid = GRID * self.total.count if self.belief.real else 0.0
-            return math.inf if self.total.mass is None else round_up(self.total.mass + grid)
+            return math.inf if self.total.mass is None else round_up(self.total.mass + self.total.grid)
         blocks = self.total.profile.stretches
         summed = sum_of(float(b.matrix.max()) * ((b.last or b.first) - b.first + 1) for b in blocks)
-        return round_up(summed + (GRID * self.total.count if self.belief.real else 0.0))
+        return round_up(summed + self.total.grid)

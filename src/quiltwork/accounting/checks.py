@@ -78,6 +78,8 @@ def _proved(record: ReleaseRecord, terms: Basis, length: int | None) -> float | 
 def _vouched(record: ReleaseRecord, terms: Basis, length: int | None) -> float | str:
     """The word of its owner; where it says its noise as well, the larger of both."""
     claim = record.epsilon or 0.0
+    if record.distance not in (None, terms.belief.distance):
+        return f"is about another distance ({record.distance:g})"
     if record.noise_scale is None:
         return claim
     exact = _audited(record, terms, length)

@@ -15,7 +15,7 @@ from quiltwork.influence.curve.constant import curve_members
 from quiltwork.influence.curve.networks import network_epsilon
 from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.curve.timeline import loss_along_time
-from quiltwork.influence.shift import query_shift, seen_in_all
+from quiltwork.influence.shift import check_bayesian, query_shift, seen_in_all
 from quiltwork.numeric import check_length, round_up
 from quiltwork.queries import Measured, Query
 from quiltwork.types import Progress
@@ -83,6 +83,8 @@ def _of_real_values(
 ) -> Leakage:
     """Exactly for a few values; for longer series by correlations, which known values make no larger under ar1."""
     query = release.query
+    if belief.between is not None:
+        check_bayesian(belief)
     if length is None and query.divisor(2) != 1:
         raise ParameterError(f"{query.text} needs a length", got="any", why="its numbers are divided by it")
     times = query.divisor(length or 1) / releases

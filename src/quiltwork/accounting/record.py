@@ -23,7 +23,7 @@ from quiltwork.calibration.request import as_query
 from quiltwork.data import Reading, Window
 from quiltwork.errors import InputError, ParameterError
 from quiltwork.numeric import round_up
-from quiltwork.queries import Query, query_from_dict
+from quiltwork.queries import Measured, Query, query_from_dict
 from quiltwork.types import Floats, Guarantee, Segment, Start
 
 OTHER = "other"  # a mechanism that is not ours: its owner vouches for its ε
@@ -205,7 +205,10 @@ class ReleaseRecord:
                 profile = tuple(matrix * (factor / self.noise_scale) * (1 + ERROR) for matrix in changes)
         if self.mechanism == "entry" and self.epsilon is not None:
             # an entry-level release has λ = ε; of two claims the larger counts
-            alike = tuple(self.epsilon * changed for changed in belief.values_changed())
+            times = self._distances(belief)
+            if times is None:
+                return None
+            alike = tuple(self.epsilon * times * changed for changed in belief.values_changed())
             profile = alike if profile is None else tuple(map(np.maximum, profile, alike))
         if profile is None or not all((matrix < LARGEST).all() for matrix in profile):
             return None
@@ -220,13 +223,22 @@ class ReleaseRecord:
 
     def _constant(self, belief: Belief) -> float | None:
         """The Lipschitz constant; of real values, for a change of the belief's distance."""
-        if self.lipschitz is None or belief.distance is None or self.distance in (None, belief.distance):
+        if self.lipschitz is None or belief.distance is None:
             return self.lipschitz
-        return round_up(self.lipschitz * belief.distance / self.distance)
+        ratio = self._distances(belief)
+        return None if ratio is None else round_up(self.lipschitz * ratio)
+
+    def _distances(self, belief: Belief) -> float | None:
+        """How many times the distance that it is about goes into the belief's; None if it does not say."""
+        if belief.distance is None:
+            return 1.0
+        return None if self.distance is None else belief.distance / self.distance
 
     def _factor(self, belief: Belief) -> float | None:
         """By how much the changes are to be multiplied, so that the largest is the Lipschitz constant."""
         largest, constant = 0.0 if self.asked is None else self.asked.on(belief).lipschitz, self._constant(belief)
+        if constant is None and self.lipschitz is not None:
+            return None
         if constant is None:
             return None if self.asked is None or (self._divided and largest) else float(largest > 0)
         if self.asked is None or not largest:
@@ -253,6 +265,8 @@ class ReleaseRecord:
             return "is by a mechanism that is not ours, so how much each value can change its result is not known"
         if self.mechanism == "entry" and self.delta > 0:
             return f"promises its epsilon only up to delta = {self.delta:g}"
+        if isinstance(self.asked, Measured) and self.lipschitz is not None and self.distance is None:
+            return "does not say the distance that its lipschitz constant is about"
         if self.noise_scale is not None and (self.lipschitz is not None or (self.asked and not self._divided)):
             return "has too little noise to guarantee anything"
         return "does not say its noise_scale with its query or lipschitz constant" + (

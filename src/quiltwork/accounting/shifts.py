@@ -9,31 +9,31 @@ from quiltwork.beliefs.correlation import not_fading
 from quiltwork.beliefs.gaussian import GaussianBelief
 from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.curve.timeline import Losses
-from quiltwork.influence.shift import GRID, any_length, check_bayesian, largest_shift, losses_along, seen_in_all
+from quiltwork.influence.shift import any_length, check_bayesian, largest_shift, losses_along, seen_in_all
 from quiltwork.numeric import round_up
 from quiltwork.queries.measured import Measured
 from quiltwork.types import Guarantee
 
 
-def along_time(belief: GaussianBelief, profile: Profile, count: int, *, guarantee: Guarantee) -> Losses:
-    """What releases with a profile tell about each time, at most; ``count`` is how many there are."""
+def along_time(belief: GaussianBelief, profile: Profile, grid: float, *, guarantee: Guarantee) -> Losses:
+    """What releases with a profile tell about each time, at most; ``grid`` is what rounding cost."""
     if guarantee == "bayesian":
         check_bayesian(belief)
     losses = losses_along(belief.correlation, profile)
-    return replace(losses, epsilon_at=losses.epsilon_at * seen_in_all(belief) + GRID * count)
+    return replace(losses, epsilon_at=losses.epsilon_at * seen_in_all(belief) + grid)
 
 
-def at_every_time(belief: GaussianBelief, largest: float, count: int, *, guarantee: Guarantee) -> float:
+def at_every_time(belief: GaussianBelief, largest: float, grid: float, *, guarantee: Guarantee) -> float:
     """The same for series of any length, told about alike at every time."""
     if guarantee == "bayesian":
         check_bayesian(belief)
     epsilon = largest * any_length(belief.correlation.sizes) * seen_in_all(belief)
     if math.isinf(epsilon):
         raise not_fading()
-    return round_up(epsilon + GRID * count)
+    return round_up(epsilon + grid)
 
 
-def added_shifts(belief: GaussianBelief, records: Sequence[ReleaseRecord], count: int) -> float:
+def added_shifts(belief: GaussianBelief, records: Sequence[ReleaseRecord], grid: float) -> float:
     """Of a few releases, with the weights that each has: correlations below zero help, and weights of both signs.
 
     Infinite where that is not known: for several answers about one series, functions that are not linear, and several
@@ -59,4 +59,4 @@ def added_shifts(belief: GaussianBelief, records: Sequence[ReleaseRecord], count
             if first <= last:
                 releases.append((query.weights(first, last), factor))
         worst = max(worst, largest_shift(belief.correlation, releases))
-    return round_up(worst * seen_in_all(belief) + GRID * count)
+    return round_up(worst * seen_in_all(belief) + grid)

@@ -19,6 +19,7 @@ from quiltwork.beliefs import Belief
 from quiltwork.data import Reading
 from quiltwork.errors import InputError, NotCoveredError
 from quiltwork.influence.curve.profile import Profile, Stretch
+from quiltwork.influence.shift import GRID
 from quiltwork.numeric import add_floats, add_up, round_up
 from quiltwork.types import Floats
 
@@ -58,6 +59,8 @@ class Total:
     """How a later reading differs: positions can then not be compared."""
     unknown: str | None = None
     """Which release does not say its profile."""
+    grid: float = 0.0
+    """Of real values: what rounding them to a grid may have cost, at every time."""
     mass: float | None = 0.0
     """λ summed up over all values of all releases; None if their number is not known."""
     quilts: float = 0.0
@@ -84,6 +87,7 @@ class Total:
             "records": None if self.records is None or number > FEW else (*self.records, record),
             "reading": self.reading or record.reading,
             "mixed": self._difference(record, belief) or self.mixed,
+            "grid": add_floats(self.grid, GRID) if belief.real else self.grid,
         }
         if profile is None:
             changes["unknown"] = self.unknown or f"release {number} {record.why_no_profile()}"
@@ -187,12 +191,14 @@ class Total:
         """Somewhat more of everything: what holds for it holds for all sums up to it."""
         sums = tuple(matrix * factor for matrix in self.sums)
         mass = None if self.mass is None else self.mass * factor
-        return replace(self, sums=sums, mass=mass, quilts=self.quilts * factor)
+        return replace(self, sums=sums, mass=mass, quilts=self.quilts * factor, grid=self.grid * factor)
 
     def within(self, other: "Total") -> bool:
         """Whether this is no more than another total, everywhere, so that its ε holds here too."""
         names = ("endless", "started", "length", "grows", "mixed", "unknown")
         if any(getattr(self, name) != getattr(other, name) for name in names):
+            return False
+        if self.grid > other.grid:
             return False
         if other.records is not None and self.records != other.records:
             return False  # its ε may rest on a theorem about those
@@ -239,7 +245,7 @@ class Total:
             "mass": None if self.mass is None else self.mass.hex(),
             "quilts": self.quilts.hex(),
             "about": self.about,
-        }
+        } | ({"grid": self.grid.hex()} if self.grid else {})
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "Total":
@@ -261,6 +267,7 @@ class Total:
                 "reading": None if head["reading"] is None else Reading.from_dict(head["reading"]),
                 "mass": None if head["mass"] is None else float.fromhex(head["mass"]),
                 "quilts": float.fromhex(head["quilts"]),
+                "grid": float.fromhex(head.get("grid", "0x0p+0")),
                 "about": None if head["about"] is None else (head["about"][0], head["about"][1]),
             }
             return cls(**(head | read))

@@ -19,6 +19,7 @@ from quiltwork.types import Floats
 LONGEST = 2000
 MOST_ADVERSARIES = 2**14
 ROUNDED = 1e-9
+LOST = 1e-13  # of a variance, by rounding, for each value
 
 
 def audit_gaussian(
@@ -49,6 +50,8 @@ def audit_gaussian(
     if not all(1 <= time <= length for time in known):
         raise ParameterError("a known value must be at a time of the series", got=f"times 1 to {length:,} exist")
     pad = len(belief.correlation.listed)  # values that were never recorded are hidden too; further ones show less
+    if known and not _true_of(belief, length + 2 * pad):
+        pad = 0  # there is no law of a longer series to condition
     moved = seen(belief.law(length + 2 * pad), [time + pad for time in known])  # row i: Σ_·i / Σ_ii
     total = np.zeros(length + 2 * pad)
     for release in releases:
@@ -74,10 +77,24 @@ def seen(law: Floats, known: Sequence[int]) -> Floats:
         law = law - across @ np.linalg.lstsq(law[np.ix_(at, at)], across.T, rcond=None)[0]
         law[at, :] = law[:, at] = 0.0
     spread = np.diag(law).copy()
-    fixed = spread < ROUNDED  # what is known, or follows from it, is no secret
+    fixed = spread < LOST * len(law)  # what is known, or follows from it, is no secret
+    if known and np.any(~fixed & (spread < ROUNDED)):
+        raise NotCoveredError(
+            "the loss cannot be computed where known values nearly determine others",
+            got="correlations that are nearly contradictory",
+            why="rounding would decide the result",
+        )
     moved = law / np.where(fixed, 1.0, spread)[:, None]
     moved[fixed, :] = 0.0
     return np.asarray(moved)
+
+
+def _true_of(belief: GaussianBelief, length: int) -> bool:
+    try:
+        belief.check_size(length)
+    except NotCoveredError:
+        return False
+    return True
 
 
 def _moves(belief: GaussianBelief, release: Noisy, length: int, moved: Floats) -> Floats:

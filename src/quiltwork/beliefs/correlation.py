@@ -46,7 +46,7 @@ class Correlation:
             raise _no_correlation(f"a number that is not {size}", "no correlation is larger")
         if not abs(self.ratio) <= 1:
             raise _no_correlation(f"{self.ratio:g}", "powers of it are correlations: it must be from -1 to 1")
-        if abs(self.ratio) == 1 and (self.at_most or len(listed) > 1):
+        if abs(self.ratio) == 1 and len(listed) > 1:
             raise _no_correlation("a bound that never fades", "a decay must be at most 10^12 steps")
         if not self.at_most and len(listed) > 1:
             self._check_positive(listed)
@@ -124,7 +124,8 @@ class Correlation:
 
     @cached_property
     def _sums(self) -> Floats:
-        return np.concatenate([[0.0], np.cumsum(self._listed[1:])])
+        summed = np.cumsum(self._listed[1:], dtype=np.longdouble)  # of up to a million numbers
+        return np.concatenate([[0.0], summed.astype(np.float64)])
 
     def summed(self, lags: Integers) -> Floats:
         """ρ_1 + .. + ρ_n for each of these numbers of lags n ≥ 0."""

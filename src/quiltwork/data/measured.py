@@ -1,8 +1,8 @@
 """Series of real values that stay where they are: added up exactly on the engine that holds them.
 
 A value is brought to a grid, which is public, and sums over a grid are exact. Each value is split into three parts, so
-that their sums fit into 64 bits on every engine. Which values are too large does not depend on what is asked: a refusal
-must not tell anything about values that differs from question to question.
+that their sums fit into 64 bits on every engine. Whether values are too large is looked at in all rows at once: a
+refusal must not tell anything that differs from question to question.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,7 +25,6 @@ from quiltwork.errors import DataError
 from quiltwork.types import Codes, Duration, Floats, Integers
 
 PART = 2**31
-LARGEST = 1e100
 DISTANCES = 2.0**30  # values of that many distances, or more, are refused
 FINEST = 2.0**-60  # the finest grid, in distances: sums of larger values are exact in three parts
 MOST_AT_PLACES = 5_000_000
@@ -96,15 +95,11 @@ class Measurements(StoredSeries):
         self,
         *,
         unit: Fraction,
-        limit: float = LARGEST,
         transform: Transform | None = None,
         window: Window | None = None,
         by_subject: bool = False,
     ) -> dict[str, Added]:
-        """The sum of values on a grid of this unit, a power of two: of all, or of each window and subject by name.
-
-        Values of this size, or larger, are refused.
-        """
+        """The sum of values on a grid of this unit, a power of two: of all, or of each window and subject by name."""
         self.check_asked(window=window, ordered=False)
         keys = [*(["who"] if by_subject else []), *(["window"] if window is not None else [])]
         by_place = window is not None and not window.on_the_clock
@@ -113,7 +108,7 @@ class Measurements(StoredSeries):
         def sums(rows: Frame) -> Frame:
             if window is not None:
                 rows = self._rows.windowed(rows, window)
-            return _summed(rows, keys, unit, limit, transform)
+            return _summed(rows, keys, unit, transform)
 
         found = self._exactly(self._rows.gather(sums, ordered=ordered), keys)
         if not keys:
@@ -121,9 +116,7 @@ class Measurements(StoredSeries):
         order = sorted(found, key=lambda key: tuple(natural(str(field)) for field in key))
         return {part_label(key, by_subject=by_subject, window=window): found[key] for key in order}
 
-    def at_places(
-        self, places: Sequence[tuple[int, int]] | None, *, unit: Fraction, limit: float = LARGEST
-    ) -> dict[str, list[int]]:
+    def at_places(self, places: Sequence[tuple[int, int]] | None, *, unit: Fraction) -> dict[str, list[int]]:
         """For each subject, the sums of values at each position, or of those within each of some spans of positions."""
         if places is None and self.longest > MOST_AT_PLACES:
             raise DataError(
@@ -141,7 +134,7 @@ class Measurements(StoredSeries):
                     inside = nw.when((place >= first) & (place <= last)).then(nw.lit(n)).otherwise(inside)
                 place = inside
             marked = rows.with_columns(place=place)
-            return _summed(marked.filter(nw.col("place") >= 0), ["who", "place"], unit, limit, None)
+            return _summed(marked.filter(nw.col("place") >= 0), ["who", "place"], unit, None)
 
         found = self._exactly(self._rows.gather(sums), ["who", "place"])
         first = 0 if places is not None else 1
@@ -154,13 +147,6 @@ class Measurements(StoredSeries):
 
     def _exactly(self, table: pl.DataFrame, keys: list[str]) -> dict[tuple[Any, ...], Added]:
         """The parts of sums put together, in whole numbers of any size."""
-        if table["large"].sum():
-            raise DataError(
-                "a value is too large for the distance that is hidden",
-                got=f"{int(table['large'].sum())} such values",
-                why="sums would not be exact",
-                fix="Check the unit of the data, and of the belief's distance",
-            )
         found: dict[tuple[Any, ...], Added] = {}
         for row in table.iter_rows(named=True):
             key = tuple(row[name] for name in keys)
@@ -169,6 +155,23 @@ class Measurements(StoredSeries):
             total = before.total + (high * PART + middle) * PART + low
             found[key] = Added(total, before.values + int(row["n"]))
         return found
+
+    def check_sizes(self, limit: float) -> None:
+        """Refuse values of this size, or larger, wherever in the data they are."""
+        if self._largest >= limit:
+            raise DataError(
+                "a value is too large for the distance that is hidden",
+                got="values of more than a thousand million distances",
+                why="sums would not be exact",
+                fix="Check the unit of the data, and of the belief's distance",
+            )
+
+    @cached_property
+    def _largest(self) -> float:
+        """The largest size of a value, in all rows, also outside of a segment."""
+        numbers, _ = self._values.numbers(self._engine.rows, self._engine)
+        found = self._engine.collect(numbers.select(nw.col("number").abs().max().alias("largest"))).item()
+        return 0.0 if found is None else float(found)
 
     @property
     def placed(self) -> bool:
@@ -259,14 +262,11 @@ def _in_memory(values: Iterable[object], subject: Iterable[object] | None) -> pl
     return pl.DataFrame(columns)
 
 
-def _summed(rows: Frame, keys: list[str], unit: Fraction, limit: float, transform: Transform | None) -> Frame:
-    """Sums of values on a grid for each value of the keys, split into parts, and how many values are too large."""
+def _summed(rows: Frame, keys: list[str], unit: Fraction, transform: Transform | None) -> Frame:
+    """Sums of values on a grid for each value of the keys, split into parts."""
     number = nw.col("number")
-    rows = rows.filter(~number.is_null())
-    rows = rows.with_columns(large=(number.abs() >= limit).cast(nw.Int64))
     added = number if transform is None else transform(number)
-    kept = nw.when(nw.col("large") == 0).then(added)
-    rows = rows.with_columns(size=kept / float(unit))  # exact: the unit is a power of two
+    rows = rows.filter(~number.is_null()).with_columns(size=added / float(unit))  # exact: the unit is a power of two
     rows = rows.with_columns(sign=nw.when(nw.col("size") < 0).then(nw.lit(-1)).otherwise(nw.lit(1)))
     rows = rows.with_columns(size=nw.col("size").abs())  # what is left of a size is exact, too
     rows = rows.with_columns(high=(nw.col("size") / float(PART * PART)).floor())
@@ -278,7 +278,7 @@ def _summed(rows: Frame, keys: list[str], unit: Fraction, limit: float, transfor
         high=nw.col("high").cast(nw.Int64) * nw.col("sign"),
         n=nw.lit(1),
     )
-    sums = [nw.col(name).sum() for name in ("large", "high", "middle", "low", "n")]
+    sums = [nw.col(name).sum() for name in ("high", "middle", "low", "n")]
     if keys:
         return rows.group_by(*keys).agg(*sums)
     return rows.select(*sums)

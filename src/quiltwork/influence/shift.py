@@ -48,7 +48,8 @@ def largest_shift(correlation: Correlation, releases: Sequence[tuple[Weights, fl
         total += factor * np.abs(_runs(correlation, weights, places) if shift is None else shift)
         # at places that were not looked at, in the kernel's tail, and lost in differences of sums
         beyond += factor * weights.largest * (4 * tail + _lost(correlation, weights))
-    return round_up(float(total.max()) + beyond, roundings=ROUNDINGS)
+    most = sum(factor * weights.total for weights, factor in releases)  # no correlation is larger than 1
+    return round_up(min(float(total.max()) + beyond, most), roundings=ROUNDINGS)
 
 
 def query_shift(
@@ -156,7 +157,7 @@ def losses_along(correlation: Correlation, profile: Profile, *, extra: float = 0
         seen = _dense(sizes, weights.spread(), places, reach)
     else:
         seen = _runs(sizes, weights, places)
-    found = seen + (4 * tail + _lost(sizes, weights)) * weights.largest
+    found = np.minimum(seen + (4 * tail + _lost(sizes, weights)) * weights.largest, weights.total)
     return _blocks(places, found * (1 + ROUNDINGS * 2.0**-52) + extra, length)
 
 

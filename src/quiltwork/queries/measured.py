@@ -55,6 +55,13 @@ class Weights:
         return max(sizes, default=0.0) if self.listed is None else float(np.abs(self.listed).max(initial=0.0))
 
     @property
+    def total(self) -> float:
+        """The sum of the sizes of all weights."""
+        if self.listed is not None:
+            return float(np.abs(self.listed).sum())
+        return math.fsum(abs(weight) * (last - first + 1) for first, last, weight in self.runs)
+
+    @property
     def sizes(self) -> "Weights":
         """The sizes of all weights."""
         runs = tuple((first, last, abs(weight)) for first, last, weight in self.runs)

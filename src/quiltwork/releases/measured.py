@@ -56,6 +56,7 @@ def of_measurements(series: Measurements, request: Request, window: Window | Non
         _check_places(series, query, request, window)
     about_steps = check_step(series, belief)
     _check_nearest(series, belief)
+    series.check_sizes(belief.distance * DISTANCES)
     calibration = with_a_promise(_calibrated(series, request))
     unit = _unit(series, belief, query, calibration)
 
@@ -102,7 +103,7 @@ def _calibrated(series: Measurements, request: Request) -> Calibration:
         return calibrated(Request(**vars(request) | {"length": lengths[-1]}))
     apart = request.window is not None
     if not series.placed:  # values at any times: what is not recorded has weight 0
-        forgotten = request.gaps == "independent" and not series.shape.uneven
+        forgotten = request.gaps == "independent" and not series.shape.uneven and series.reading.gap is None
         lengths = [*sorted(series.stretch_lengths)] if forgotten else [None]
         apart = True
     longest = lengths[-1]
@@ -176,17 +177,17 @@ def _unit(series: Measurements, belief: GaussianBelief, query: Measured, calibra
 def _answers(
     series: Measurements, request: Request, query: Measured, unit: Fraction, window: Window | None
 ) -> list[Answer]:
-    by_subject, limit = request.by_subject, (request.belief.distance or 1.0) * DISTANCES
+    by_subject = request.by_subject
     if isinstance(query, Lipschitz):
         runs = [run for subject in series.numbers.values() for run in subject]
         return [Answer(query.result(runs), sum(map(len, runs)))]
     if not query.placed:
         how = query.transformed if isinstance(query, ShareAbove) else None
-        found = series.added(unit=unit, limit=limit, transform=how, window=window, by_subject=by_subject)
+        found = series.added(unit=unit, transform=how, window=window, by_subject=by_subject)
         return [Answer(_whole(added.total), added.values, name or None) for name, added in found.items()]
     spans = [query.before, query.after] if isinstance(query, Difference) else None
-    sums = series.at_places(spans, unit=unit, limit=limit)
-    sizes = series.added(unit=unit, limit=limit, by_subject=True)
+    sums = series.at_places(spans, unit=unit)
+    sizes = series.added(unit=unit, by_subject=True)
     return [
         Answer(_whole(round(query.total(at))), sizes[name].values, name if by_subject else None)
         for name, at in sums.items()

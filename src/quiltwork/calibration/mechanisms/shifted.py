@@ -84,7 +84,7 @@ def shifted_for(request: Request, lengths: Sequence[int | None], *, apart: bool)
 
 
 def together(request: Request) -> Calibration:
-    """Group privacy: all values of a series hidden together; no correlation is larger than 1."""
+    """Group privacy: all values of a series hidden together; no value moves another by more than its own change."""
     belief, query = _asked(request)
     if request.guarantee == "bayesian":
         check_bayesian(belief)
