@@ -281,3 +281,13 @@ def test_outlines_are_near_what_is_proved() -> None:
     slow = MarkovChain(random_chain(rng, 70, 0.01), initial="stationary")
     assert InfluenceCurve(slow).outline(profile) is None
     assert curve.outline(profile * (np.arange(70) == 0)) is None
+
+
+def test_searches_end_whatever_they_start_from() -> None:
+    rows = np.array([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.0, 0.0, 1.0]])
+    shipments = Shipments.of(rows, 1.0 - np.eye(3))
+    known = 2.0 * (1.0 - np.eye(3))
+    for start in (np.nan, 0.0, 1e-300, 1e300, np.inf):
+        found = shipments.smallest(known, near=np.full((3, 3), start), precision=1e-9)
+        assert np.all(found <= known)
+    assert not shipments.hold(np.full((3, 3), np.nan))

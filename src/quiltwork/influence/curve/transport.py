@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 LARGEST_DIFFERENCE = 300.0  # beyond this a difference counts as unbounded
 MARGIN = 1e-13  # more than the rounding error of one step
+FURTHEST_LOOK = 1e6  # by which factor a claim that is too small is enlarged at most
 FURTHEST_GAIN = float(np.exp(LARGEST_DIFFERENCE))
 PARALLEL_FROM = 24  # states: with fewer, starting a thread takes longer than the work
 
@@ -201,7 +202,7 @@ def _ship(a: Floats, b: Floats, ratio: float, plans: Plans, space: Space) -> tup
     for y in range(senders):
         if excess[y] > 0.0:
             t = 0
-            while t < g and room[targets[y, t]] <= 0.0:
+            while t < g and not room[targets[y, t]] > 0.0:
                 t += 1
             if t == g or ranks[y, t] >= reached:
                 waiting[:] = 0
@@ -232,7 +233,7 @@ def _ship(a: Floats, b: Floats, ratio: float, plans: Plans, space: Space) -> tup
                 room[z] = 0.0
             made += 1
         if excess[y] > 0.0:
-            while t < g and room[targets[y, t]] <= 0.0:
+            while t < g and not room[targets[y, t]] > 0.0:
                 t += 1
             tried[y] = t
             if t < g and ranks[y, t] < reached:
@@ -356,7 +357,7 @@ def _least(
         if proved:
             middle = aimed if low + pad < aimed < high - pad else 0.5 * (low + high) if low > 0.0 else 0.7 * high
         else:
-            middle, factor = max(aimed, low * factor, low + pad), factor**3
+            middle, factor = max(aimed, low * factor, low + pad), min(factor**3, FURTHEST_LOOK)
             if middle >= known:
                 middle = 0.5 * (low + known)
     return high, made
