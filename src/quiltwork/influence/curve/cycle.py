@@ -263,6 +263,6 @@ def _holds_round(kernels: Floats, profile: Floats, onward: Floats, claim: Floats
                 if a == b or granted[t, a, b]:
                     continue
                 ratio = np.exp(claim[t, a, b]) * (1.0 - MARGIN)
-                if _ship(kernels[t, a], kernels[t, b], ratio, plans, space)[0] < 0.0:
+                if not _ship(kernels[t, a], kernels[t, b], ratio, plans, space)[0] >= 0.0:
                     return False
     return True
