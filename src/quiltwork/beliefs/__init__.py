@@ -1,4 +1,4 @@
-"""Θ: what an adversary may believe."""
+"""Θ: what an adversary may believe; and what of it is secret."""
 
 from quiltwork.beliefs.base import Belief
 from quiltwork.beliefs.chain import ChainSet, MarkovChain
@@ -11,6 +11,7 @@ from quiltwork.beliefs.joint import JointTable
 from quiltwork.beliefs.mixing import MixingClass
 from quiltwork.beliefs.network import BayesianNetwork, NetworkSet
 from quiltwork.beliefs.record import RecordBelief, RecordLaw
+from quiltwork.beliefs.secrets import SecretPairs, Secrets
 
 __all__ = [
     "BayesianNetwork",
@@ -27,6 +28,8 @@ __all__ = [
     "OrderChain",
     "RecordBelief",
     "RecordLaw",
+    "SecretPairs",
+    "Secrets",
     "belief_from_dict",
     "load_belief",
     "save_belief",

@@ -4,7 +4,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, Protocol, cast
 
-from quiltwork.beliefs import Belief
+from quiltwork.beliefs import Belief, Secrets
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
 from quiltwork.errors import NotCoveredError, ParameterError
@@ -53,6 +53,7 @@ def calibrate(
     mechanism: str | None = None,
     delta: float = 0.0,
     guarantee: Guarantee = "pufferfish",
+    secrets: Secrets | str | None = None,
     quilt_size: int | None = None,
 ) -> Calibration:
     """How much noise a query needs under a belief. Sees no data and spends nothing.
@@ -62,6 +63,7 @@ def calibrate(
 
     ``delta`` above 0 asks for the weaker (ε, δ) guarantee, which only the Wasserstein mechanism can give.
     ``guarantee="bayesian"`` asks for Bayesian differential privacy, against adversaries who know any other values.
+    ``secrets`` says what is to be kept apart (see :class:`Secrets`): less is secret, less noise is needed.
     ``quilt_size`` is how many variables a quilt in a network may have (3 if left out): more may save noise, and takes
     longer.
 
@@ -81,6 +83,7 @@ def calibrate(
             mechanism=mechanism,
             delta=delta,
             guarantee=guarantee,
+            secrets=Secrets.of(secrets),
             quilt_size=quilt_size,
         )
     )
@@ -93,8 +96,9 @@ def calibrated(request: Request) -> Calibration:
     if unrolled is not None:
         found = calibrated(unrolled)
         facts: dict[str, Any] = {"query": request.query, "length": request.length, "lipschitz": request.lipschitz}
+        facts["secrets"] = request.secrets
         return replace(found, records=False, steps="unrolled", unrolled_up_to=request.belief.unrolled_up_to, **facts)
-    held = _as_chain(request.belief, request.query, name)
+    held = _as_chain(request, name)
     if name == "curve":
         held = held.settled()  # a given start that is the stationary one: all values are then alike
     mechanism, asked = find_mechanism(name), replace(request, mechanism=name, belief=held)
@@ -116,7 +120,8 @@ def _unrolled(request: Request, name: str) -> Request | None:
     query = None if network is None else request.query.unrolled(belief.names_at(1, length))
     if network is None or query is None:
         return None
-    return replace(request, mechanism=name, belief=network, query=query, length=None)  # Statement 52
+    secrets = request.secrets.unrolled(belief.names_at(1, length))
+    return replace(request, mechanism=name, belief=network, query=query, length=None, secrets=secrets)  # Statement 52
 
 
 def takes_long(name: str, request: Request) -> bool:
@@ -129,9 +134,11 @@ def takes_long(name: str, request: Request) -> bool:
     return expected_work(asked.query, asked.belief, asked.length or 1) > QUICK_WORK
 
 
-def _as_chain(belief: Belief, query: Query, name: str) -> Belief:
-    """The chain that a network is, where a mechanism knows more about chains and the query asks all values alike."""
-    return belief if name not in FOR_CHAINS or query.names_variables else belief.as_chain() or belief
+def _as_chain(request: Request, name: str) -> Belief:
+    """The chain that a network is, where a mechanism knows more about chains and all values are asked alike."""
+    belief = request.belief
+    named = request.query.names_variables or request.secrets.names_variables
+    return belief if name not in FOR_CHAINS or named else belief.as_chain() or belief
 
 
 def _check_covered(request: Request, name: str) -> None:

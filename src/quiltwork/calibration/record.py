@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from quiltwork.beliefs import Belief
+from quiltwork.beliefs import Belief, Secrets
 from quiltwork.calibration.request import Request
 from quiltwork.certificate import Certificate
-from quiltwork.errors import CertificateError, ParameterError
+from quiltwork.errors import CertificateError, InputError, ParameterError
 from quiltwork.queries import Query
 from quiltwork.types import Floats, Guarantee
 
@@ -80,6 +80,8 @@ class Calibration:
     """Of records over time: whether all steps were taken as one network, or each as a state of a chain."""
     unrolled_up_to: int | None = None
     """Of records over time: the number of steps up to which they are taken as one network."""
+    secrets: Secrets = field(default_factory=Secrets.all)
+    """What is kept apart."""
     certificate: Certificate | None = field(default=None, repr=False, compare=False)
     """What is needed to check a calibration by the influence curve, with ``verify(belief)``."""
 
@@ -93,6 +95,7 @@ class Calibration:
             "length": request.length,
             "lipschitz": request.lipschitz,
             "guarantee": request.guarantee,
+            "secrets": request.secrets,
         }
         return cls(**facts | {"noise_scale": noise_scale, "theorem": theorem, "reason": reason} | more)
 
@@ -167,6 +170,10 @@ class Calibration:
             raise CertificateError(
                 "the certificate must be for the Bayesian guarantee", got="one for Pufferfish privacy"
             )
+        if not _covers(self.certificate.secrets, self.secrets, belief):
+            raise CertificateError(
+                f"the certificate must be for the secrets {self.secrets.text}", got=self.certificate.secrets.text
+            )
         if not self.certificate.epsilon <= self.epsilon:
             raise CertificateError(
                 f"the certificate must be for epsilon = {self.epsilon:g}", got=f"{self.certificate.epsilon:g}"
@@ -194,3 +201,11 @@ class Calibration:
         """What explains the noise, as plain values."""
         steps = {} if self.steps is None else {"steps": self.steps, "unrolled_up_to": self.unrolled_up_to}
         return self.reason.detail() | {"theorem": self.theorem} | steps
+
+
+def _covers(proved: Secrets, claimed: Secrets, belief: Belief) -> bool:
+    """Whether what is proved about some secrets is about those that are claimed, too."""
+    try:
+        return proved == claimed or proved.on(belief).covers(claimed.on(belief))
+    except InputError:
+        return False

@@ -108,7 +108,8 @@ def _furthest(request: Request, belief: Belief, member: int | None) -> Distance:
     mirrored = numbers == 2 and len(belief.states) == 2 and belief.variables is None
     if numbers > 1 and not mirrored:
         raise _no_line(query)
-    laws = _laws(query, belief, request.length)
+    secret = request.secrets.on(request.belief)
+    laws = [part.about(secret) for part in _laws(query, belief, request.length)]
     # with two states the second count mirrors the first: the distance in L1 is that of one count, twice
     unit = float(query.on(belief).unit)
     furthest = max(
@@ -161,10 +162,10 @@ def _largest_distance(laws: SecretLaws, factor: float, delta: float, member: int
     best = Distance(0.0, laws.nodes[0], (laws.states[0][0], laws.states[0][0]), delta, member)
     if laws.leads is not None:
         return _any_start(laws, order, factor, best, slack)
-    for name, states, law in zip(laws.nodes, laws.states, laws.logs[:, :, order], strict=True):
+    for name, states, law, apart in zip(laws.nodes, laws.states, laws.logs[:, :, order], laws.pairs, strict=True):
         present = [x for x in range(len(states)) if np.isfinite(law[x]).any()]
         for n, x in enumerate(present):
-            for y in present[:n]:
+            for y in (y for y in present[:n] if apart[x, y]):
                 moved = factor * line_distance(values, law[x], law[y], delta, slack=slack)
                 if moved > best.distance:
                     best = Distance(moved, name, (states[x], states[y]), delta, member)
@@ -175,7 +176,7 @@ def _any_start(laws: SecretLaws, order: Integers, factor: float, best: Distance,
     """The largest distance over all starts on two states, which no other start exceeds (Statement 48)."""
     from quiltwork.laws.starts import start_distance
 
-    leads = laws.leads
+    leads, apart = laws.leads, laws.pairs
     assert leads is not None  # noqa: S101 - any start
     if best.delta > 0:
         raise NotCoveredError(
@@ -187,7 +188,7 @@ def _any_start(laws: SecretLaws, order: Integers, factor: float, best: Distance,
     furthest = np.empty(3)
     for n, name in enumerate(laws.nodes):
         by_start = laws.logs[n][:, order].reshape(*leads[n].shape, -1)
-        start_distance(laws.points[order, 0], np.ascontiguousarray(by_start), leads[n], slack, furthest)
+        start_distance(laws.points[order, 0], np.ascontiguousarray(by_start), leads[n], apart[n], slack, furthest)
         distance, x, y = furthest.tolist()
         if factor * distance > best.distance:
             states = laws.states[n]
