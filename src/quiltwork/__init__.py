@@ -3,6 +3,7 @@
 What may an adversary believe?   MarkovChain, ChainSet, IntervalChain, MixingClass, HiddenChain, OrderChain,
                                  CycleChain, DynamicNetwork, Belief
                                  BayesianNetwork, NetworkSet, JointTable, load_belief, save_belief
+What is secret?                  Secrets
 What does public data say?       fit_chain, Fit
 What if the belief is wrong?     compare, Comparison
 What is asked?                   Count, Histogram, Frequencies, Sum, Mean, Transitions, Custom, Query, parse_query
@@ -36,6 +37,7 @@ from quiltwork.beliefs import (
     MixingClass,
     NetworkSet,
     OrderChain,
+    Secrets,
     load_belief,
     save_belief,
 )
@@ -136,6 +138,7 @@ __all__ = [
     "Records",
     "Release",
     "ReleaseRecord",
+    "Secrets",
     "Series",
     "Session",
     "Sum",

@@ -49,7 +49,7 @@ def test_public_names_are_frozen() -> None:
         "EntryGuarantee", "Fit", "Frequencies", "HiddenChain", "Histogram", "InputError", "IntervalChain",
         "JointTable", "Leakage", "Ledger", "MarkovChain", "Mean", "MixingClass", "NetworkSet", "Noisy",
         "NotCoveredError", "OrderChain", "Over", "Plan", "Query", "QuiltworkError", "Records", "Release",
-        "ReleaseRecord", "Series", "Session", "Sum", "Tally", "Transitions", "__version__", "audit",
+        "ReleaseRecord", "Secrets", "Series", "Session", "Sum", "Tally", "Transitions", "__version__", "audit",
         "bayesian_leakage", "calibrate", "check_belief", "compare", "entry_epsilon", "entry_guarantee", "fit_chain",
         "load_belief", "parse_query", "plan", "read_records", "read_series", "release", "save_belief",
     ]  # fmt: skip

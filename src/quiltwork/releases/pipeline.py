@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quiltwork.accounting.record import ReleaseRecord
-from quiltwork.beliefs import Belief
+from quiltwork.beliefs import Belief, Secrets
 from quiltwork.calibration.calibrate import calibrated
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
@@ -36,6 +36,7 @@ UNEVEN = (
     "The times are not evenly spaced, so the noise also covers values in between that were not recorded. With a gap "
     "option, pauses up to that gap count as one step, and longer ones split the series."
 )
+OTHER_SECRETS = "The release is about the secrets {}; the ledger counts what it tells about its own ({})."
 BY_ORDER = "Rows were matched to variables by their order ({}); to be sure, name the column with the variable."
 MOST_STEPS = 2**55  # noise of a larger scale would not fit into 64-bit integers
 
@@ -50,6 +51,7 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
     gaps: Gaps = "dependent",
     delta: float = 0.0,
     guarantee: Guarantee = "pufferfish",
+    secrets: Secrets | str | None = None,
     quilt_size: int | None = None,
     window: str | int | None = None,
     by_subject: bool = False,
@@ -59,7 +61,8 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
     Subjects are independent of one another and each is protected; their number and lengths are public. The stretches
     that gaps leave of one subject's series are taken as parts of one chain; ``gaps="independent"`` declares that
     nothing is remembered across a gap (only do this if you know it is true). ``guarantee="bayesian"`` is Bayesian
-    differential privacy: the guarantee then also holds against adversaries who know any other values.
+    differential privacy: the guarantee then also holds against adversaries who know any other values. ``secrets`` says
+    what is to be kept apart (see :class:`Secrets`); every two states of every value if left out.
 
     ``window`` (``"day"``, ``"hour"`` or a number of values) gives one answer per window, ``by_subject`` one per
     subject. Every value is in one of them only, so the noise is that of a single answer, and it is one release.
@@ -80,6 +83,7 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
         mechanism=mechanism,
         delta=delta,
         guarantee=guarantee,
+        secrets=Secrets.of(secrets),
         quilt_size=quilt_size,
         gaps=gaps,
         window=window,
@@ -162,12 +166,19 @@ class Prepared:
         Counting can fail, and nothing is shown by it; so it comes before anything is spent.
         """
         ledger.check(belief=self.request.belief, guarantee=self.record.guarantee)
+        counted = ledger.terms.secrets
         answers = self.answers()
         reservation = ledger.reserve(self.record, who)
         release = self.draw(answers)
         with suppress(LedgerError):  # the reservation is durable and counts; only the note that it was made is lost
             ledger.complete(reservation)
-        return replace(release, ledger=reservation.to_dict() | {"address": ledger.name})
+        written = reservation.to_dict() | {"address": ledger.name}
+        if not counted.everything:
+            written["secrets"] = counted.text
+        notes = release.notes
+        if counted != self.record.secrets:
+            notes = (*notes, OTHER_SECRETS.format(self.record.secrets.text, counted.text))
+        return replace(release, ledger=written, notes=notes)
 
     def _labels(self, part: str | None, count: int) -> list[str]:
         query = self.request.query
@@ -287,6 +298,7 @@ def _recorded(query: Query, held: Belief, calibration: Calibration, reading: Rea
         guarantee="bayesian" if calibration.guarantee == "bayesian" else "pufferfish",
         theorem=calibration.theorem,
         reading=reading.whole,
+        secrets=calibration.secrets,
         **places,
     )
 

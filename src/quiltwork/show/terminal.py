@@ -19,7 +19,7 @@ from quiltwork.releases.result import Release
 
 if TYPE_CHECKING:
     from quiltwork.accounting.accountant import Composed
-    from quiltwork.beliefs import MarkovChain
+    from quiltwork.beliefs import MarkovChain, Secrets
     from quiltwork.ledger import Statement
 
 MOST_ROWS, MOST_COLUMNS = 100, 12
@@ -90,6 +90,8 @@ def print_plan(made: Plan, *, other: Mapping[str, float | None] | None = None) -
         span += f" in steps of {made.step}"
     if made.records:
         span = f"records of {made.length:,} variables"
+    if not made.secrets.everything:
+        span += f", secret: {made.secrets.text}"
     several = "" if made.releases == 1 else f" shared by {made.releases:,} releases (noise of each)"
     out.print(table(rows, title=f"{made.query}, ε = {made.epsilon:g}{several}, {span}"))
     if made.best is not None:
@@ -115,14 +117,21 @@ def _against_adding(plan: Plan) -> str:
     )
 
 
-def print_composed(composed: "Composed", *, budget: float | None, guarantee: str = "pufferfish") -> None:
+def print_composed(
+    composed: "Composed",
+    *,
+    budget: float | None,
+    guarantee: str = "pufferfish",
+    secrets: "Secrets | None" = None,
+) -> None:
     """Print what releases tell together, rule by rule."""
     rows = [
         {"rule": f.rule, "ε together": "-" if f.epsilon is None else f"{f.epsilon:.6g}", "why": f.why or f.theorem}
         for f in composed.rules
     ]
     kind = "Pufferfish private" if guarantee == "pufferfish" else "Bayesian differentially private"
-    out.print(f"Together these releases are {composed.epsilon:.6g}-{kind}, by {composed.rule}.")
+    about = "" if secrets is None or secrets.everything else f" about {secrets.text}"
+    out.print(f"Together these releases are {composed.epsilon:.6g}-{kind}{about}, by {composed.rule}.")
     if composed.losses is not None and composed.rule == "influence-curve":
         first, last = composed.losses.worst
         when = f"time {first:,}" if first == last else f"times {first:,} to {last:,}"
@@ -140,7 +149,8 @@ def print_statement(now: "Statement") -> None:
     """Print what was spent of a budget: a bar, and a table of releases."""
     budget, width = now.terms.budget, 40
     full = min(width, round(width * now.spent / budget))
-    out.print(f"{now.name}: {now.terms.belief!r}, {now.terms.guarantee}")
+    about = "" if now.terms.secrets.everything else f", secret: {now.terms.secrets.text}"
+    out.print(f"{now.name}: {now.terms.belief!r}, {now.terms.guarantee}{about}")
     out.print(f"{'█' * full}{'░' * (width - full)} spent {now.spent:.6g} of {budget:g}, {now.remaining:.6g} remain")
     rows = [
         {
