@@ -387,22 +387,33 @@ class Secrets:
             words.append("other variables")
         if self.times is not None:
             words.append("values at other times")
-        return ", ".join(words) + ", except for what they tell about the secrets"
+        return ", ".join(words) + "; but nothing that tells more than this about the secrets"
 
-    @cached_property
-    def example(self) -> tuple[str, str]:
-        """One secret as an event, and what an adversary takes for granted before it, in words."""
+    def meaning(self, epsilon: float, belief: Belief | None = None) -> str:
+        """What ε means for somebody who thought one of the secrets as likely as not.
+
+        >>> print(Secrets.state("hospital").meaning(1.0))  # doctest: +NORMALIZE_WHITESPACE
+        Someone who thought it 50 % likely that the value at one moment was hospital will think it at most 73.1 %
+        likely after seeing this.
+        """
         part = self.parts[0]
         value = "the value at one moment"
-        if part.variables is not None:
-            value = part.variables[0]
-        if part.kind == "all":
-            return f"{value} is one state rather than another", ""
-        one, other = part.named[0]
-        first = " or ".join(one)
+        named = None if belief is None else belief.variables or belief.step_variables
+        if part.variables is not None or named:
+            value = f"{(part.variables or tuple(named or ()))[0]} in one record"
+            value = value if belief is None or belief.step_variables is None else value.replace("record", "step")
+        after = likely(posterior(0.5, epsilon))
+        one, other = part.named[0] if part.named else (_first(belief, part), None)
+        state = " or ".join(one)
         if other is None:
-            return f"{value} is {first}", ""
-        return f"{value} is {first}", f" and is sure that it is {first} or {' or '.join(other)}"
+            return (
+                f"Someone who thought it 50 % likely that {value} was {state} will think it at most {after} likely "
+                "after seeing this."
+            )
+        return (
+            f"Someone who knew that {value} was {state} or {' or '.join(other)}, and thought {state} 50 % likely, will "
+            f"think it at most {after} likely after seeing this."
+        )
 
 
 @dataclass(frozen=True)
@@ -503,6 +514,23 @@ def posterior(prior: float, epsilon: float) -> float:
     if prior <= 0 or prior >= 1:
         return prior
     return float(1 / (1 + np.exp(-min(epsilon, 700.0)) * (1 - prior) / prior))
+
+
+def likely(probability: float) -> str:
+    """A probability as people read it, in per cent.
+
+    >>> likely(0.731), likely(0.99999)
+    ('73.1 %', 'nearly 100 %')
+    """
+    return "nearly 100 %" if probability > 0.9995 else f"{100 * probability:.3g} %"
+
+
+def _first(belief: Belief | None, part: Part) -> tuple[str, ...]:
+    """A state to take as an example."""
+    named = None if belief is None else belief.variables or belief.step_variables
+    if belief is None:
+        return ("a certain state",)
+    return ((named[(part.variables or tuple(named))[0]] if named else belief.states)[-1],)
 
 
 def _joined(segments: Iterable[Segment]) -> list[Segment]:

@@ -103,8 +103,8 @@ class Calibration:
         if not isinstance(self.query, Query):
             raise ParameterError("a calibration must hold its query", got=type(self.query).__name__)
 
-    def explain(self) -> str:
-        """The noise and its reason in a few sentences."""
+    def explain(self, belief: Belief | None = None) -> str:
+        """The noise and its reason in a few sentences; with a state of the belief as an example, if it is given."""
         asked = self.query.text
         numbers = {"frequencies": "count", "mean": "sum"}.get(asked, f"number of {asked}")
         span = "series of any length"
@@ -119,8 +119,9 @@ class Calibration:
         else:
             secret = "of any variable" if self.records else "at any one time"
             secret = secret if self.steps is None else "of any variable at any one step"
+            between = f"between any two values {secret}" if self.secrets.everything else "between the secrets"
             guarantee = (
-                f"Guarantee: seeing the result changes the odds between any two values {secret} by a factor of at most "
+                f"Guarantee: seeing the result changes the odds {between} by a factor of at most "
                 f"e^{self.epsilon:g}{factor}, for every belief in the class."
             )
         if self.guarantee == "bayesian":
@@ -131,11 +132,19 @@ class Calibration:
             [
                 f"{self.mechanism}: Laplace noise of scale {self.noise_scale:.6g} on each {numbers}, for {span}.",
                 guarantee,
+                *([] if self.guarantee == "none" else self._secrets_in_words(belief)),
                 f"Why: {self.reason.sentence()}",
                 f"Theorem: {self.theorem}.",
                 *([] if self.steps is None else [self.along_time()]),
             ]
         )
+
+    def _secrets_in_words(self, belief: Belief | None) -> list[str]:
+        """What is secret, what is not, and what ε means for it."""
+        return [
+            f"Secret: {self.secrets.secret}. Not secret: {self.secrets.not_secret}.",
+            self.secrets.meaning(self.epsilon, belief),
+        ]
 
     def along_time(self) -> str:
         """Of records over time: how their steps were taken, and how long a series the other way covers."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
+from quiltwork.beliefs.secrets import likely, posterior
 from quiltwork.calibration.plan import Plan
 from quiltwork.errors import visible
 from quiltwork.releases.result import Release
@@ -196,6 +197,9 @@ def print_release(result: Release) -> None:
             f"{result.ledger['spent']:.6g} of {result.ledger['budget']:g}, {result.ledger['remaining']:.6g} remain. "
             f"Head: {result.ledger['row']}:{result.ledger['hash']}"
         )
+        allowed = likely(posterior(0.5, result.ledger["budget"]))
+        about = "" if "secrets" not in result.ledger else f" (secrets {result.ledger['secrets']})"
+        out.print(f"Within the whole budget, what was 50 % likely becomes at most {allowed} likely{about}.")
         if "mixed" in result.ledger:
             out.print(
                 f"The data was not always read in the same way ({result.ledger['mixed']}), so every release in this "
