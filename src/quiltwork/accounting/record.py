@@ -54,7 +54,7 @@ class ReleaseRecord:
       number of values that the noise covers.
     - ``lengths`` are the last positions of shorter series, if there are any ("many" if there are more than a few), and
       ``window`` says that there was an answer for each window: both matter to theorems about exact laws.
-    - ``secrets`` are what its own promise is about (``Secrets``, or their text); every two states if left out.
+    - ``secrets`` are what its own promise is about; every two states of every value if left out.
     - ``start`` is the start of the series that the noise was calibrated for: "any" where a given one was forgotten.
     - ``reading`` is how the data became positions. Positions of different readings cannot be compared.
 
