@@ -196,6 +196,7 @@ def test_the_shipped_diary_is_the_simulated_one() -> None:
         "docs/how-to/budget.md",
         "docs/how-to/large-data.md",
         "docs/how-to/wrong-belief.md",
+        "docs/how-to/secrets.md",
     ],
 )
 def test_commands_in_the_documents_run(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

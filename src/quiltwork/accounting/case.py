@@ -19,6 +19,8 @@ from quiltwork.influence.quilts.cover import quilts_epsilon
 from quiltwork.numeric import round_up, sum_of
 from quiltwork.types import Guarantee
 
+LATER = 2**40  # values that may still come: 30,000 years of seconds
+
 
 @dataclass(frozen=True)
 class Basis:
@@ -154,13 +156,13 @@ class Case:
 
     @cached_property
     def _followed(self) -> Losses | None:
-        """The same with one more value where series may go on, whose loss bounds that of all later ones."""
+        """The same with later values, of which nothing was asked, where series may go on."""
         if self.total.endless or not self.terms.chain_like or not self.total.telling:
             return None
         curves, profile = self.terms.curves(started=self.total.started), self.total.profile
         if self.length is None:
-            after = self.total.length + 1
-            nothing = Stretch(after, after, np.zeros_like(profile.stretches[0].matrix))
+            end = self.total.length
+            nothing = Stretch(end + 1, end + LATER, np.zeros_like(profile.stretches[0].matrix))
             profile = Profile((*profile.stretches, nothing))  # Statement 63
         return largest_losses([follow(curve, profile) for curve in curves])
 
