@@ -188,8 +188,8 @@ def test_every_mechanism_keeps_its_promise_on_chains(mechanism: str, data: st.Da
     length = data.draw(st.integers(1, 5))
     chosen = data.draw(some_secrets(chain.states, length))
     counted = data.draw(st.integers(0, len(chain.states) - 1) | st.none())
-    if mechanism == "wasserstein":
-        counted = counted or 0
+    if mechanism == "wasserstein" and chain.initial is None:
+        counted = counted or 0  # several numbers need a start
     epsilon = data.draw(epsilons)
     query = asked(counted, chain.states)
     try:

@@ -8,7 +8,8 @@ count, so lower tails are compared by cdf and upper tails by survival function, 
 W is not monotone in the length, so it is computed for each length that occurs, and gaps are not bridged.
 Tails that are equal up to rounding (a relative ``SLACK``) count as equal, or independent values would need twice the
 noise. That this costs nothing is not taken on trust: the exact loss of the noise is computed, and where it exceeds ε
-the distance is taken again without any slack.
+the distance is taken again without any slack. For several numbers the distance is that in L1, found by linear
+programmes in small cases (``vectors.py``), and raised until the exact loss is within ε.
 """
 
 from dataclasses import dataclass
@@ -106,10 +107,10 @@ def _furthest(request: Request, belief: Belief, member: int | None) -> Distance:
     query, epsilon, delta = request.query, request.epsilon, request.delta
     numbers = query.on(belief).numbers
     mirrored = numbers == 2 and len(belief.states) == 2 and belief.variables is None
-    if numbers > 1 and not mirrored:
-        raise _no_line(query)
     secret = request.secrets.on(request.belief)
     laws = [part.about(secret) for part in _laws(query, belief, request.length)]
+    if numbers > 1 and not mirrored:
+        return _of_vectors(request, laws, member)
     # with two states the second count mirrors the first: the distance in L1 is that of one count, twice
     unit = float(query.on(belief).unit)
     furthest = max(
@@ -122,6 +123,29 @@ def _furthest(request: Request, belief: Belief, member: int | None) -> Distance:
             exact = (_largest_distance(part, unit * numbers, delta, member, 0.0) for part in laws)
             furthest = max(exact, key=lambda candidate: candidate.distance)
     return furthest
+
+
+def _of_vectors(request: Request, laws: list[SecretLaws], member: int | None) -> Distance:
+    """The largest distance in L1 between laws of several numbers (Statement 65)."""
+    from quiltwork.calibration.mechanisms.vectors import furthest_pair
+
+    if request.delta > 0:
+        raise NotCoveredError("wasserstein with a delta needs a single number", got=request.query.text)
+    asked = request.query.on(request.belief)
+    unit, worst = float(asked.unit), Distance(0.0, laws[0].nodes[0], (laws[0].states[0][0],) * 2, 0.0, member)
+    for part in laws:
+        steps, node, x, y = furthest_pair(part)
+        furthest = int(np.ptp(part.points, axis=0).sum())  # as far as any mass can be moved
+        while 0 < steps < furthest and exact_loss(part, _vector_scales(part, steps, request.epsilon)) > request.epsilon:
+            steps += 1
+        if steps * unit > worst.distance:
+            pair = part.states[node][x], part.states[node][y]
+            worst = Distance(steps * unit, part.nodes[node], pair, 0.0, member)
+    return worst
+
+
+def _vector_scales(laws: SecretLaws, steps: int, epsilon: float) -> Floats:
+    return np.full(laws.points.shape[1], _scale(float(steps), epsilon))
 
 
 def _no_line(query: Query) -> NotCoveredError:
