@@ -2,7 +2,7 @@
 
 What may an adversary believe?   MarkovChain, ChainSet, IntervalChain, MixingClass, HiddenChain, OrderChain,
                                  CycleChain, DynamicNetwork, Belief
-                                 BayesianNetwork, NetworkSet, JointTable, load_belief, save_belief
+                                 BayesianNetwork, NetworkSet, JointTable, AnyMixture, load_belief, save_belief
 What is secret?                  Secrets
 What does public data say?       fit_chain, Fit
 What if the belief is wrong?     compare, Comparison
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from quiltwork.auditor import Audit, Leakage, Noisy, audit
 from quiltwork.beliefs import (
+    AnyMixture,
     BayesianNetwork,
     Belief,
     ChainSet,
@@ -100,6 +101,7 @@ _LATER = {
 
 __all__ = [
     "Accountant",
+    "AnyMixture",
     "Audit",
     "BayesianNetwork",
     "Belief",

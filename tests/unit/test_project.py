@@ -44,7 +44,7 @@ LAYERS = [
 
 def test_public_names_are_frozen() -> None:
     assert sorted(quiltwork.__all__) == [
-        "Accountant", "Audit", "BayesianNetwork", "Belief", "BeliefCheck", "BudgetError", "Calibration",
+        "Accountant", "AnyMixture", "Audit", "BayesianNetwork", "Belief", "BeliefCheck", "BudgetError", "Calibration",
         "Certificate", "ChainSet", "Comparison", "Composed", "Count", "Custom", "CycleChain", "DynamicNetwork",
         "EntryGuarantee", "Fit", "Frequencies", "HiddenChain", "Histogram", "InputError", "IntervalChain",
         "JointTable", "Leakage", "Ledger", "MarkovChain", "Mean", "MixingClass", "NetworkSet", "Noisy",

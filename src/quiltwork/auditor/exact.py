@@ -16,6 +16,7 @@ from quiltwork.laws.exact import (
     Statistic,
     chain_laws,
     hidden_laws,
+    mixture_laws,
     record_laws,
     unit_of,
 )
@@ -70,7 +71,7 @@ class Audit:
     skipped: int
     member: int | None = None
     start: tuple[tuple[str, float], ...] | None = None
-    """Under any start: the worst law of the first value, states and their probabilities."""
+    """Under any start: the worst law of the first value, states and their probabilities; or the worst mixture."""
 
     def lines(self) -> list[str]:
         """The audit in words."""
@@ -87,7 +88,8 @@ class Audit:
             )
         if self.start is not None:
             worst = " and ".join(f"{state} with probability {p:.4g}" for state, p in self.start)
-            lines.append(f"No start is worse than {worst}.")
+            kind = "mixture" if all(state.startswith("law ") for state, _ in self.start) else "start"
+            lines.append(f"No {kind} is worse than {worst}.")
         if self.skipped:
             lines.append(f"{self.skipped} secrets have probability zero under the belief and were skipped.")
         return lines
@@ -201,6 +203,8 @@ def secret_laws(
     progress: Progress | None = None,
 ) -> SecretLaws:
     """The laws of what is asked under one belief, given each secret."""
+    if belief.mixed:
+        return mixture_laws(belief.mixed, asked, know={str(v): s for v, s in (know or {}).items()})
     if length is None and (belief.chains or belief.hidden_chains):
         raise ParameterError("an exact loss needs a length", got="any", why="the tables go through all values")
     for chain in belief.chains:
@@ -274,7 +278,7 @@ def _audit_one(
         by_node=tuple(n.loss for n in nodes),
         skipped=skipped,
         member=member,
-        start=_start(laws.states[worst], at),
+        start=_start(laws.starts or laws.states[worst], at),
     )
 
 
@@ -315,7 +319,7 @@ def worst_densities(
     laws = secret_laws(belief, [Statistic(r.query, r.segment) for r in releases], length)
     laws = laws.about(pairs, begun=(found.member or 1) - 1)
     lattice, scales = Lattice(laws), scales_in_units(belief, releases, length)
-    if len(lattice.shape) != 1 or found.pair is None:
+    if len(lattice.shape) != 1 or found.pair is None or laws.starts:
         raise NotCoveredError("densities are drawn for a single number", got=f"{len(lattice.shape)} numbers")
     at = laws.nodes.index(str(found.node))
     density = node_densities(laws.logs[at], lattice, scales)

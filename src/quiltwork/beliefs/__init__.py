@@ -9,11 +9,13 @@ from quiltwork.beliefs.hidden import HiddenChain, OrderChain
 from quiltwork.beliefs.interval import IntervalChain
 from quiltwork.beliefs.joint import JointTable
 from quiltwork.beliefs.mixing import MixingClass
+from quiltwork.beliefs.mixture import AnyMixture
 from quiltwork.beliefs.network import BayesianNetwork, NetworkSet
 from quiltwork.beliefs.record import RecordBelief, RecordLaw
 from quiltwork.beliefs.secrets import SecretPairs, Secrets
 
 __all__ = [
+    "AnyMixture",
     "BayesianNetwork",
     "Belief",
     "ChainSet",

@@ -9,6 +9,7 @@ k T R^2 / 6 and the memory k T R numbers. An explicit joint distribution is simp
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -55,6 +56,8 @@ class SecretLaws:
     leads: Floats | None = None
     priors: Floats | None = None
     apart: Flags | None = None
+    starts: tuple[str, ...] = ()
+    """What the starts z are called, if they are no states."""
 
     @property
     def possible(self) -> Flags:
@@ -245,6 +248,37 @@ def record_laws(law: RecordLaw, asked: Sequence[Statistic], *, know: Mapping[str
     """
     _check_variables(law, know or {})
     return _added_up(law, [_record_steps(a, law) for a in asked], know or {})
+
+
+def mixture_laws(
+    laws: Sequence[RecordLaw], asked: Sequence[Statistic], *, know: Mapping[str, str] | None = None
+) -> SecretLaws:
+    """The laws of sums under each of some laws of records, of which any mixture may hold (Statement 66).
+
+    The law takes the place of a start: that of a mixture is found as that of any start on two of them.
+
+    >>> from quiltwork import Count, JointTable
+    >>> both = [JointTable({"x": "01"}, [(("0",), p), (("1",), 1 - p)]) for p in (0.5, 0.9)]
+    >>> np.exp(mixture_laws(both, [Statistic(Count("1"))]).leads[0]).round(6).tolist()
+    [[0.5, 0.5], [0.9, 0.1]]
+    """
+    single: list[SecretLaws] = []
+    for law in laws:
+        with suppress(ImpossibleError):  # what is known cannot happen under it
+            single.append(record_laws(law, asked, know=know))
+    if not single:
+        _check_known(np.full(1, -np.inf))
+    points, which = np.unique(np.concatenate([one.points for one in single]), axis=0, return_inverse=True)
+    nodes, states, _ = single[0].logs.shape
+    logs = np.full((nodes, len(single), states, len(points)), -np.inf)
+    leads, begun = np.empty((nodes, len(single), states)), 0
+    for z, one in enumerate(single):
+        logs[:, z][:, :, which.ravel()[begun : begun + len(one.points)]] = one.logs
+        leads[:, z] = -np.inf if one.priors is None else one.priors
+        begun += len(one.points)
+    names = tuple(f"law {z}" for z in range(1, len(single) + 1))
+    flat = np.ascontiguousarray(logs.reshape(nodes, -1, len(points)))
+    return SecretLaws(single[0].nodes, single[0].states, points, flat, leads, starts=names)
 
 
 def laws_by_part(network: BayesianNetwork, asked: Sequence[Statistic]) -> list[SecretLaws]:

@@ -53,8 +53,8 @@ def figure_2(effort: Effort) -> Found:
         "more than the least probability.",
         f"Knowing the chain instead of its class, at ε = {epsilons[0]:g}: {best['quilt-exact']:.4g} by exact quilts, "
         f"{best['curve']:.4g} by the influence curve, against {best['10000']:.4g} (the paper has neither line).",
-        "The data are series of the chain with a start drawn uniformly from all laws, as in the paper. The error is that "
-        "of the noise alone, whatever the data.",
+        "The data are series of the chain with a start drawn uniformly from all laws, as in the paper. The error is "
+        "that of the noise alone, whatever the data.",
     ]
     return Found("L1 error of private frequencies, k = 5 (Figure 2 of paper A)", rows, remarks, _panels(rows))
 

@@ -23,7 +23,7 @@ from quiltwork.beliefs import Belief
 from quiltwork.calibration.record import Calibration, Reason
 from quiltwork.calibration.request import Request
 from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.laws.exact import SecretLaws, Statistic, chain_laws, hidden_laws, laws_by_part, record_laws
+from quiltwork.laws.exact import SecretLaws, Statistic, chain_laws, hidden_laws, laws_by_part, mixture_laws, record_laws
 from quiltwork.numeric import round_up
 from quiltwork.queries import Query
 from quiltwork.types import Floats, Integers
@@ -161,6 +161,8 @@ def _laws(query: Query, belief: Belief, length: int | None) -> list[SecretLaws]:
 
     What an independent part adds to the answer is the same under both values of a secret, so it moves no mass.
     """
+    if belief.mixed:
+        return [mixture_laws(belief.mixed, [Statistic(query)])]
     if belief.chains or belief.hidden_chains:
         if query.steps(belief.states) is None:
             raise _no_line(query)
