@@ -300,11 +300,13 @@ class Secrets:
             for part in self.parts:
                 if part.variables is not None and name not in part.variables:
                     continue
+                if part.kind == "all":
+                    table[:] = True
                 for one, other in _pairs_of(part, states):
                     if part.kind == "sets" and one.sum() * other.sum() > 1:
                         kept.append((one, other))
                     else:
-                        table |= np.outer(one, other) | np.outer(other, one)
+                        table[np.ix_(one, other)] = table[np.ix_(other, one)] = True
             np.fill_diagonal(table, False)
             pairs.append(table)
             # a set against a set is covered by the pairs of their states
@@ -449,7 +451,7 @@ class SecretPairs:
         """Every two states of a variable that are a pair, or are on the two sides of a pair of sets."""
         table = self.pairs[variable].copy()
         for one, other in self.sets[variable]:
-            table |= np.outer(one, other) | np.outer(other, one)
+            table[np.ix_(one, other)] = table[np.ix_(other, one)] = True
         return table
 
     def of_steps(self) -> Flags:
@@ -545,12 +547,8 @@ def _joined(segments: Iterable[Segment]) -> list[Segment]:
 
 
 def _pairs_of(part: Part, states: Sequence[str]) -> Iterator[SetPair]:
-    """The pairs of a part among the states of one variable; of sets, as far as it has their states."""
+    """The pairs that a part names among the states of one variable; of sets, as far as it has their states."""
     names = list(states)
-    if part.kind == "all":
-        for n in range(len(names)):
-            yield np.arange(len(names)) == n, np.arange(len(names)) != n
-        return
     for one, other in part.named:
         first = np.array([name in one for name in names], dtype=bool)
         second = ~first if other is None else np.array([name in other for name in names], dtype=bool)

@@ -333,7 +333,8 @@ def write_plan(path: str | Path, *, plan: Plan, belief: Belief) -> Path:
     """Write one self-contained HTML file about a plan: how much noise each mechanism needs, and why."""
     sections = [
         f"<h1>{html.escape(_title(plan.query))}: how much noise?</h1>",
-        f"<p class=lead>ε = {plan.epsilon:g} · {html.escape(repr(belief))} · fingerprint "
+        f"<p class=lead>ε = {plan.epsilon:g} · secret: {html.escape(plan.secrets.text)} · "
+        f"{html.escape(repr(belief))} · fingerprint "
         f"<code>{belief.fingerprint[:16]}</code></p>",
         figure(to_svg(noise_chart(plan)), "Noise scale on each number, by mechanism."),
     ]
