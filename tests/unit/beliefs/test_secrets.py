@@ -178,3 +178,14 @@ def test_periodic_chains_never_forget_a_secret() -> None:
     assert made.noise_scale >= 1.0  # counts of six values differ by up to 0: every third is state 0
     with pytest.raises(NotCoveredError):
         calibrate("count:0", belief=flip, epsilon=1.0, secrets="state:1")
+
+
+def test_what_tells_nothing_about_the_secrets_still_gets_noise() -> None:
+    """Independent values, a count of 0, and 1 against 2 as the secret: no noise would do, and that of one value is added."""
+    coin = MarkovChain(np.full((3, 3), 1 / 3), initial="stationary")
+    for length in (1, 2, None):
+        made = calibrate("count:0", belief=coin, epsilon=0.1, length=length, secrets="pairs:1|2")
+        assert 10.0 * (1 - 1e-9) <= made.noise_scale <= 10.1
+    apart = BayesianNetwork({"x": "01", "y": "01"}, tables={"x": [0.5, 0.5], "y": [0.5, 0.5]})
+    made = calibrate("count:1 over y", belief=apart, epsilon=0.1, secrets="variables:x")
+    assert made.noise_scale == pytest.approx(10.0)

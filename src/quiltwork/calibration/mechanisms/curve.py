@@ -363,6 +363,8 @@ def _search(
         scale = min(max(WORTHWHILE * enough, unsafe * 1.0005), enough)
     elif states > 2 or isinstance(influence.past, AnyStart):
         scale = _aimed(influence, sensitivity, epsilon, scale) * (1 + precision / 2)
+    if influence.secret is not None:
+        scale = max(scale, unsafe * 1.0005)  # what is not secret still gets the noise of one value (decision 3)
     for n in range(MOST_LOOKS):
         # a λ that stays what it is when it is added up again from several releases
         scale = largest / within_cell(largest / scale)
