@@ -181,7 +181,7 @@ def test_periodic_chains_never_forget_a_secret() -> None:
 
 
 def test_what_tells_nothing_about_the_secrets_still_gets_noise() -> None:
-    """Independent values, a count of 0, and 1 against 2 as the secret: no noise would do, and that of one value is added."""
+    """Independent values, a count of 0, and 1 against 2 as the secret: that of one value is added."""
     coin = MarkovChain(np.full((3, 3), 1 / 3), initial="stationary")
     for length in (1, 2, None):
         made = calibrate("count:0", belief=coin, epsilon=0.1, length=length, secrets="pairs:1|2")
