@@ -10,13 +10,16 @@ from shell import answer, run
 from quiltwork import (
     Accountant,
     BudgetError,
+    Count,
     InputError,
     Ledger,
     MarkovChain,
+    Noisy,
     NotCoveredError,
     ReleaseRecord,
     Secrets,
     Session,
+    audit,
     calibrate,
     save_belief,
 )
@@ -128,6 +131,26 @@ def test_a_segment_and_a_budget_need_what_holds_beyond_the_release() -> None:
     part = session.histogram(epsilon=1.0, segment=(20, 60))
     assert part.calibration.length is None
     assert session.spent() <= 1.0
+
+
+def test_values_after_the_last_release_are_part_of_what_was_spent() -> None:
+    """Statement 63: a count of work tells nothing between sleep and shop of one value, but much about the next one."""
+    chain = MarkovChain(
+        [[0.98, 0.01, 0.01], [0.01, 0.5, 0.49], [0.01, 0.01, 0.98]], initial="stationary", states=CHAIN.states
+    )
+    noisy = [Noisy(Count("work"), 0.3, (1, 1))]
+    assert audit(chain, [Noisy(Count("work"), 0.3)], length=1, secrets=SOME).epsilon == pytest.approx(0.0, abs=1e-9)
+    later = audit(chain, noisy, length=3, secrets=SOME)
+    assert later.epsilon > 0.3
+    ledger = Ledger.in_memory(belief=chain, budget=100.0, secrets=SOME)
+    ledger.reserve(ReleaseRecord(query="count:work", noise_scale=0.3, length=1), {})
+    assert ledger.spent() >= later.epsilon
+    claim = ReleaseRecord(mechanism="audited", epsilon=0.1, query="count:work", noise_scale=0.3, length=1, secrets=SOME)
+    ledger = Ledger.in_memory(belief=chain, budget=100.0, secrets=SOME)
+    ledger.reserve(claim, {})
+    assert ledger.spent() >= later.epsilon  # its own promise is about the one value only
+    assert Accountant(chain, length=1, releases=[claim], secrets=SOME).composed().epsilon <= 0.1 + 1e-6
+    assert len(ledger.losses().first) >= 1
 
 
 def test_on_the_command_line(tmp_path: Path) -> None:

@@ -261,7 +261,7 @@ def test_sets_and_intervals_of_chains(data: st.DataObject) -> None:
     for belief, members in beliefs:
         made = calibrate("count:0", belief=belief, epsilon=epsilon, length=length, secrets=chosen.secrets)
         every = calibrate("count:0", belief=belief, epsilon=epsilon, length=length)
-        assert made.noise_scale <= every.noise_scale * 1.01
+        assert made.noise_scale <= every.noise_scale * 1.03
         for member in members:
             for start in starts_of(member, rng):
                 paths = of_chain(member, start, length)
@@ -336,7 +336,7 @@ def test_hours_of_a_cycle(data: st.DataObject) -> None:
     assert secrets.on(cycle).cycle.tolist() == [False, True, False]  # type: ignore[union-attr]
     made = calibrate("count:a", belief=cycle, epsilon=epsilon, length=length, secrets=secrets)
     always = calibrate("count:a", belief=cycle, epsilon=epsilon, length=length, secrets=chosen.secrets)
-    assert made.noise_scale <= always.noise_scale * 1.01
+    assert made.noise_scale <= always.noise_scale * 1.03  # the search for short series stops at two per cent
     exact = []
     for begun in range(3):
         walked = [kernels[(begun + t) % 3] for t in range(length - 1)]
