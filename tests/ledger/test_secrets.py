@@ -103,6 +103,17 @@ def test_a_claim_about_fewer_secrets_is_not_taken_over() -> None:
     assert Accountant(CHAIN, length=50, releases=[whole], secrets="state:shop").composed().epsilon == 1.0
 
 
+def test_promises_about_some_pairs_are_not_joined_at_values_between_them() -> None:
+    """Theorems about separate segments need promises about every pair of the values at their ends (Statement 63)."""
+    some = [
+        ReleaseRecord(mechanism="other", epsilon=0.5, segment=segment, secrets=SOME) for segment in ((1, 5), (20, 25))
+    ]
+    with pytest.raises(NotCoveredError):
+        Accountant(CHAIN, length=30, releases=some, secrets=SOME).composed()
+    every = [ReleaseRecord(mechanism="other", epsilon=0.5, segment=segment) for segment in ((1, 5), (20, 25))]
+    assert Accountant(CHAIN, length=30, releases=every, secrets=SOME).composed().rule == "separate-segments"
+
+
 def test_secrets_that_a_belief_does_not_have_are_refused() -> None:
     with pytest.raises(InputError, match="one of the belief's states"):
         Ledger.in_memory(belief=CHAIN, budget=1.0, secrets="state:school")

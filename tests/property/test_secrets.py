@@ -17,6 +17,7 @@ from strategies import Array, chains, distributions, epsilons, networks, transit
 
 from quiltwork import (
     Accountant,
+    BayesianNetwork,
     Belief,
     ChainSet,
     Count,
@@ -40,9 +41,12 @@ from quiltwork import (
     bayesian_leakage,
     calibrate,
 )
+from quiltwork.influence.curve.cliques import CliqueCurve
 from quiltwork.influence.curve.constant import InfluenceCurve
+from quiltwork.influence.curve.parts import part_loss
 from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.curve.timeline import loss_along_time
+from quiltwork.influence.curve.tree import TreeCurve
 
 SLACK = 1 + 1e-9
 Sides = tuple[frozenset[int], frozenset[int]]
@@ -545,3 +549,48 @@ def test_a_mixture_needs_less_noise_than_its_pairs() -> None:
     least = calibrate("count:a", belief=chain, epsilon=1.0, length=40, mechanism="audited", secrets=sets).noise_scale
     curve = calibrate("count:a", belief=chain, epsilon=1.0, length=40, secrets=sets).noise_scale
     assert least <= curve <= 1.2 * least
+
+
+@pytest.mark.parametrize("law", [(0.7, 0.1, 0.2), (0.1, 0.7, 0.2), (0.02, 0.9, 0.08)])
+def test_the_step_between_sets_is_attained(law: tuple[float, float, float]) -> None:
+    """Independent values, a count of a, a or b against c: the mixture tells log(p e^λ + 1 - p), p = P(a | a or b)."""
+    p, size = np.array(law), 1.5
+    share = law[0] / (law[0] + law[1])
+    expected = np.log(share * np.exp(size) + 1 - share)
+    secrets, count = Secrets.sets(["a", "b"]), Count("a").sensitivity("abc") * size
+    rows, states = np.array([p] * 3), [*"abc"]
+    phases = np.array([p[0], p[1] / 2, p[1] / 2, p[2]])
+    beliefs: list[Belief] = [
+        MarkovChain(rows, initial="stationary", states=states),
+        HiddenChain(np.array([phases] * 4), shows=[*"abbc"], initial="stationary"),
+        CycleChain([rows, rows], initial="stationary", states=states),
+    ]
+    for belief in beliefs:
+        found = InfluenceCurve(belief, secret=secrets.on(belief)).at(count).epsilon
+        assert expected <= found * SLACK
+        assert found == pytest.approx(expected, rel=1e-4)
+    every = MarkovChain(rows, states=states)  # any start: the first value may be a for certain, or c
+    assert InfluenceCurve(every, secret=secrets.on(every)).at(count).epsilon >= size
+    table = {"x": p, "y": np.array([0.5, 0.5])}
+    network = BayesianNetwork({"x": states, "y": [*"uv"]}, tables=table)
+    profile, about = [count, np.zeros((2, 2))], secrets.over("x").on(network)
+    for curve in (TreeCurve(network), CliqueCurve(network)):
+        told = curve.at(profile, about).epsilon
+        assert expected <= told * SLACK
+        assert told == pytest.approx(expected, rel=1e-3)
+    pair = DynamicNetwork({"x": states, "y": [*"uv"]}, tables=table, initial="stationary")
+    whole = np.repeat(np.repeat(count, 2, axis=0), 2, axis=1)
+    part = part_loss(InfluenceCurve(pair, secret=secrets.over("x").on(pair)), whole)
+    assert part is not None
+    assert expected <= part.epsilon * SLACK
+    assert part.epsilon == pytest.approx(expected, rel=1e-3)
+
+
+def test_quilts_cover_the_pairs_of_sets() -> None:
+    chain = MarkovChain([[0.9, 0.05, 0.05], [0.1, 0.8, 0.1], [0.05, 0.05, 0.9]], states=[*"abc"], initial="stationary")
+    scales = {
+        words: calibrate("count:a", belief=chain, epsilon=1.0, mechanism="quilt-exact", secrets=words).noise_scale
+        for words in ("sets:a,b|c", "pairs:a|c,b|c", "pairs:b|c", "all")
+    }
+    assert scales["sets:a,b|c"] == scales["pairs:a|c,b|c"] <= scales["all"]
+    assert scales["pairs:b|c"] < scales["sets:a,b|c"]
