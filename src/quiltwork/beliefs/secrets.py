@@ -530,9 +530,10 @@ def likely(probability: float) -> str:
 def _first(belief: Belief | None, part: Part) -> tuple[str, ...]:
     """A state to take as an example."""
     named = None if belief is None else belief.variables or belief.step_variables
-    if belief is None:
-        return ("a certain state",)
-    return ((named[(part.variables or tuple(named))[0]] if named else belief.states)[-1],)
+    states = () if belief is None else belief.states
+    if named:
+        states = named[(part.variables or tuple(named))[0]]
+    return (states[-1],) if states else ("a certain state",)
 
 
 def _joined(segments: Iterable[Segment]) -> list[Segment]:
