@@ -296,7 +296,7 @@ def between_sets(law: Floats, one: Flags, other: Flags, difference: Floats, prec
     >>> law, apart = np.array([0.2, 0.3, 0.5]), np.array([[0, 0, 1.0], [0, 0, 2.0], [1.0, 2.0, 0]])
     >>> one = np.array([True, True, False])
     >>> round(between_sets(law, one, ~one, apart), 4)
-    1.6966
+    1.7085
     """
     kept = one | other
     if not one.any() or not other.any():
