@@ -21,7 +21,7 @@ from quiltwork import (
 )
 from quiltwork.papers.reproduce import reproduce_all
 from quiltwork.samples import diary_belief, diary_path
-from quiltwork.show.charts import network_chart, values_chart
+from quiltwork.show.charts import network_chart, posterior_chart, values_chart
 from quiltwork.show.cliques import clique_chart
 from quiltwork.show.fit import agreement_chart
 from quiltwork.show.pages import noise_chart, timeline_chart
@@ -31,7 +31,7 @@ IMAGES = Path(__file__).parents[1] / "docs" / "images"
 
 
 def main() -> None:
-    """Write the pictures of docs/images (histogram, noise, check, loss, network, reveals, cliques), and the results."""
+    """Write the pictures of docs/images (histogram, noise, check, loss, network, and others), and the results."""
     belief = diary_belief()
     series = read_series(diary_path(), column="activity", states=belief.states, subject="person", time="time")
     result = release(series, Histogram(), belief=belief, epsilon=1.0)
@@ -49,6 +49,8 @@ def main() -> None:
         for scale, segment in zip((6.7, 6.7, 10.0), segments, strict=True)
     ]
     losses = Accountant(chain, length=300, releases=records).composed().losses
+    meant = posterior_chart({"this release (ε = 1)": 1.0, "the whole budget (ε = 3)": 3.0})
+    (IMAGES / "posterior.svg").write_text(to_svg(meant), encoding="utf-8")
     if losses is not None:
         (IMAGES / "loss.svg").write_text(to_svg(timeline_chart(losses, segments, budget=1.5)), encoding="utf-8")
     building = sensors()

@@ -2,7 +2,8 @@
 
 What may an adversary believe?   MarkovChain, ChainSet, IntervalChain, MixingClass, HiddenChain, OrderChain,
                                  CycleChain, DynamicNetwork, GaussianBelief, Belief
-                                 BayesianNetwork, NetworkSet, JointTable, load_belief, save_belief
+                                 BayesianNetwork, NetworkSet, JointTable, AnyMixture, load_belief, save_belief
+What is secret?                  Secrets
 What does public data say?       fit_chain, Fit, fit_gaussian, GaussianFit
 What if the belief is wrong?     compare, Comparison
 What is asked?                   Count, Histogram, Frequencies, Sum, Mean, Transitions, Custom, Query, parse_query
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from quiltwork.auditor import Audit, Leakage, Noisy, audit
 from quiltwork.beliefs import (
+    AnyMixture,
     BayesianNetwork,
     Belief,
     ChainSet,
@@ -38,6 +40,7 @@ from quiltwork.beliefs import (
     MixingClass,
     NetworkSet,
     OrderChain,
+    Secrets,
     load_belief,
     save_belief,
 )
@@ -112,6 +115,7 @@ _LATER = {
 
 __all__ = [
     "Accountant",
+    "AnyMixture",
     "Audit",
     "BayesianNetwork",
     "Belief",
@@ -156,6 +160,7 @@ __all__ = [
     "Records",
     "Release",
     "ReleaseRecord",
+    "Secrets",
     "Series",
     "Session",
     "ShareAbove",

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from quiltwork import __version__
-from quiltwork.beliefs import Belief
+from quiltwork.beliefs import Belief, Secrets
 from quiltwork.calibration.plan import Plan
 from quiltwork.calibration.plan import plan as make_plan
 from quiltwork.calibration.request import Request, as_belief
@@ -41,7 +41,8 @@ class Session:
     ``ledger`` is an address (``sqlite:///path``, a path, ``postgresql://...``) or a :class:`Ledger`; a SQLite file is
     created on first use. Without one the spending is counted in this session only and forgotten with it. The budget is
     on the ε of all releases together, so later releases gain from the influence curve. ``who`` is written down with
-    each release; the name of the user if left out.
+    each release; the name of the user if left out. ``secrets`` say what is kept apart (see :class:`Secrets`): what the
+    ledger counts, and what releases promise unless they say otherwise.
 
     >>> from quiltwork import MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit", "walk"])
@@ -64,10 +65,11 @@ class Session:
         program: str | None = None,
         guarantee: Guarantee = "pufferfish",
         gaps: Gaps = "dependent",
+        secrets: Secrets | str | None = None,
     ):
         self.belief, self.guarantee = as_belief(belief), guarantee
         self.data = _held(data, self.belief)
-        self.ledger = _opened(ledger, self.belief, budget, guarantee)
+        self.ledger = _opened(ledger, self.belief, budget, guarantee, None if secrets is None else Secrets.of(secrets))
         self._gaps = gaps
         self._who = written_down(who, program)
         self._prepared: dict[Hashable, Prepared] = {}
@@ -76,6 +78,11 @@ class Session:
     def budget(self) -> float:
         """ε that all releases together may not exceed."""
         return self.ledger.terms.budget
+
+    @property
+    def secrets(self) -> Secrets:
+        """What is kept apart, and what the budget is about."""
+        return self.ledger.terms.secrets
 
     def plan(self, query: Query | str, *, epsilon: float, releases: int = 1) -> Plan:
         """How much noise each mechanism would need. Spends nothing."""
@@ -89,6 +96,7 @@ class Session:
             values=values,
             releases=releases,
             guarantee=self.guarantee,
+            secrets=self.secrets,
         )
 
     def release(
@@ -101,8 +109,12 @@ class Session:
         quilt_size: int | None = None,
         window: str | int | None = None,
         by_subject: bool = False,
+        secrets: Secrets | str | None = None,
     ) -> Release:
         """Answer a query with noise, within the budget; about the times of a segment only, if there is one.
+
+        ``secrets`` are what this release promises to keep apart, those of the session if left out; the budget is
+        charged for what it tells about the session's.
 
         With ``window`` or ``by_subject`` there is an answer for each window or subject; all of them are one release.
         """
@@ -112,6 +124,7 @@ class Session:
             epsilon=epsilon,
             mechanism=mechanism,
             guarantee=self.guarantee,
+            secrets=self.secrets if secrets is None else Secrets.of(secrets),
             quilt_size=quilt_size,
             gaps=self._gaps,
             window=window,
@@ -251,10 +264,14 @@ def _held(data: Series | Records | Iterable[object], belief: Belief) -> Series |
 
 
 def _opened(
-    ledger: Ledger | str | os.PathLike[str] | None, belief: Belief, budget: float | None, guarantee: Guarantee
+    ledger: Ledger | str | os.PathLike[str] | None,
+    belief: Belief,
+    budget: float | None,
+    guarantee: Guarantee,
+    secrets: Secrets | None,
 ) -> Ledger:
     if isinstance(ledger, Ledger):
-        ledger.check(belief=belief, budget=budget, guarantee=guarantee)
+        ledger.check(belief=belief, budget=budget, guarantee=guarantee, secrets=secrets)
         return ledger
     if ledger is None and budget is None:
         raise ParameterError(
@@ -264,13 +281,13 @@ def _opened(
             fix="Pass budget=, or ledger= with one that has a budget",
         )
     if ledger is None and budget is not None:
-        return Ledger.in_memory(belief=belief, budget=budget, guarantee=guarantee)
+        return Ledger.in_memory(belief=belief, budget=budget, guarantee=guarantee, secrets=secrets)
     address = os.fspath(ledger) if ledger is not None else ""
     if budget is None:
         opened = Ledger(address)
-        opened.check(belief=belief, guarantee=guarantee)
+        opened.check(belief=belief, guarantee=guarantee, secrets=secrets)
         return opened
-    return Ledger.create(address, belief=belief, budget=budget, guarantee=guarantee, exist_ok=True)
+    return Ledger.create(address, belief=belief, budget=budget, guarantee=guarantee, secrets=secrets, exist_ok=True)
 
 
 def _hashable(key: object) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from quiltwork import (
+    AnyMixture,
     BayesianNetwork,
     Belief,
     ChainSet,
@@ -278,6 +279,13 @@ class TestJointTable(BeliefContract):
     def belief(self) -> Belief:
         rows = [(("0", "0"), 0.4), (("1", "1"), 0.4), (("0", "1"), 0.2)]
         return JointTable({"z": "01", "a": "01"}, rows)
+
+
+class TestAnyMixture(BeliefContract):
+    @pytest.fixture
+    def belief(self) -> Belief:
+        other = BayesianNetwork(FLU.variables, parents=FLU.parents, tables=FLU.tables | {"flu": np.array([0.8, 0.2])})
+        return AnyMixture([FLU, other])
 
 
 class TestDynamicNetwork(BeliefContract):

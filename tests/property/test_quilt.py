@@ -1,5 +1,7 @@
 """The fast search against the plain reference, and what must hold between calibrations."""
 
+import itertools
+
 import numpy as np
 import pytest
 import reference
@@ -139,3 +141,36 @@ def test_reversibility_is_judged_tightly() -> None:
     assert REVERSIBLE_TOLERANCE <= 1e-12
     assert MarkovChain([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]]).reversible
     assert not MarkovChain([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3], [0.3, 0.2, 0.5]]).reversible
+
+
+@settings(max_examples=25)
+@given(st.data())
+def test_the_result_together_with_remote_values(data: st.DataObject) -> None:
+    """C Lemma 1.2 (Statement 64): whoever also sees the quilt and all beyond it learns no more than ε."""
+    chain = data.draw(chains(max_states=3, zeros=False))
+    start = np.full(len(chain.states), 1 / len(chain.states)) if chain.initial is None else np.asarray(chain.initial)
+    chain, length, epsilon = chain.with_start(start), data.draw(st.integers(2, 5)), data.draw(epsilons)
+    scale = calibrate("count:0", belief=chain, epsilon=epsilon, length=length, mechanism="quilt-exact").noise_scale
+    P = reference.powers(chain.transition, length)
+    listed = reference.paths(chain.transition, start, length)
+    seen, p = np.array([path for path, _ in listed]), np.array([q for _, q in listed])
+    density = np.exp(-np.abs((seen == 0).sum(axis=1)[:, None] - np.arange(length + 1)[None]) / scale)
+    for i in range(1, length + 1):
+        best, quilt = length / epsilon, (None, None)  # type: tuple[float, tuple[int | None, int | None]]
+        for a, b in itertools.product([None, *range(1, i)], [None, *range(1, length - i + 1)]):
+            e = reference.influence(P, start, i, a, b)
+            card = (i if a is None else a) + (length + 1 - i if b is None else b) - 1
+            if (a or b) and e < epsilon and card / (epsilon - e) < best:
+                best, quilt = card / (epsilon - e), (a, b)
+        left = 0 if quilt[0] is None else i - quilt[0]
+        right = length + 1 if quilt[1] is None else i + quilt[1]
+        beyond = [t - 1 for t in range(1, length + 1) if t <= left or t >= right]
+        for known in {tuple(row) for row in seen[:, beyond].tolist()}:
+            there = (seen[:, beyond] == np.array(known)).all(axis=1) if beyond else np.ones(len(p), dtype=bool)
+            joint = []
+            for x in range(len(chain.states)):
+                secret = seen[:, i - 1] == x
+                if p[secret & there].sum() > 0:  # a value that rules a secret out would have infinite influence
+                    joint.append((p[secret & there] @ density[secret & there]) / p[secret].sum())
+            for one, other in itertools.permutations(joint, 2):
+                assert float(np.log(one / other).max()) <= epsilon * (1 + 1e-9)

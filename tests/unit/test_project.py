@@ -44,13 +44,14 @@ LAYERS = [
 
 def test_public_names_are_frozen() -> None:
     assert sorted(quiltwork.__all__) == [
-        "Accountant", "Audit", "BayesianNetwork", "Belief", "BeliefCheck", "BudgetError", "Calibration",
-        "Certificate", "ChainSet", "Comparison", "Composed", "Count", "Custom", "CycleChain", "Difference",
-        "DynamicNetwork", "EntryGuarantee", "Fit", "Frequencies", "GaussianBelief", "GaussianCheck", "GaussianFit",
-        "HiddenChain", "Histogram", "InputError", "IntervalChain", "JointTable", "Leakage", "Ledger", "Lipschitz",
-        "MarkovChain", "Mean", "Measurements", "MixingClass", "NetworkSet", "Noisy", "NotCoveredError", "OrderChain",
-        "Over", "Plan", "Query", "QuiltworkError", "Records", "Release", "ReleaseRecord", "Series", "Session",
-        "ShareAbove", "Sum", "Tally", "Transitions", "Trend", "WeightedSum", "__version__", "audit",
+        "Accountant", "AnyMixture", "Audit", "BayesianNetwork", "Belief", "BeliefCheck", "BudgetError",
+        "Calibration", "Certificate", "ChainSet", "Comparison", "Composed", "Count", "Custom", "CycleChain",
+        "Difference", "DynamicNetwork", "EntryGuarantee", "Fit", "Frequencies", "GaussianBelief",
+        "GaussianCheck", "GaussianFit", "HiddenChain", "Histogram", "InputError", "IntervalChain", "JointTable",
+        "Leakage", "Ledger", "Lipschitz", "MarkovChain", "Mean", "Measurements", "MixingClass", "NetworkSet",
+        "Noisy", "NotCoveredError", "OrderChain", "Over", "Plan", "Query", "QuiltworkError", "Records",
+        "Release", "ReleaseRecord", "Secrets", "Series", "Session", "ShareAbove", "Sum", "Tally", "Transitions",
+        "Trend", "WeightedSum", "__version__", "audit",
         "bayesian_leakage", "calibrate", "check_belief", "compare", "entry_epsilon", "entry_guarantee", "fit_chain",
         "fit_gaussian", "load_belief", "parse_query", "plan", "read_measurements", "read_records", "read_series",
         "release", "save_belief",
@@ -199,6 +200,7 @@ def test_the_shipped_diary_is_the_simulated_one() -> None:
         "docs/how-to/large-data.md",
         "docs/how-to/measurements.md",
         "docs/how-to/wrong-belief.md",
+        "docs/how-to/secrets.md",
     ],
 )
 def test_commands_in_the_documents_run(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from quiltwork.accounting.checks import quilt_epsilon
 from quiltwork.accounting.record import ReleaseRecord, numbered
 from quiltwork.accounting.rules import RULES, InfluenceCurveRule
 from quiltwork.accounting.total import Total
-from quiltwork.beliefs import Belief
+from quiltwork.beliefs import Belief, Secrets
 from quiltwork.calibration.request import as_belief
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.influence.curve.timeline import Losses
@@ -71,8 +71,9 @@ class Accountant:
     """Adds up what releases from one data set tell about the value at any one time.
 
     Releases may overlap, and later ones may depend on the results of earlier ones. With the promise "bayesian" it is
-    about adversaries who know any other values (Bayesian differential privacy). ``compose``, sessions and ledgers all
-    ask an accountant; a ledger keeps the ``total`` itself, and has it bounded by ``told_by``.
+    about adversaries who know any other values (Bayesian differential privacy). ``secrets`` say what is kept apart:
+    every release counts for what it tells about them, whatever its own promise is about. ``compose``, sessions and
+    ledgers all ask an accountant; a ledger keeps the ``total`` itself, and has it bounded by ``told_by``.
 
     >>> from quiltwork import MarkovChain
     >>> accountant = Accountant(MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary"), length=1000)
@@ -90,10 +91,12 @@ class Accountant:
         length: int | str | None = None,
         releases: Iterable[ReleaseRecord] = (),
         guarantee: Guarantee = "pufferfish",
+        secrets: Secrets | str | None = None,
     ):
         if guarantee not in ("pufferfish", "bayesian"):
             raise ParameterError("guarantee must be pufferfish or bayesian", got=repr(guarantee))
-        self.terms = Basis(as_belief(belief), guarantee)
+        self.terms = Basis(as_belief(belief), guarantee, Secrets.of(secrets))
+        _ = self.terms.secret  # refused here, where it names what the belief does not have
         self.length = self.terms.belief.size(check_length(length))
         self.total = Total.nothing(self.terms.belief, length=self.length)
         self._releases: tuple[ReleaseRecord, ...] = ()
@@ -139,7 +142,9 @@ class Accountant:
             )
         quilts: float | str = "comes after others that do not add up"
         if total.apart is None:
-            length = None if total.endless else max(total.length, release.touched(None)[1] or 0) or None
+            may_go_on = total.grows and not self.terms.secret.everything
+            unknown = total.endless or may_go_on
+            length = None if unknown else max(total.length, release.touched(None)[1] or 0) or None
             quilts = quilt_epsilon(release, self.terms, length)
         return total.plus(release, self.terms.belief, quilts=quilts)
 
@@ -207,6 +212,7 @@ def check_record(release: ReleaseRecord, belief: Belief) -> None:
                 fix="Name the variables in its query: count:yes over fever,cough",
             )
         belief.size(release.length)
+    release.secrets.on(belief)
     release.profile(belief)
 
 
@@ -219,8 +225,9 @@ def _findings(case: Case, enough: float) -> Iterator[Finding]:
             )
             continue
         promised = case.terms.guarantee in rule.guarantees
-        why = rule.applies(case) if promised else "it is about adversaries who know no values"
-        epsilon = None if why is not None else rule.bound(case)
+        seen = case if rule.by_pair else case.about_all
+        why = rule.applies(seen) if promised else "it is about adversaries who know no values"
+        epsilon = None if why is not None else rule.bound(seen)
         if epsilon is not None and not math.isfinite(epsilon):
             why, epsilon = "its bound is infinite here", None
         best = min(best, math.inf if epsilon is None else epsilon)

@@ -1,7 +1,7 @@
 """What was released from one data set, as the rules see it: a total under a belief and a guarantee."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -10,17 +10,19 @@ import numpy as np
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.accounting.shifts import added_shifts, along_time, at_every_time
 from quiltwork.accounting.total import FEW, Total
-from quiltwork.beliefs import BayesianNetwork, Belief, GaussianBelief
+from quiltwork.beliefs import BayesianNetwork, Belief, GaussianBelief, SecretPairs, Secrets
 from quiltwork.errors import NotCoveredError
 from quiltwork.influence.curve.constant import InfluenceCurve, curve_members
 from quiltwork.influence.curve.networks import network_epsilon
 from quiltwork.influence.curve.parts import knows_parts, part_loss
-from quiltwork.influence.curve.profile import links
+from quiltwork.influence.curve.profile import Profile, Stretch, links
 from quiltwork.influence.curve.timeline import Losses, follow, largest_losses
 from quiltwork.influence.quilts.cover import quilts_epsilon
 from quiltwork.influence.shift import check_bayesian
 from quiltwork.numeric import round_up, sum_of
 from quiltwork.types import Guarantee
+
+LATER = 2**40  # values that may still come: 30,000 years of seconds
 
 
 @dataclass(frozen=True)
@@ -29,9 +31,21 @@ class Basis:
 
     belief: Belief
     guarantee: Guarantee = "pufferfish"
+    secrets: Secrets = field(default_factory=Secrets.all)
+    """What is kept apart."""
     _curves: dict[bool, list[InfluenceCurve]] = field(default_factory=dict, compare=False, repr=False)
     own_epsilons: dict[tuple[str, int | None], float | str] = field(default_factory=dict, compare=False, repr=False)
     """What was found about the ε of single releases, by record and length."""
+
+    @cached_property
+    def secret(self) -> SecretPairs:
+        """What is kept apart under the belief."""
+        return self.secrets.on(self.belief)
+
+    @cached_property
+    def about_all(self) -> "Basis":
+        """The same about every pair: what holds for all pairs holds for some."""
+        return self if self.secret.everything else replace(self, secrets=Secrets.all(), _curves={}, own_epsilons={})
 
     @property
     def chain_like(self) -> bool:
@@ -50,7 +64,8 @@ class Basis:
     def curves(self, *, started: bool) -> list[InfluenceCurve]:
         """The influence curve of each chain."""
         if started not in self._curves:
-            self._curves[started] = curve_members(self.held(started=started), guarantee=self.guarantee)
+            held = self.held(started=started)
+            self._curves[started] = curve_members(held, guarantee=self.guarantee, secret=self.secret)
         return self._curves[started]
 
 
@@ -76,8 +91,18 @@ class Case:
 
     @property
     def length(self) -> int | None:
-        """The last position of the longest series; None if it may be any."""
-        return None if self.total.endless else self.total.length
+        """The last position of the longest series; None if it may be any.
+
+        Where only some pairs are secret, what is told about values after the last one counts too: a bound on pairs at
+        the end of a series is none on the mixtures that later values lead to.
+        """
+        may_go_on = self.total.grows and not self.terms.secret.everything
+        return None if self.total.endless or may_go_on else self.total.length
+
+    @cached_property
+    def about_all(self) -> "Case":
+        """The same total, about every pair."""
+        return self if self.terms.secret.everything else Case(self.terms.about_all, self.total)
 
     @cached_property
     def telling(self) -> tuple[tuple[int, ReleaseRecord], ...] | None:
@@ -124,12 +149,27 @@ class Case:
     @cached_property
     def losses(self) -> Losses | None:
         """By the influence curve, along time; None for series of any length."""
+        followed = self._followed
+        if followed is None or followed.length == self.total.length:
+            return followed
+        kept = followed.first <= self.total.length
+        return replace(
+            followed, first=followed.first[kept], epsilon_at=followed.epsilon_at[kept], length=self.total.length
+        )
+
+    @cached_property
+    def _followed(self) -> Losses | None:
+        """The same with later values, of which nothing was asked, where series may go on."""
         if self.total.endless or not self.terms.chain_like or not self.total.telling:
             return None
         if isinstance(self.belief, GaussianBelief):
             return along_time(self.belief, self.total.profile, self.total.grid, guarantee=self.terms.guarantee)
-        curves = self.terms.curves(started=self.total.started)
-        return largest_losses([follow(curve, self.total.profile) for curve in curves])
+        curves, profile = self.terms.curves(started=self.total.started), self.total.profile
+        if self.length is None:
+            end = self.total.length
+            nothing = Stretch(end + 1, end + LATER, np.zeros_like(profile.stretches[0].matrix))
+            profile = Profile((*profile.stretches, nothing))  # Statement 63
+        return largest_losses([follow(curve, profile) for curve in curves])
 
     @cached_property
     def by_curve(self) -> float:
@@ -139,14 +179,23 @@ class Case:
         if isinstance(self.belief, GaussianBelief):
             return self.by_shift
         if self.terms.network is not None:
+            promised, secret = self.terms.guarantee, self.terms.secret
             return network_epsilon(
-                self.terms.belief, self.total.sums, guarantee=self.terms.guarantee
+                self.terms.belief, self.total.sums, guarantee=promised, secret=secret
             )  # Statements 15 and 50
-        if self.losses is not None:
-            return min(self.losses.epsilon, self.by_network, self.by_parts)  # Statement 38
-        (matrix,) = self.total.sums
+        if self._followed is not None:
+            known = self._followed.epsilon
+            if self.length is None:  # as if the largest sums were asked everywhere, which covers later values too
+                known = min(known, self._everywhere)
+            return min(known, self.by_network, self.by_parts)  # Statement 38
+        return min(self._everywhere, self.by_parts)
+
+    @cached_property
+    def _everywhere(self) -> float:
+        """With the largest sums at every time of series of any length."""
         curves = self.terms.curves(started=self.total.started)
-        return min(max(curve.at(matrix, thorough=True).epsilon for curve in curves), self.by_parts)
+        matrix = np.max(self.total.sums, axis=0)
+        return max(curve.at(matrix, thorough=True).epsilon for curve in curves)  # Statements 9 and 19
 
     @cached_property
     def by_shift(self) -> float:
@@ -177,7 +226,10 @@ class Case:
             for matrix in [belief.by_variable(block.matrix)]
             for _ in range(block.first, (block.last or block.first) + 1)
         ]
-        return network_epsilon(network, [m for at_step in matrices for m in at_step])  # Statement 52
+        secrets = self.terms.secrets.unrolled(belief.names_at(1, self.length or 1))
+        return network_epsilon(
+            network, [m for at_step in matrices for m in at_step], secret=secrets.on(network)
+        )  # Statement 52
 
     @cached_property
     def by_parts(self) -> float:
@@ -191,7 +243,7 @@ class Case:
     @cached_property
     def by_quilts(self) -> float:
         """ε of all releases together with one quilt at each variable of a network."""
-        return quilts_epsilon(self.terms.belief, self.total.sums)  # Statement 17
+        return quilts_epsilon(self.terms.belief, self.total.sums, self.terms.secret)  # Statement 17
 
     def _alone(self, belief: GaussianBelief) -> bool:
         """Whether no value shows more of another than that one's own size, also to those who know others."""

@@ -45,6 +45,8 @@ def _no_claim(record: ReleaseRecord, terms: Basis) -> str | None:
         return f"promises its epsilon only up to delta = {record.delta:g}"
     if terms.guarantee == "bayesian" and record.guarantee != "bayesian":
         return "does not promise Bayesian differential privacy"
+    if not record.secrets.on(terms.belief).covers(terms.secret):
+        return f"promises its epsilon for the secrets {record.secrets.text} only"
     return None
 
 
@@ -121,13 +123,21 @@ def by_mechanism(record: ReleaseRecord, terms: Basis, length: int | None) -> flo
     if terms.belief.step_variables is not None and name not in QUILTS and record.touched(length) != (1, length):
         return "is about some steps only, and hides the variables of those: other steps count too"
     held, lengths = _calibrated_for(record, terms, length)
+    if _goes_beyond(record, terms, length) and name != "curve":
+        return "is about part of a series, and its promise about some pairs of states does not reach beyond it"
     if name in BY_QUERY and not lengths:
         return "is about series of many lengths, of which each would have to be looked at"
     query = noisy.query if noisy is not None and name not in QUILTS else Custom(lambda _: 0.0, constant=1.0)
     try:
         needed = max(
             calibrate(
-                query, belief=held, epsilon=claim, length=values, mechanism=name, guarantee=record.guarantee
+                query,
+                belief=held,
+                epsilon=claim,
+                length=values,
+                mechanism=name,
+                guarantee=record.guarantee,
+                secrets=terms.secrets,
             ).noise_scale
             for values in (lengths if name in BY_QUERY else lengths[-1:] or [None])
         )
@@ -149,6 +159,8 @@ def _calibrated_for(record: ReleaseRecord, terms: Basis, length: int | None) -> 
     """The belief and the numbers of values that the noise was chosen for, the most last; none if they are too many."""
     if terms.belief.variables is not None:
         return terms.belief, [None]
+    if _goes_beyond(record, terms, length):  # only what holds for every length holds beyond a segment
+        return terms.held(started=record.started), [None]
     first, last = record.touched(length)
     if record.gaps == "dependent":  # what is not recorded has the profile 0: the curve must hold for every length
         return terms.held(started=False), [None if record.mechanism == "curve" else record.length]
@@ -159,6 +171,14 @@ def _calibrated_for(record: ReleaseRecord, terms: Basis, length: int | None) -> 
     if record.lengths == "many":
         return held, [] if record.mechanism in BY_QUERY else [longest]
     return held, [*(n - first + 1 for n in record.lengths if n >= first), longest]
+
+
+def _goes_beyond(record: ReleaseRecord, terms: Basis, length: int | None) -> bool:
+    """Whether there are values that a release is not about, and only some pairs are secret.
+
+    What pairs at the ends of a segment tell is no bound on values beyond it, which lead to mixtures (Statement 63).
+    """
+    return not terms.secret.everything and terms.chain_like and record.touched(length) != (1, length)
 
 
 def _audited(record: ReleaseRecord, terms: Basis, length: int | None) -> float | str:
@@ -179,7 +199,7 @@ def _audited(record: ReleaseRecord, terms: Basis, length: int | None) -> float |
             if last is not None and cut is not None:
                 check_outputs(terms.belief, [cut], last)
             if cut is not None:
-                losses.append(audit(held, [cut], length=last).epsilon)
+                losses.append(audit(held, [cut], length=last, secrets=terms.secrets).epsilon)
     except QuiltworkError as refusal:
         return str(refusal)
     return max(losses)

@@ -8,7 +8,7 @@ from quiltwork.auditor import leakage as exact_leakage
 from quiltwork.auditor.adversaries import KNOWN, MOST_SECONDS
 from quiltwork.auditor.exact import check_releases
 from quiltwork.auditor.gaussian import worst_adversary
-from quiltwork.beliefs import Belief, GaussianBelief
+from quiltwork.beliefs import Belief, GaussianBelief, SecretPairs, Secrets
 from quiltwork.calibration.request import as_belief, as_query
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.influence.curve.constant import curve_members
@@ -35,11 +35,12 @@ def bayesian_leakage(
     method: Method | None = None,
     seconds: float = MOST_SECONDS,
     progress: Progress | None = None,
+    secrets: Secrets | str | None = None,
 ) -> Leakage:
     """How much several releases of a query tell somebody who knows any other values, at most.
 
     By enumeration of all adversaries where that is possible; else, for chains of any length and for trees, by the
-    projective curve, which bounds all of them at once.
+    projective curve, which bounds all of them at once. ``secrets`` says what is to be kept apart.
 
     >>> from quiltwork import MarkovChain
     >>> chain = MarkovChain([[0.99, 0.01], [0.1, 0.9]], initial=[0.1, 0.9])
@@ -51,6 +52,9 @@ def bayesian_leakage(
     ('projective', True)
     """
     belief, query, length = as_belief(belief), as_query(query), check_length(length)
+    secret = Secrets.of(secrets)
+    found = secret.on(belief)
+    secret.check_length(length)
     if isinstance(releases, bool) or not isinstance(releases, int) or releases < 1:
         raise ParameterError("releases must be at least 1", got=str(releases))
     if releases > 10**9:
@@ -61,7 +65,7 @@ def bayesian_leakage(
         try:
             check_releases(releases)
             noisy = [Noisy(query, noise_scale)] * releases
-            exact = exact_leakage(belief, noisy, length=length, seconds=seconds, progress=progress)
+            exact = exact_leakage(belief, noisy, length=length, seconds=seconds, progress=progress, secrets=secret)
         except NotCoveredError:
             if method == "enumeration":
                 raise
@@ -75,7 +79,8 @@ def bayesian_leakage(
             why="where a variable has several parents no bound holds against all adversaries",
             fix="Ask about a part of the network",
         )
-    return Leakage(_bound(belief, query, noise_scale, length, releases), None, {}, None, method="projective")
+    bound = _bound(belief, query, noise_scale, length, releases, found)
+    return Leakage(bound, None, {}, None, method="projective")
 
 
 def _of_real_values(
@@ -103,19 +108,24 @@ def _no_bound(belief: Belief) -> bool:
     return any(not network.graph.forest for network in belief.networks[:1])
 
 
-def _bound(belief: Belief, query: Query, noise_scale: float, length: int | None, releases: int) -> float:
+def _bound(
+    belief: Belief, query: Query, noise_scale: float, length: int | None, releases: int, secret: SecretPairs
+) -> float:
     if belief.networks:
         asked = query.on(belief)
         times = releases / asked.divisor(1) / noise_scale * (1 + 1e-14)
-        return network_epsilon(belief, [changes * times for changes in asked.sensitivity], guarantee="bayesian")
+        changes = [change * times for change in asked.sensitivity]
+        return network_epsilon(belief, changes, guarantee="bayesian", secret=secret)
     if length is None and query.divisor(2) != 1:
         raise ParameterError(f"{query.text} needs a length", got="any", why="its numbers are divided by it")
     query = query.within(belief)
     sensitivity = query.sensitivity(belief.states) / query.divisor(query.values_in(length or 1))
     profile = sensitivity / noise_scale * releases * (1 + 1e-14)
-    epsilon = max(curve.at(profile, thorough=True).epsilon for curve in curve_members(belief, guarantee="bayesian"))
+    curves = curve_members(belief, guarantee="bayesian", secret=secret)
+    epsilon = max(curve.at(profile, thorough=True).epsilon for curve in curves)
     if length is not None:
-        along = loss_along_time(belief, Profile.constant(profile, length=length), guarantee="bayesian")
+        constant = Profile.constant(profile, length=length)
+        along = loss_along_time(belief, constant, guarantee="bayesian", secret=secret)
         epsilon = min(epsilon, along.epsilon)
     if not math.isfinite(epsilon):
         raise NotCoveredError(

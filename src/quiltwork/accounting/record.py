@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from quiltwork.auditor import Noisy
-from quiltwork.beliefs import Belief
+from quiltwork.beliefs import Belief, Secrets
 from quiltwork.beliefs.text import parse_json, read_text
 from quiltwork.calibration.calibrate import MECHANISMS
 from quiltwork.calibration.request import as_query
@@ -55,6 +55,7 @@ class ReleaseRecord:
       number of values that the noise covers.
     - ``lengths`` are the last positions of shorter series, if there are any ("many" if there are more than a few), and
       ``window`` says that there was an answer for each window: both matter to theorems about exact laws.
+    - ``secrets`` are what its own promise is about; every two states of every value if left out.
     - ``start`` is the start of the series that the noise was calibrated for: "any" where a given one was forgotten.
     - ``distance`` is, of real values, the distance that was hidden: ``lipschitz`` is for a change of that size.
     - ``reading`` is how the data became positions. Positions of different readings cannot be compared.
@@ -80,6 +81,7 @@ class ReleaseRecord:
     theorem: str | None = None
     reading: Reading | None = None
     distance: float | None = None
+    secrets: Secrets = field(default_factory=Secrets.all)
 
     def __post_init__(self) -> None:
         if self.mechanism not in (None, OTHER, *MECHANISMS):
@@ -95,6 +97,7 @@ class ReleaseRecord:
             raise ParameterError("delta of a release must be from 0 to below 1", got=repr(self.delta)[:40])
         if self.query is not None:
             object.__setattr__(self, "query", as_query(self.query))
+        object.__setattr__(self, "secrets", Secrets.of(self.secrets))
         if self.segment is not None:
             object.__setattr__(self, "segment", _segment(self.segment))
         for name, known in CHOICES.items():
@@ -124,7 +127,7 @@ class ReleaseRecord:
     @classmethod
     def from_dict(cls, contents: Mapping[str, Any]) -> "ReleaseRecord":
         """A release as a JSON object has it; ``query`` may be text or an object, None stands for what is not said."""
-        known = {field.name for field in fields(cls)}
+        known = {one.name for one in fields(cls)}
         unknown = sorted(set(contents) - known)
         if unknown:
             raise ParameterError(
@@ -151,10 +154,12 @@ class ReleaseRecord:
     def text(self) -> str:
         """The record as JSON, in one form only."""
         contents = {
-            field.name: getattr(self, field.name)
-            for field in fields(self)
-            if getattr(self, field.name) not in (None, ()) and field.name not in ("query", "reading")
+            one.name: getattr(self, one.name)
+            for one in fields(self)
+            if getattr(self, one.name) not in (None, ()) and one.name not in ("query", "reading", "secrets")
         }
+        if not self.secrets.everything:  # records from before there was a choice read the same
+            contents["secrets"] = self.secrets.plain
         if isinstance(self.query, Query):
             contents["query"] = self.query.to_dict()
         if self.reading is not None:

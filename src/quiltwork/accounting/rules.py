@@ -29,6 +29,8 @@ class Rule(ABC):
     """The promises that the theorem can make."""
     costly = False
     """Whether it takes long, so that it is left out where another rule says enough."""
+    by_pair = False
+    """Whether it holds for some secret pairs by themselves; else it is asked about all pairs, which covers some."""
 
     @abstractmethod
     def applies(self, case: Case) -> str | None:
@@ -49,6 +51,7 @@ class InfluenceCurveRule(Rule):
     name = "influence-curve"
     guarantees = ("pufferfish", "bayesian")
     theorem = "the influence curve of the sum of all profiles"
+    by_pair = True  # Statement 61
 
     def applies(self, case: Case) -> str | None:
         """Chains or networks, and a profile of every release; against known values only trees."""
@@ -79,6 +82,7 @@ class HiddenTogether(Rule):
     name = "group"
     guarantees = ("pufferfish", "bayesian")
     theorem = "group privacy: the profiles of all values that may depend on each other, added up"
+    by_pair = True
 
     def applies(self, case: Case) -> str | None:
         """A profile of every release, and a known number of values."""
@@ -96,6 +100,7 @@ class SequentialQuilts(Rule):
 
     name = "sequential-quilt"
     theorem = "Theorem 3.7 of Song and Chaudhuri 2017"
+    by_pair = True  # Statement 63
 
     def applies(self, case: Case) -> str | None:
         """Every release is by quilts, about the same values, with the noise that quilts need."""
@@ -117,6 +122,7 @@ class SameQuilts(Rule):
 
     name = "same-quilts"
     theorem = "Theorem 2.6 of Song and Chaudhuri 2017 (with the sum of ε, which holds too)"
+    by_pair = True  # Statement 63
 
     def applies(self, case: Case) -> str | None:
         """The same mechanism and the same ε: then the search for quilts is the same. On a network, profiles."""
@@ -140,6 +146,7 @@ class SingleRelease(Rule):
 
     name = "single-release"
     theorem = "the release's own guarantee"
+    by_pair = True
     guarantees = ("pufferfish", "bayesian")
 
     def applies(self, case: Case) -> str | None:

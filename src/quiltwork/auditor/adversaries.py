@@ -19,9 +19,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from quiltwork.auditor.exact import audit, over_time
+from quiltwork.auditor.exact import audit, of_steps, over_time
 from quiltwork.auditor.noisy import Audit, Noisy
-from quiltwork.beliefs import Belief, MarkovChain, RecordLaw
+from quiltwork.beliefs import Belief, MarkovChain, RecordLaw, Secrets
 from quiltwork.beliefs.structure import following
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.laws.exact import expected_work
@@ -100,8 +100,11 @@ def leakage(
     length: int | None = None,
     seconds: float = MOST_SECONDS,
     progress: Progress | None = None,
+    secrets: Secrets | str | None = None,
 ) -> Leakage:
     """The exact leakage of several releases together, with the worst adversary; at most this many seconds.
+
+    ``secrets`` says what is to be kept apart; every two states of every value if left out.
 
     >>> from quiltwork import JointTable
     >>> pair = JointTable({"x": "01", "y": "01"}, [((a, b), 0.495 if a == b else 0.005) for a in "01" for b in "01"])
@@ -112,12 +115,15 @@ def leakage(
     """
     if not releases:
         raise ParameterError("leakage needs a release", got="none")
+    secret = of_steps(Secrets.of(secrets), belief, length)
+    secret.check_length(length)
     belief, releases, length = over_time(belief, releases, check_length(length))
+    secret.on(belief)
     if not seconds > 0:
         raise ParameterError("seconds must be positive", got=f"{seconds:g}", why="the search needs some time")
     if belief.members[0] is not belief:
         members = [
-            replace(leakage(m, releases, length=length, seconds=seconds, progress=progress), member=n)
+            replace(leakage(m, releases, length=length, seconds=seconds, progress=progress, secrets=secret), member=n)
             for n, m in belief.numbered_members
         ]
         worst = max(members, key=lambda member: member.epsilon)
@@ -125,7 +131,7 @@ def leakage(
     until = time.monotonic() + seconds
     for law in belief.laws:
         span = law.size(length)
-        return _search(_sets(law, releases), _most(law, releases, span), span, until, progress)
+        return _search(_sets(law, releases, secret), _most(law, releases, span), span, until, progress)
     if not belief.chains or belief.chains[0].initial is None:
         raise NotCoveredError(
             "exact leakage needs chains with a start, a network or a joint table",
@@ -149,7 +155,7 @@ def leakage(
             why="every interval of the series is looked at",
             fix="Use the projective bound, or a shorter series",
         )
-    intervals = _intervals(belief.chains[0], counted, length)
+    intervals = _intervals(belief.chains[0], counted, length, secret)
     return _search(intervals, _most(belief, counted, length), length, until, progress)
 
 
@@ -195,12 +201,12 @@ def _search(
     return replace(best, complete=not stopped, looked=looked, adversaries=total)
 
 
-def _intervals(chain: MarkovChain, releases: Sequence[Noisy], length: int) -> Iterator[Adversary]:
+def _intervals(chain: MarkovChain, releases: Sequence[Noisy], length: int, secrets: Secrets) -> Iterator[Adversary]:
     """Adversaries who know everything outside an interval, longest intervals first."""
     reach = [np.asarray(chain.initial) > 0]  # which values are possible; probabilities might underflow
     for _ in range(length - 1):
         reach.append(following(reach[-1], chain.support))
-    everywhere = all(release.segment is None for release in releases)
+    everywhere = all(release.segment is None for release in releases) and secrets.times is None
     for count in range(length, 0, -1):
         inner_done = False
         for first in range(1, length - count + 2):
@@ -215,7 +221,9 @@ def _intervals(chain: MarkovChain, releases: Sequence[Noisy], length: int) -> It
                 start = reach[0] if before is None else chain.support[before]
                 if after is not None and not _possible(chain, start, count, after):
                     continue
-                yield Adversary(count, 1, _look(chain, releases, (first, last), before, after, length))  # Statement 33
+                yield Adversary(
+                    count, 1, _look(chain, releases, (first, last), before, after, length, secrets)
+                )  # Statement 33
 
 
 def _possible(chain: MarkovChain, start: Flags, count: int, after: int) -> bool:
@@ -233,6 +241,7 @@ def _look(
     before: int | None,
     after: int | None,
     length: int,
+    secrets: Secrets,
 ) -> Callable[[], _Attack]:
     first, last = interval
     count = last - first + 1
@@ -247,12 +256,14 @@ def _look(
             knows[last + 1] = chain.states[after]
             knows |= {t: chain.states[s] for t, s in _onward(chain, last + 1, after, length).items()}
         kept = [release for release in inside if release is not None]
-        if not kept:
+        secret = secrets.moved(first - 1, count)
+        if not kept or secret is None:
             return _Attack(Audit(0.0, None, None, None, (), 0), lambda node: node, knows)
         if after is None:
-            audited = audit(part, kept, length=count)
+            audited = audit(part, kept, length=count, secrets=secret)
         else:
-            audited = audit(part, kept, length=count + 1, know={count + 1: chain.states[after]})
+            known = {count + 1: chain.states[after]}
+            audited = audit(part, kept, length=count + 1, know=known, secrets=secret)
         return _Attack(audited, lambda node: int(node) + first - 1, knows)
 
     return look
@@ -303,19 +314,21 @@ def _most(belief: Belief, releases: Sequence[Noisy], length: int | None) -> floa
     return total * (1 + 1e-9)
 
 
-def _sets(law: RecordLaw, releases: Sequence[Noisy]) -> Iterator[Adversary]:
+def _sets(law: RecordLaw, releases: Sequence[Noisy], secrets: Secrets) -> Iterator[Adversary]:
     """All sets of known variables with all their possible values, fewest known first."""
     names, codes = list(law.variables), law.all_outcomes.codes
     for count in range(len(names)):
         for chosen in itertools.combinations(range(len(names)), count):  # Statement 20: all sets K
             for values in np.unique(codes[:, list(chosen)], axis=0).tolist():
                 knows = {names[n]: law.variables[names[n]][v] for n, v in zip(chosen, values, strict=True)}
-                yield Adversary(len(names) - count, 1, _look_at_record(law, releases, knows))
+                yield Adversary(len(names) - count, 1, _look_at_record(law, releases, knows, secrets))
 
 
-def _look_at_record(law: RecordLaw, releases: Sequence[Noisy], knows: dict[str, str]) -> Callable[[], _Attack]:
+def _look_at_record(
+    law: RecordLaw, releases: Sequence[Noisy], knows: dict[str, str], secrets: Secrets
+) -> Callable[[], _Attack]:
     def look() -> _Attack:
         named: dict[int | str, str] = dict(knows.items())
-        return _Attack(audit(law, releases, know=knows), lambda node: node, named)
+        return _Attack(audit(law, releases, know=knows, secrets=secrets), lambda node: node, named)
 
     return look

@@ -4,7 +4,7 @@ import numpy as np
 
 from quiltwork.laws.tables import add_logs
 from quiltwork.numeric import njit
-from quiltwork.types import Floats
+from quiltwork.types import Flags, Floats
 
 
 @njit(cache=True)
@@ -25,12 +25,12 @@ def smooth(log_mass: Floats, decay: float) -> None:
 
 
 @njit(cache=True)
-def worst_pair(density: Floats) -> Floats:
-    """(loss, more likely state, less likely state, output) of one node."""
+def worst_pair(density: Floats, apart: Flags) -> Floats:
+    """(loss, more likely state, less likely state, output) of one node, over states to be kept apart."""
     loss, more, less, output = 0.0, -1, -1, 0
     for x in range(len(density)):
         for y in range(len(density)):
-            if x != y and density[x, 0] > -np.inf and density[y, 0] > -np.inf:
+            if x != y and apart[x, y] and density[x, 0] > -np.inf and density[y, 0] > -np.inf:
                 for w in range(density.shape[1]):
                     ratio = density[x, w] - density[y, w]  # Statement 7
                     if ratio > loss or more < 0:
@@ -39,9 +39,9 @@ def worst_pair(density: Floats) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def line_losses(logs: Floats, decay: float, out: Floats) -> None:
+def line_losses(logs: Floats, decay: float, apart: Flags, out: Floats) -> None:
     """The worst pair of every node for a single number."""
     for i in range(len(logs)):
         density = logs[i].copy().reshape(logs.shape[1], logs.shape[2], 1)
         smooth(density, decay)
-        out[i] = worst_pair(density.reshape(logs.shape[1], logs.shape[2]))
+        out[i] = worst_pair(density.reshape(logs.shape[1], logs.shape[2]), apart[i])

@@ -9,7 +9,7 @@ import numpy as np
 from quiltwork.auditor.gaussian import audit_gaussian
 from quiltwork.auditor.loss import Lattice, NodeLoss, losses, node_densities, rounding_error
 from quiltwork.auditor.noisy import Audit, Noisy
-from quiltwork.beliefs import Belief, GaussianBelief, JointTable
+from quiltwork.beliefs import Belief, GaussianBelief, JointTable, SecretPairs, Secrets
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.laws.exact import (
     ImpossibleError,
@@ -17,6 +17,7 @@ from quiltwork.laws.exact import (
     Statistic,
     chain_laws,
     hidden_laws,
+    mixture_laws,
     record_laws,
     unit_of,
 )
@@ -33,8 +34,11 @@ def audit(
     length: int | None = None,
     know: Mapping[int, str] | Mapping[str, str] | None = None,
     progress: Progress | None = None,
+    secrets: Secrets | str | None = None,
 ) -> Audit:
     """The exact loss of several releases seen together, by somebody who knows some values (time or variable → state).
+
+    ``secrets`` says what is to be kept apart (see :class:`Secrets`); every two states of every value if left out.
 
     >>> from quiltwork import Count, MarkovChain
     >>> chain = MarkovChain([[0.99, 0.01], [0.1, 0.9]], initial=[0.1, 0.9])
@@ -42,20 +46,33 @@ def audit(
     >>> round(once.epsilon, 6), once.node, once.pair
     (1.917665, 1, ('1', '0'))
     """
+    secret = Secrets.of(secrets)
     if isinstance(belief, GaussianBelief):
+        secret.on(belief)
         return audit_gaussian(belief, releases, length=check_length(length), know=_times(know or {}))
+    secret.check_length(length)
+    secret = of_steps(secret, belief, length)
     belief, releases, length = over_time(belief, releases, check_length(length))
     length = belief.size(length)
     check_releases(len(releases))
+    found = secret.on(belief)
     audits, impossible = [], None
     for n, member in belief.members_to_audit():
         try:
-            audits.append(_audit_one(member, releases, length, know, progress, member=n))
+            audits.append(_audit_one(member, releases, length, know, progress, member=n, secret=found))
         except ImpossibleError as problem:
             impossible = problem  # whoever believes in this member cannot know that
     if not audits and impossible is not None:
         raise impossible
     return max(audits, key=lambda member_audit: member_audit.epsilon)
+
+
+def of_steps(secrets: Secrets, belief: Belief, length: int | None) -> Secrets:
+    """The same about the network of all steps, for records over time."""
+    if belief.step_variables is None or length is None:
+        return secrets
+    secrets.on(belief)
+    return secrets.unrolled(belief.names_at(1, length))
 
 
 def over_time(
@@ -106,6 +123,8 @@ def secret_laws(
     progress: Progress | None = None,
 ) -> SecretLaws:
     """The laws of what is asked under one belief, given each secret."""
+    if belief.mixed:
+        return mixture_laws(belief.mixed, asked, know={str(v): s for v, s in (know or {}).items()})
     if length is None and (belief.chains or belief.hidden_chains):
         raise ParameterError("an exact loss needs a length", got="any", why="the tables go through all values")
     for chain in belief.chains:
@@ -155,16 +174,19 @@ def _audit_one(
     length: int | None,
     know: Mapping[int, str] | Mapping[str, str] | None,
     progress: Progress | None,
-    member: int | None = None,
+    *,
+    member: int | None,
+    secret: SecretPairs,
 ) -> Audit:
     if not releases:
         raise ParameterError("an audit needs a release", got="none")
-    laws = secret_laws(belief, [Statistic(r.query, r.segment) for r in releases], length, know, progress)
+    every = secret_laws(belief, [Statistic(r.query, r.segment) for r in releases], length, know, progress)
+    laws = every.about(secret, begun=(member or 1) - 1)
     lattice, scales = Lattice(laws), scales_in_units(belief, releases, length)
     nodes = losses(laws, lattice, scales)
-    worst = max(range(len(nodes)), key=lambda n: nodes[n].loss)
+    worst = max(range(len(nodes)), key=lambda n: (nodes[n].loss, nodes[n].more >= 0))
     at = nodes[worst]
-    skipped = sum(len(s) for s in laws.states) - int(laws.possible.sum())
+    skipped = sum(len(s) for s in every.states) - int(every.possible.sum())
     if at.more < 0:
         return Audit(0.0, None, None, None, tuple(n.loss for n in nodes), skipped, member)
     name = laws.nodes[worst]
@@ -176,7 +198,7 @@ def _audit_one(
         by_node=tuple(n.loss for n in nodes),
         skipped=skipped,
         member=member,
-        start=_start(laws.states[worst], at),
+        start=_start(laws.starts or laws.states[worst], at),
     )
 
 
@@ -199,17 +221,25 @@ def _in_answer_terms(
 
 
 def worst_densities(
-    belief: Belief, releases: Sequence[Noisy], found: Audit, *, length: int | None = None
+    belief: Belief,
+    releases: Sequence[Noisy],
+    found: Audit,
+    *,
+    length: int | None = None,
+    secrets: Secrets | None = None,
 ) -> tuple[list[float], list[float], list[float]]:
     """Outputs and the two output densities at the worst node, for a picture: single numbers only."""
+    secret = of_steps(secrets or Secrets.all(), belief, length)
     belief, releases, length = over_time(belief, releases, length)
+    pairs = secret.on(belief)
     belief = belief.members[(found.member or 1) - 1]
     for chain in belief.chains if found.start is not None else ():
         law = dict(found.start or ())
         belief = chain.with_start([law.get(state, 0.0) for state in chain.states])
     laws = secret_laws(belief, [Statistic(r.query, r.segment) for r in releases], length)
+    laws = laws.about(pairs, begun=(found.member or 1) - 1)
     lattice, scales = Lattice(laws), scales_in_units(belief, releases, length)
-    if len(lattice.shape) != 1 or found.pair is None:
+    if len(lattice.shape) != 1 or found.pair is None or laws.starts:
         raise NotCoveredError("densities are drawn for a single number", got=f"{len(lattice.shape)} numbers")
     at = laws.nodes.index(str(found.node))
     density = node_densities(laws.logs[at], lattice, scales)

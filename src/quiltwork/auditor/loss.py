@@ -78,29 +78,32 @@ def losses(laws: SecretLaws, lattice: Lattice, scales: Floats) -> list[NodeLoss]
     """The largest loss at every node; ``scales`` are the noise scales of the numbers, in units."""
     if laws.leads is not None:
         return _any_start(laws, lattice, scales)
+    apart = laws.pairs
     if len(lattice.shape) == 1 and len(lattice.places) == lattice.size:
         from quiltwork.auditor.densities import line_losses  # compiled: loaded when needed
 
         table = np.empty((len(laws.logs), 4))
-        in_threads(lambda nodes: line_losses(laws.logs[nodes], 1.0 / float(scales[0]), table[nodes]), len(table))
+        decay = 1.0 / float(scales[0])
+        in_threads(lambda nodes: line_losses(laws.logs[nodes], decay, apart[nodes], table[nodes]), len(table))
         return [NodeLoss.of(row) for row in table]
     from quiltwork.auditor.densities import worst_pair
 
-    return [NodeLoss.of(worst_pair(node_densities(law, lattice, scales))) for law in laws.logs]
+    together = zip(laws.logs, apart, strict=True)
+    return [NodeLoss.of(worst_pair(node_densities(law, lattice, scales), pairs)) for law, pairs in together]
 
 
 def _any_start(laws: SecretLaws, lattice: Lattice, scales: Floats) -> list[NodeLoss]:
     """Over all starts on two states, which no other start exceeds (Statement 48)."""
     from quiltwork.laws.starts import start_losses
 
-    leads = laws.leads
+    leads, apart = laws.leads, laws.pairs
     assert leads is not None  # noqa: S101 - any start
     table = np.empty((len(leads), 7))
 
     def work(nodes: slice) -> None:
         for n in range(nodes.start, min(nodes.stop, len(table))):
             density = node_densities(laws.logs[n], lattice, scales)
-            start_losses(density.reshape(*leads[n].shape, -1), leads[n], table[n])
+            start_losses(density.reshape(*leads[n].shape, -1), leads[n], apart[n], table[n])
 
     in_threads(work, len(table))
     return [NodeLoss.of(row) for row in table]

@@ -52,7 +52,7 @@ class Audit:
     skipped: int
     member: int | None = None
     start: tuple[tuple[str, float], ...] | None = None
-    """Under any start: the worst law of the first value, states and their probabilities."""
+    """Under any start: the worst law of the first value, states and their probabilities; or the worst mixture."""
 
     def lines(self) -> list[str]:
         """The audit in words."""
@@ -71,7 +71,8 @@ class Audit:
             )
         if self.start is not None:
             worst = " and ".join(f"{state} with probability {p:.4g}" for state, p in self.start)
-            lines.append(f"No start is worse than {worst}.")
+            kind = "mixture" if all(state.startswith("law ") for state, _ in self.start) else "start"
+            lines.append(f"No {kind} is worse than {worst}.")
         if self.skipped:
             lines.append(f"{self.skipped} secrets have probability zero under the belief and were skipped.")
         return lines

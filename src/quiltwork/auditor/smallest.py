@@ -5,7 +5,7 @@ import numpy as np
 from quiltwork.auditor.exact import scales_in_units, secret_laws
 from quiltwork.auditor.loss import Lattice, losses, rounding_error
 from quiltwork.auditor.noisy import Noisy
-from quiltwork.beliefs import Belief
+from quiltwork.beliefs import Belief, SecretPairs, Secrets
 from quiltwork.laws.exact import Statistic
 from quiltwork.numeric import smallest_within
 from quiltwork.queries import Query
@@ -21,6 +21,7 @@ def smallest_scale(
     epsilon: float,
     length: int | None,
     progress: Progress | None = None,
+    secrets: Secrets | None = None,
 ) -> float:
     """The smallest scale of Laplace noise on each number of the answer whose exact loss is at most ε, rounded up.
 
@@ -32,11 +33,14 @@ def smallest_scale(
     >>> round(smallest_scale(Count("1"), belief=chain, epsilon=1.0, length=100), 4)
     3.3364
     """
-    return max(_smallest(query, m, epsilon, length, progress) for m in belief.members)
+    secret = (secrets or Secrets.all()).on(belief)
+    return max(_smallest(query, m, epsilon, length, progress, secret) for m in belief.members)
 
 
-def _smallest(query: Query, belief: Belief, epsilon: float, length: int | None, progress: Progress | None) -> float:
-    laws = secret_laws(belief, [Statistic(query)], length, progress=progress)
+def _smallest(
+    query: Query, belief: Belief, epsilon: float, length: int | None, progress: Progress | None, secret: SecretPairs
+) -> float:
+    laws = secret_laws(belief, [Statistic(query)], length, progress=progress).about(secret)
     lattice = Lattice(laws)
     units = scales_in_units(belief, [Noisy(query, 1.0)], length)
 
@@ -45,7 +49,7 @@ def _smallest(query: Query, belief: Belief, epsilon: float, length: int | None, 
         return max(n.loss for n in losses(laws, lattice, scales)) + rounding_error(laws, lattice, scales)
 
     reach = float((np.array(lattice.shape) - 1).sum() / units[0])
-    if reach == 0 or all(int(row.sum()) < 2 for row in laws.possible):
+    if reach == 0 or not laws.comparable:
         return 0.0
     # Statement 7: the loss falls with the scale
     return smallest_within(loss, epsilon, reach / epsilon, precision=TOLERANCE)

@@ -1,4 +1,4 @@
-"""Θ: what an adversary may believe."""
+"""Θ: what an adversary may believe; and what of it is secret."""
 
 from quiltwork.beliefs.base import Belief
 from quiltwork.beliefs.chain import ChainSet, MarkovChain
@@ -10,10 +10,13 @@ from quiltwork.beliefs.hidden import HiddenChain, OrderChain
 from quiltwork.beliefs.interval import IntervalChain
 from quiltwork.beliefs.joint import JointTable
 from quiltwork.beliefs.mixing import MixingClass
+from quiltwork.beliefs.mixture import AnyMixture
 from quiltwork.beliefs.network import BayesianNetwork, NetworkSet
 from quiltwork.beliefs.record import RecordBelief, RecordLaw
+from quiltwork.beliefs.secrets import SecretPairs, Secrets
 
 __all__ = [
+    "AnyMixture",
     "BayesianNetwork",
     "Belief",
     "ChainSet",
@@ -29,6 +32,8 @@ __all__ = [
     "OrderChain",
     "RecordBelief",
     "RecordLaw",
+    "SecretPairs",
+    "Secrets",
     "belief_from_dict",
     "load_belief",
     "save_belief",

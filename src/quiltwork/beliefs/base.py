@@ -102,6 +102,9 @@ class Belief(ABC):
         """The laws of records that it consists of, if it does."""
         return ()
 
+    mixed: "tuple[RecordLaw, ...]" = ()
+    """The laws of records of which any mixture may hold, if it is such a class."""
+
     @property
     def state_sets(self) -> tuple[tuple[str, ...], ...]:
         """The states of each variable of a record; of a series, those of its values."""

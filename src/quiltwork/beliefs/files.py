@@ -15,6 +15,7 @@ from quiltwork.beliefs.hidden import HiddenChain, OrderChain
 from quiltwork.beliefs.interval import IntervalChain
 from quiltwork.beliefs.joint import JointTable
 from quiltwork.beliefs.mixing import MixingClass
+from quiltwork.beliefs.mixture import AnyMixture
 from quiltwork.beliefs.network import BayesianNetwork, NetworkSet
 from quiltwork.beliefs.record import variables_in
 from quiltwork.beliefs.text import parse_json, read_text
@@ -148,6 +149,16 @@ def _set(content: dict[str, Any]) -> ChainSet | NetworkSet:
         _check_keys(content, "set of networks", required={"members"})  # records have no steps
         return NetworkSet(members)  # type: ignore[arg-type]  # it says what is wrong with the others
     return ChainSet(members, step=content.get("step"))  # type: ignore[arg-type]
+
+
+def _mixtures(content: dict[str, Any]) -> AnyMixture:
+    _check_keys(content, "mixtures", required={"members"})
+    if not isinstance(content["members"], list):
+        raise BeliefError("members must be a list of beliefs", got=type(content["members"]).__name__)
+    kinds = {m.get("kind") for m in content["members"] if isinstance(m, dict)}
+    if not kinds <= {"network", "joint"}:
+        raise BeliefError("the members of mixtures must be networks or joint tables", got="another kind of belief")
+    return AnyMixture([belief_from_dict(m) for m in content["members"]])  # type: ignore[misc]  # it says what is wrong
 
 
 def _network(content: dict[str, Any]) -> BayesianNetwork:
@@ -285,6 +296,7 @@ _READERS: dict[str, Callable[[dict[str, Any]], Belief]] = {
     "network": _network,
     "dynamic": _dynamic,
     "gaussian": _gaussian,
+    "mixtures": _mixtures,
 }
 _KINDS_HINT = f"Known kinds: {', '.join(_READERS)}"
 

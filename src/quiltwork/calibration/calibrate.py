@@ -4,7 +4,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, Protocol, cast
 
-from quiltwork.beliefs import Belief
+from quiltwork.beliefs import Belief, Secrets
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
 from quiltwork.errors import NotCoveredError, ParameterError
@@ -26,6 +26,7 @@ _OF_REAL_VALUES = {"curve": ("shifted", "shifted"), "group": ("shifted", "togeth
 MECHANISMS = tuple(_WHERE)
 SINGLE = ("wasserstein", "audited")  # for one release; their tables grow with the length
 QUICK_WORK = 5e6
+VECTOR_WORK = 60.0
 FOR_CHAINS = ("curve", "quilt-approx", "gk16")  # they know more about chains than about networks
 FOR_NETWORKS = ("curve", "wasserstein", "audited", "group", "entry")  # records over time are a network to them
 
@@ -62,6 +63,7 @@ def calibrate(
     mechanism: str | None = None,
     delta: float = 0.0,
     guarantee: Guarantee = "pufferfish",
+    secrets: Secrets | str | None = None,
     quilt_size: int | None = None,
 ) -> Calibration:
     """How much noise a query needs under a belief. Sees no data and spends nothing.
@@ -71,6 +73,7 @@ def calibrate(
 
     ``delta`` above 0 asks for the weaker (ε, δ) guarantee, which only the Wasserstein mechanism can give.
     ``guarantee="bayesian"`` asks for Bayesian differential privacy, against adversaries who know any other values.
+    ``secrets`` says what is to be kept apart (see :class:`Secrets`): less is secret, less noise is needed.
     ``quilt_size`` is how many variables a quilt in a network may have (3 if left out): more may save noise, and takes
     longer.
 
@@ -90,6 +93,7 @@ def calibrate(
             mechanism=mechanism,
             delta=delta,
             guarantee=guarantee,
+            secrets=Secrets.of(secrets),
             quilt_size=quilt_size,
         )
     )
@@ -102,8 +106,9 @@ def calibrated(request: Request) -> Calibration:
     if unrolled is not None:
         found = calibrated(unrolled)
         facts: dict[str, Any] = {"query": request.query, "length": request.length, "lipschitz": request.lipschitz}
+        facts["secrets"] = request.secrets
         return replace(found, records=False, steps="unrolled", unrolled_up_to=request.belief.unrolled_up_to, **facts)
-    held = _as_chain(request.belief, request.query, name)
+    held = _as_chain(request, name)
     if name == "curve":
         held = held.settled()  # a given start that is the stationary one: all values are then alike
     mechanism, asked = find_mechanism(name, real=held.real), replace(request, mechanism=name, belief=held)
@@ -125,7 +130,8 @@ def _unrolled(request: Request, name: str) -> Request | None:
     query = None if network is None else request.query.unrolled(belief.names_at(1, length))
     if network is None or query is None:
         return None
-    return replace(request, mechanism=name, belief=network, query=query, length=None)  # Statement 52
+    secrets = request.secrets.unrolled(belief.names_at(1, length))
+    return replace(request, mechanism=name, belief=network, query=query, length=None, secrets=secrets)  # Statement 52
 
 
 def takes_long(name: str, request: Request) -> bool:
@@ -135,12 +141,17 @@ def takes_long(name: str, request: Request) -> bool:
     if name not in SINGLE or request.length is None:
         return False
     asked = _unrolled(request, name) or request
-    return expected_work(asked.query, asked.belief, asked.length or 1) > QUICK_WORK
+    work = expected_work(asked.query, asked.belief, asked.length or 1)
+    if name == "wasserstein" and request.query.on(request.belief).numbers > 2:
+        work *= VECTOR_WORK  # a linear programme for every two laws
+    return work > QUICK_WORK
 
 
-def _as_chain(belief: Belief, query: Query, name: str) -> Belief:
-    """The chain that a network is, where a mechanism knows more about chains and the query asks all values alike."""
-    return belief if name not in FOR_CHAINS or query.names_variables else belief.as_chain() or belief
+def _as_chain(request: Request, name: str) -> Belief:
+    """The chain that a network is, where a mechanism knows more about chains and all values are asked alike."""
+    belief = request.belief
+    named = request.query.names_variables or request.secrets.names_variables
+    return belief if name not in FOR_CHAINS or named else belief.as_chain() or belief
 
 
 def _check_covered(request: Request, name: str) -> None:

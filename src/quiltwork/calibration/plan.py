@@ -2,10 +2,10 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from quiltwork.beliefs import Belief
+from quiltwork.beliefs import Belief, Secrets
 from quiltwork.calibration.accuracy import noise_error
 from quiltwork.calibration.calibrate import MECHANISMS, calibrated, find_mechanism, takes_long
 from quiltwork.calibration.record import Calibration
@@ -70,6 +70,8 @@ class Plan:
     """Whether it is about records of named variables, not about series."""
     step: Duration | None = None
     """The time from a value to the next, if the belief says it."""
+    secrets: Secrets = field(default_factory=Secrets.all)
+    """What is kept apart."""
 
     @property
     def best(self) -> Offer | None:
@@ -101,7 +103,10 @@ class Plan:
             "lipschitz": self.lipschitz,
             "releases": self.releases,
             "mechanisms": offers,
-        } | ({} if self.step is None else {"step": self.step.plain})
+        } | (
+            ({} if self.step is None else {"step": self.step.plain})
+            | ({} if self.secrets.everything else {"secrets": self.secrets.text})
+        )
 
 
 def plan(  # noqa: PLR0913 - the public signature is meant to be read
@@ -115,6 +120,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
     mechanisms: Sequence[str] | None = None,
     releases: int = 1,
     guarantee: Guarantee = "pufferfish",
+    secrets: Secrets | str | None = None,
     quilt_size: int | None = None,
 ) -> Plan:
     """Compare mechanisms for series of up to this length (None or "any": any).
@@ -123,7 +129,8 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
     length if there is one series. A ``delta`` above 0 goes to the Wasserstein mechanism, whose promise is then (ε, δ).
     With ``releases`` above 1, ε is for all of them together, and the noise is that of each of them.
     With ``guarantee="bayesian"`` it is Bayesian differential privacy, against adversaries who know any other values.
-    ``quilt_size`` is how many variables a quilt in a network may have.
+    ``secrets`` says what is to be kept apart (see :class:`Secrets`), ``quilt_size`` how many variables a quilt in a
+    network may have.
 
     >>> from quiltwork import Count, MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
@@ -140,6 +147,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
         length=length,
         delta=delta,
         guarantee=guarantee,
+        secrets=Secrets.of(secrets),
         quilt_size=quilt_size,
     )
     asked, values = request.query, check_length(values)
@@ -170,6 +178,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
         releases=releases,
         records=belief.variables is not None,
         step=belief.step,
+        secrets=request.secrets,
     )
 
 

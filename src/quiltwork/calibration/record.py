@@ -7,13 +7,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from quiltwork.beliefs import Belief
+from quiltwork.beliefs import Belief, Secrets
+from quiltwork.beliefs.secrets import likely, posterior
 from quiltwork.calibration.request import Request
 from quiltwork.certificate import Certificate
-from quiltwork.errors import CertificateError, ParameterError
+from quiltwork.errors import CertificateError, InputError, ParameterError
 from quiltwork.queries import Query
 from quiltwork.types import Floats, Guarantee
 
+GAUSSIAN = (
+    "The promise holds for Gaussian values, whatever their mean; quiltwork belief check says how far public data of the "
+    "same kind are from that."
+)
 ROUNDING = 2.0**-50  # of the quotient that a certificate's profile is
 Strength = Guarantee | Literal["approximate pufferfish", "none"]
 """A guarantee, or something weaker."""
@@ -82,6 +87,8 @@ class Calibration:
     """Of records over time: the number of steps up to which they are taken as one network."""
     apart: str | None = None
     """Of real values: how far apart two values may be that are hidden from each other."""
+    secrets: Secrets = field(default_factory=Secrets.all)
+    """What is kept apart."""
     certificate: Certificate | None = field(default=None, repr=False, compare=False)
     """What is needed to check a calibration by the influence curve, with ``verify(belief)``."""
 
@@ -95,6 +102,7 @@ class Calibration:
             "length": request.length,
             "lipschitz": request.lipschitz,
             "guarantee": request.guarantee,
+            "secrets": request.secrets,
         }
         return cls(**facts | {"noise_scale": noise_scale, "theorem": theorem, "reason": reason} | more)
 
@@ -102,8 +110,8 @@ class Calibration:
         if not isinstance(self.query, Query):
             raise ParameterError("a calibration must hold its query", got=type(self.query).__name__)
 
-    def explain(self) -> str:
-        """The noise and its reason in a few sentences."""
+    def explain(self, belief: Belief | None = None) -> str:
+        """The noise and its reason in a few sentences; with a state of the belief as an example, if it is given."""
         asked = self.query.text
         numbers = {"frequencies": "count", "mean": "sum", "sum": "sum"}.get(asked, f"number of {asked}")
         span = "series of any length"
@@ -119,8 +127,9 @@ class Calibration:
             secret = "of any variable" if self.records else "at any one time"
             secret = secret if self.steps is None else "of any variable at any one step"
             secret = secret if self.apart is None else f"at most {self.apart} apart, {secret},"
+            between = f"between any two values {secret}" if self.secrets.everything else "between the secrets"
             guarantee = (
-                f"Guarantee: seeing the result changes the odds between any two values {secret} by a factor of at most "
+                f"Guarantee: seeing the result changes the odds {between} by a factor of at most "
                 f"e^{self.epsilon:g}{factor}, for every belief in the class."
             )
         if self.guarantee == "bayesian":
@@ -131,19 +140,38 @@ class Calibration:
             [
                 f"{self.mechanism}: Laplace noise of scale {self.noise_scale:.6g} on each {numbers}, for {span}.",
                 guarantee,
+                *([] if self.guarantee == "none" else [f"Secret: {self.secret}. Not secret: {self.not_secret}."]),
+                *([] if self.guarantee == "none" else [self.meaning(belief)]),
                 f"Why: {self.reason.sentence()}",
                 f"Theorem: {self.theorem}.",
-                *([] if self.apart is None or self.guarantee == "none" else [self.what_is_hidden()]),
+                *([] if self.apart is None or self.guarantee == "none" else [GAUSSIAN]),
                 *([] if self.steps is None else [self.along_time()]),
             ]
         )
 
-    def what_is_hidden(self) -> str:
-        """Of real values: what the promise is about, and what it rests on."""
+    @property
+    def secret(self) -> str:
+        """What is secret, in words."""
+        if self.apart is None:
+            return self.secrets.secret
+        return f"which of two values at most {self.apart} apart it was, at any one time"
+
+    @property
+    def not_secret(self) -> str:
+        """What is not secret, in words."""
+        if self.apart is None:
+            return self.secrets.not_secret
+        return f"larger differences, of which twice as large ones may lose ε = {2 * self.epsilon:g}; " + (
+            self.secrets.not_secret
+        )
+
+    def meaning(self, belief: Belief | None = None) -> str:
+        """What ε means for somebody who thought one of the secrets as likely as not."""
+        if self.apart is None:
+            return self.secrets.meaning(self.epsilon, belief)
         return (
-            f"Hidden: which of two values at most {self.apart} apart it was, at any one time. For values twice as far "
-            f"apart the loss is up to twice as large, ε = {2 * self.epsilon:g}. The promise holds for Gaussian values, "
-            "whatever their mean; quiltwork belief check says how far yours are from that."
+            f"Someone who knew that a value was one of two that are at most {self.apart} apart, and thought one of them "
+            f"50 % likely, will think it at most {likely(posterior(0.5, self.epsilon))} likely after seeing this."
         )
 
     def along_time(self) -> str:
@@ -179,6 +207,10 @@ class Calibration:
             raise CertificateError(
                 "the certificate must be for the Bayesian guarantee", got="one for Pufferfish privacy"
             )
+        if not _covers(self.certificate.secrets, self.secrets, belief):
+            raise CertificateError(
+                f"the certificate must be for the secrets {self.secrets.text}", got=self.certificate.secrets.text
+            )
         if not self.certificate.epsilon <= self.epsilon:
             raise CertificateError(
                 f"the certificate must be for epsilon = {self.epsilon:g}", got=f"{self.certificate.epsilon:g}"
@@ -206,3 +238,11 @@ class Calibration:
         """What explains the noise, as plain values."""
         steps = {} if self.steps is None else {"steps": self.steps, "unrolled_up_to": self.unrolled_up_to}
         return self.reason.detail() | {"theorem": self.theorem} | steps
+
+
+def _covers(proved: Secrets, claimed: Secrets, belief: Belief) -> bool:
+    """Whether what is proved about some secrets is about those that are claimed, too."""
+    try:
+        return proved == claimed or proved.on(belief).covers(claimed.on(belief))
+    except InputError:
+        return False

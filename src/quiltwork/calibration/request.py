@@ -1,9 +1,9 @@
 """What is asked of calibration, checked once: it goes through all layers as it is."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from quiltwork.beliefs import Belief
+from quiltwork.beliefs import Belief, Secrets
 from quiltwork.errors import BeliefError, ParameterError, QueryError
 from quiltwork.numeric import check_epsilon, check_length
 from quiltwork.queries import Query, parse_query
@@ -31,6 +31,8 @@ class Request:
     mechanism: str | None = None
     delta: float = 0.0
     guarantee: Guarantee = "pufferfish"
+    secrets: Secrets = field(default_factory=Secrets.all)
+    """What is to be kept apart; every two states of every value if left out."""
     quilt_size: int | None = None
     gaps: Gaps = "dependent"
     """Whether values before and after a gap of a series may depend on each other."""
@@ -47,6 +49,7 @@ class Request:
             "belief": as_belief(self.belief),
             "epsilon": check_epsilon(self.epsilon),
             "length": check_length(self.length),
+            "secrets": Secrets.of(self.secrets),
         }
         if self.guarantee not in ("pufferfish", "bayesian"):
             raise ParameterError("guarantee must be pufferfish or bayesian", got=repr(self.guarantee))
@@ -56,6 +59,9 @@ class Request:
             object.__setattr__(self, name, value)
         object.__setattr__(self, "length", self.belief.size(self.length))
         object.__setattr__(self, "query", self.query.simplest(self.belief))
+        self.secrets.on(self.belief)  # refused where it names what the belief does not have
+        if self.belief.variables is None:
+            self.secrets.check_length(self.length)
         lipschitz = self.lipschitz
         if lipschitz and not SMALLEST_SCALE <= lipschitz / self.epsilon <= LARGEST_SCALE:
             raise ParameterError(

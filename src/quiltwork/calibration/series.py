@@ -35,11 +35,19 @@ def for_series(series: Series, request: Request) -> ForSeries:
         return calibrated(replace(asked, length=length))
 
     with_gaps = series.shape.uneven or (request.gaps == "dependent" and series.gaps > 0)
+    beyond = _reaches_beyond(series, request)
     name = request.mechanism or ("wasserstein" if request.delta > 0 else held.default_mechanism)
-    if with_gaps and request.guarantee == "bayesian":
+    if beyond and name not in ("curve", "group"):
+        raise NotCoveredError(
+            f"mechanism {name} does not cover secrets {request.secrets.text} here",
+            got="a budget, a segment or series with gaps",
+            why="values beyond those released are secret too, and its theorem is about the values released",
+            fix="Use curve or group, or secrets all",
+        )
+    if (with_gaps or beyond) and request.guarantee == "bayesian" and name != "group":
         calibration = of_length(None)  # for every length: what is not recorded has the profile 0
-    elif with_gaps and name == "curve":
-        calibration = _across_gaps(asked, longest)
+    elif (with_gaps or beyond) and name == "curve":
+        calibration = _across_gaps(asked, longest, beyond=beyond)
     else:
         calibration = of_length(longest)
     calibration = with_a_promise(calibration)
@@ -51,9 +59,28 @@ def for_series(series: Series, request: Request) -> ForSeries:
         )
     if calibration.one_length:
         calibration = _largest([calibration, *map(of_length, chains.others)])
-    if request.mechanism is None and request.alone and not with_gaps and not request.divided:
+    if request.mechanism is None and request.alone and not (with_gaps or beyond) and not request.divided:
         calibration = least_noise(asked, calibration, [longest, *chains.others])
     return ForSeries(held, calibration, longest)
+
+
+def _reaches_beyond(series: Series, request: Request) -> bool:
+    """Whether the promise has to hold for values that are not released, and only some pairs of states are secret.
+
+    Values beyond those released are mixtures of all states at the ends, not of secret pairs only (Statement 63): what
+    holds for every length covers them.
+    """
+    secrets = request.secrets
+    if secrets.times is not None and secrets.times.positions and not series.shape.certain:
+        raise NotCoveredError(
+            "secret positions need series without gaps",
+            got="positions that are not known",
+            why="which values they are depends on what was not recorded",
+            fix="Leave the positions out",
+        )
+    if secrets.on(request.belief).everything:
+        return False
+    return not request.alone or series.segment is not None or not series.shape.certain
 
 
 def least_noise(request: Request, usual: Calibration, lengths: Sequence[int | None]) -> Calibration:
@@ -80,15 +107,15 @@ class _Chains(NamedTuple):
     others: list[int]
 
 
-def _across_gaps(request: Request, joined: int) -> Calibration:
+def _across_gaps(request: Request, joined: int, *, beyond: bool) -> Calibration:
     """By the curve for every length, which covers gaps of any length: what is not recorded has the profile 0.
 
-    Where a series may never forget, quilts over the joined stretches still hold.
+    Where a series may never forget, quilts over the joined stretches still hold, if all pairs of states are secret.
     """
     try:
         return calibrated(replace(request, length=None, mechanism="curve"))
     except NotCoveredError:
-        fallback = "quilt-exact" if request.belief.chains else "group"
+        fallback = "quilt-exact" if request.belief.chains and not beyond else "group"
         return calibrated(replace(request, length=joined, mechanism=fallback))
 
 

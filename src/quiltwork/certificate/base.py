@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from quiltwork.beliefs import Belief
+from quiltwork.beliefs import Belief, Secrets
 from quiltwork.errors import CertificateError
 from quiltwork.types import Floats
 
@@ -31,6 +31,8 @@ class Certificate(ABC):
     """For series of up to this length (None: every length)."""
     bayesian: bool
     """Whether it is against adversaries who know any other values."""
+    secrets: Secrets
+    """What is kept apart."""
 
     def __init_subclass__(cls, *, kind: str):
         cls.kind = kind

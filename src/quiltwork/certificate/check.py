@@ -1,19 +1,20 @@
 """The check of a certificate by balls of Arb: every entry of both sides, one pass."""
 
 import itertools
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
 from flint import arb, ctx
 
-from quiltwork.beliefs import Belief
-from quiltwork.certificate.balls import largest
+from quiltwork.beliefs import Belief, SecretPairs
+from quiltwork.certificate.balls import Row, largest, normalised, stationary_balls
 from quiltwork.certificate.bridges import proves_bridges
 from quiltwork.certificate.proof import BRIDGED, SideProof
 from quiltwork.certificate.shipping import Gains, gains_of, shipped
 from quiltwork.certificate.sides import Kernels, both_sides, possible
 from quiltwork.errors import CertificateError
-from quiltwork.types import Floats
+from quiltwork.types import Flags, Floats
 
 BITS = 160
 
@@ -36,6 +37,49 @@ def checked(belief: Belief, profile: Floats, future: SideProof, past: SideProof,
     finally:
         ctx.prec = before
     return held
+
+
+def between_secrets(
+    belief: Belief, secret: SecretPairs, totals: Sequence[Floats], epsilon: float, *, bayesian: bool
+) -> float:
+    """The largest of what is told about secrets, from what is told between states at some nodes.
+
+    Where the states of two sets tell more than ε, the law given the one set may still be shipped to that given the
+    other: then it is ε, which is all that is claimed.
+    """
+    alive = possible(belief)
+    apart = secret.of_steps()[np.ix_(alive, alive)]
+    worst = max(float(total[apart].max(initial=0.0)) for total in totals)
+    stationary = bool(belief.chains) and belief.start == "stationary" and belief.step_variables is None
+    if worst <= epsilon or bayesian or not stationary or not any(secret.sets):
+        return worst
+    single = secret.pairs[0][np.ix_(alive, alive)]
+    worst = max(float(total[single].max(initial=0.0)) for total in totals)
+    before, ctx.prec = ctx.prec, BITS
+    try:
+        law = stationary_balls(normalised(belief.chains[0].transition[np.ix_(alive, alive)]))
+        for total in totals:
+            gains = gains_of(
+                {y: {z: arb(float(x)) if y != z else arb(0) for z, x in enumerate(row)} for y, row in enumerate(total)}
+            )
+            for one, other in ((one[alive], other[alive]) for one, other in secret.sets[0]):
+                if not one.any() or not other.any():
+                    continue
+                rows = [_given(law, side) for side in (one, other)]
+                if not all(shipped(p, q, arb(epsilon), gains) for p, q in itertools.permutations(rows)):  # Statement 62
+                    largest_pair = max(float(total[np.ix_(one, other)].max()), float(total[np.ix_(other, one)].max()))
+                    worst = max(worst, largest_pair)
+                else:
+                    worst = max(worst, epsilon)
+    finally:
+        ctx.prec = before
+    return worst
+
+
+def _given(law: Row, inside: Flags) -> Row:
+    """The law given a set of states."""
+    whole = sum((p for p, here in zip(law, inside, strict=True) if here), arb(0))
+    return [p / whole if here else arb(0) for p, here in zip(law, inside, strict=True)]
 
 
 class _Check:

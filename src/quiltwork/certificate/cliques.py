@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from flint import arb, ctx
 
-from quiltwork.beliefs import BayesianNetwork
+from quiltwork.beliefs import BayesianNetwork, SecretPairs
 from quiltwork.certificate.check import BITS
 from quiltwork.certificate.network import CliqueProof, Edge
 from quiltwork.certificate.shipping import delivers
@@ -21,12 +21,12 @@ Part = tuple[tuple[int, ...], Floats]
 """Some variables, and what a change costs between each two of their possible states."""
 
 
-def checked(network: BayesianNetwork, profile: Sequence[Floats], proof: CliqueProof) -> None:
+def checked(network: BayesianNetwork, profile: Sequence[Floats], proof: CliqueProof, secret: SecretPairs) -> None:
     """Every claim of a proof about a network, or an error that names what is not proved."""
     before, ctx.prec = ctx.prec, BITS
     try:
         _check_tree(network, proof)
-        _Check(network, profile, proof).run()
+        _Check(network, profile, proof, secret).run()
     finally:
         ctx.prec = before
 
@@ -99,6 +99,22 @@ class _Clique:
         total = sum((self.law[n] for n in states), arb(0))
         return states, [self.law[n] / total for n in states]
 
+    def tells_at_most(self, node: int, parts: Sequence[Part], bound: float, secret: SecretPairs) -> bool:
+        """Whether everything told about a variable is surely within a bound, between what is to be kept apart."""
+        values, D = self.codes[:, self.nodes.index(node)], self.difference(parts)
+        states = [int(x) for x in np.unique(values)]
+        laws = {x: self.given(x, values) for x in states}
+        sides = [
+            (laws[a], laws[b])
+            for a, b in itertools.permutations(states, 2)
+            if secret.everything or secret.pairs[node][a, b]
+        ]
+        for one, other in secret.sets[node]:  # Statement 62
+            inside = [self.given(1, side[values].astype(np.int64)) for side in (one, other)]
+            if all(len(law) for _, law in inside):
+                sides += [(inside[0], inside[1]), (inside[1], inside[0])]
+        return all(delivers(p, q, D[np.ix_(here, there)], arb(bound)) for (here, p), (there, q) in sides)
+
     def proves(self, about: Sequence[int], parts: Sequence[Part], claims: Floats) -> tuple[int, int] | None:
         """Two states of what it is about whose claim is not proved; None if there are none."""
         labels, D = self.labels(about), self.difference(parts)
@@ -113,8 +129,8 @@ class _Clique:
 class _Check:
     """A proof about one network, claim by claim, on a tree that is one."""
 
-    def __init__(self, network: BayesianNetwork, profile: Sequence[Floats], proof: CliqueProof):
-        self._network, self._profile, self._proof = network, profile, proof
+    def __init__(self, network: BayesianNetwork, profile: Sequence[Floats], proof: CliqueProof, secret: SecretPairs):
+        self._network, self._profile, self._proof, self._secret = network, profile, proof, secret
         self._shared = {(c, d): tuple(n for n in proof.cliques[c] if n in proof.cliques[d]) for c, d in proof.messages}
 
     def run(self) -> None:
@@ -157,9 +173,7 @@ class _Check:
             return False
         homes = [c for c, clique in enumerate(self._cliques) if node in clique.nodes]
         for home in sorted(homes, key=lambda c: len(self._cliques[c].law)):
-            clique = self._cliques[home]
-            count = int(clique.labels((node,)).max()) + 1
-            if clique.proves((node,), self._parts(home, None), np.full((count, count), bound)) is None:
+            if self._cliques[home].tells_at_most(node, self._parts(home, None), bound, self._secret):
                 return True
         return False
 

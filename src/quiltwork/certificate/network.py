@@ -8,18 +8,19 @@ check is the theorem read forwards, in balls of Arb (python-flint) and without c
                 variable is in are joined to each other
     the laws    of every clique, computed anew from the network's tables; zeros of the tables are exact
     R           with D from λ and the claims of the other neighbours, P(r|σ) can be shipped to e^R P(r'|σ')
-    ε           likewise for each variable, between the laws of a clique given two of its values
+    ε           likewise for each variable, between the laws of a clique given two of its values (or sets of them)
+                that are to be kept apart
 
 Without cliques the proof is group privacy: all variables that may depend on each other may count (Statement 18).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from quiltwork.beliefs import Belief
+from quiltwork.beliefs import Belief, Secrets
 from quiltwork.certificate.base import Certificate
 from quiltwork.errors import CertificateError
 from quiltwork.types import Floats
@@ -33,7 +34,7 @@ class CliqueProof:
 
     ``messages[c, d]`` is what the side of clique c tells clique d about what both share, by pair of possible states in
     increasing order; every two neighbours have a message in both directions. ``told[v]`` bounds what everything
-    released tells about variable v.
+    released tells about variable v, as far as it is secret.
     """
 
     cliques: tuple[tuple[int, ...], ...]
@@ -62,6 +63,8 @@ class NetworkCertificate(Certificate, kind="network"):
     """A proof for each network. Without members the proof is that all dependent variables may count."""
     bayesian: bool = False
     """Whether it is against adversaries who know any other values: group privacy is, cliques are not."""
+    secrets: Secrets = field(default_factory=Secrets.all)
+    """What is kept apart."""
     length = None
 
     @property
@@ -85,7 +88,7 @@ class NetworkCertificate(Certificate, kind="network"):
         from quiltwork.certificate.cliques import checked
 
         for network, proof in zip(belief.networks, self.members, strict=True):
-            checked(network, self.profile, proof)
+            checked(network, self.profile, proof, self.secrets.on(belief))
         return max(max(proof.told) for proof in self.members)
 
     def _check_profile(self, belief: Belief) -> None:
@@ -118,7 +121,7 @@ class NetworkCertificate(Certificate, kind="network"):
                 }
                 for proof in self.members
             ],
-        }
+        } | ({} if self.secrets.everything else {"secrets": self.secrets.plain})
 
     @classmethod
     def _read(cls, contents: dict[str, Any]) -> "NetworkCertificate":
@@ -131,4 +134,5 @@ class NetworkCertificate(Certificate, kind="network"):
             )
             for proof in contents["members"]
         )
-        return cls(contents["belief"], float(contents["epsilon"]), profile, members, contents["bayesian"])
+        secrets = Secrets.of(contents.get("secrets"))
+        return cls(contents["belief"], float(contents["epsilon"]), profile, members, contents["bayesian"], secrets)

@@ -7,16 +7,17 @@ that proves it. The check is the theorem read forwards (Statements 9 to 14). Wit
     m = 0   R[a,b] ≥ step with D by pair, proved by a shipment
     m = -1  for any start: by what lies between a start and a value (Statements 46 and 47)
 
-and λ + R + L ≤ ε in every entry, plus the diagonal of λ, which any change tells besides. Balls of Arb (python-flint)
+and λ + R + L ≤ ε in every entry that is a secret pair, plus the diagonal of λ, which any change tells besides. Two sets
+of states are proved by their pairs, or by a shipment between the laws given each of them. Balls of Arb (python-flint)
 carry every rounding error along. A series that never forgets needs no more than its length: T max λ ≤ ε.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from quiltwork.beliefs import Belief
+from quiltwork.beliefs import Belief, SecretPairs, Secrets
 from quiltwork.certificate.base import Certificate
 from quiltwork.errors import CertificateError
 from quiltwork.types import Floats, Integers
@@ -75,6 +76,8 @@ class ChainCertificate(Certificate, kind="chain"):
     """For series of up to this length (None: every length). Without members the proof is that all values may count."""
     bayesian: bool = False
     """Whether it is against adversaries who know any other values."""
+    secrets: Secrets = field(default_factory=Secrets.all)
+    """What is kept apart."""
 
     @property
     def profiles(self) -> tuple[Floats, ...]:
@@ -110,7 +113,11 @@ class ChainCertificate(Certificate, kind="chain"):
             checked(chain, self.profile, future, past, bayesian=self.bayesian)
             for chain, (future, past) in zip(chains, self.members, strict=True)
         ]
-        return max(self._total(profile, *sides) for profile, sides in zip(profiles, self.members, strict=True))
+        secret = self.secrets.on(belief)
+        return max(
+            self._total(chain, secret, profile, *sides)
+            for chain, profile, sides in zip(chains, profiles, self.members, strict=True)
+        )
 
     def _check_nodes(self, future: SideProof, past: SideProof) -> None:
         for name, proof in (("future", future), ("past", past)):
@@ -121,17 +128,22 @@ class ChainCertificate(Certificate, kind="chain"):
                     why="all lengths" if self.length is None else f"series of {self.length} values",
                 )
 
-    def _total(self, profile: Floats, future: SideProof, past: SideProof) -> float:
-        """λ + R + L at every node, rounded up."""
+    def _total(self, chain: Belief, secret: SecretPairs, profile: Floats, future: SideProof, past: SideProof) -> float:
+        """λ + R + L at every node between what is secret, rounded up."""
         if future.steady or past.steady:
             # in series of all lengths every R meets every L
             sums = [(future.values.max(axis=0), past.values.max(axis=0))]
         else:
-            sums = list(zip(future.values[::-1], past.values, strict=True))
-        off = ~np.eye(len(profile), dtype=bool)
+            nodes = zip(future.values[::-1], past.values, secret.at_nodes(len(past.values)), strict=True)
+            sums = [(R, L) for R, L, here in nodes if here]
         itself = np.nextafter(profile + np.diagonal(self.profile).max(initial=0.0), np.inf)  # Statement 49
-        totals = [np.nextafter(np.nextafter(itself + R, np.inf) + L, np.inf)[off].max(initial=0.0) for R, L in sums]
-        return float(max(totals))
+        totals = [np.nextafter(np.nextafter(itself + R, np.inf) + L, np.inf) for R, L in sums]
+        if secret.everything or chain.alike:
+            off = ~np.eye(len(profile), dtype=bool)
+            return float(max(total[off].max(initial=0.0) for total in totals))
+        from quiltwork.certificate.check import between_secrets
+
+        return between_secrets(chain, secret, totals, self.epsilon, bayesian=self.bayesian)  # Statement 61
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, to be written to a file."""
@@ -143,7 +155,7 @@ class ChainCertificate(Certificate, kind="chain"):
             "length": self.length,
             "bayesian": self.bayesian,
             "members": [[_plain(proof) for proof in sides] for sides in self.members],
-        }
+        } | ({} if self.secrets.everything else {"secrets": self.secrets.plain})
 
     @classmethod
     def _read(cls, contents: dict[str, Any]) -> "ChainCertificate":
@@ -153,9 +165,8 @@ class ChainCertificate(Certificate, kind="chain"):
         ]
         pairs = tuple((future, past) for future, past in proofs)
         profile = np.array(contents["profile"], dtype=np.float64)
-        return cls(
-            contents["belief"], contents["epsilon"], profile, pairs, contents["length"], contents.get("bayesian", False)
-        )
+        bayesian, secrets = contents.get("bayesian", False), Secrets.of(contents.get("secrets"))
+        return cls(contents["belief"], contents["epsilon"], profile, pairs, contents["length"], bayesian, secrets)
 
 
 def _whole(numbers: Integers) -> Integers:

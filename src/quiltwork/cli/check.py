@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,16 +15,23 @@ from quiltwork.cli.options import (
     Method,
     NoiseScale,
     QueryText,
+    SecretsText,
+    SecretTimes,
     Seen,
+    as_said,
     known_values,
     length_of,
     needed_length,
     reads_data,
+    secrets_of,
     segment_of,
     whole_of,
 )
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.show.terminal import MOST_ROWS, out, print_composed, print_json, progress, table
+
+if TYPE_CHECKING:
+    from quiltwork.beliefs import Secrets
 
 
 def audit(
@@ -43,6 +50,8 @@ def audit(
     segment: Annotated[
         str | None, typer.Option("--segment", metavar="A:B", help="Query only values A to B, counted from 1.")
     ] = None,
+    secrets: SecretsText = None,
+    secret_times: SecretTimes = None,
     report: Annotated[
         Path | None, typer.Option("--out", metavar="FILE.html", help="Plot the loss over time and the two densities.")
     ] = None,
@@ -62,11 +71,13 @@ def audit(
     noisy = [Noisy(asked, scale, None if segment is None else segment_of(segment))] * releases
     span = None if length is None else length_of(length)
     with progress("exact laws") as bar:
-        found = make_audit(held, noisy, length=span, know=known_values(know or []), progress=bar)
+        apart = secrets_of(secrets, secret_times)
+        known = known_values(know or [])
+        found = make_audit(held, noisy, length=span, know=known, progress=bar, secrets=apart)
     if report is not None:
-        _draw_audit(report, held, noisy, span, found)
+        _draw_audit(report, held, noisy, span, found, apart)
     if as_json:
-        print_json(found.to_dict())
+        print_json(found.to_dict() | as_said(apart))
         return
     for line in found.lines():
         out.print(line)
@@ -74,7 +85,9 @@ def audit(
         out.print(f"Report: {report}")
 
 
-def _draw_audit(path: Path, belief: Any, noisy: list[Any], length: int | None, found: Any) -> None:
+def _draw_audit(
+    path: Path, belief: Any, noisy: list[Any], length: int | None, found: Any, secrets: "Secrets | None"
+) -> None:
     from quiltwork.auditor.exact import worst_densities
     from quiltwork.show.pages import density_chart, loss_chart, write_audit
 
@@ -89,7 +102,7 @@ def _draw_audit(path: Path, belief: Any, noisy: list[Any], length: int | None, f
         caption = "The exact privacy loss for each variable."
     charts = [(caption, loss_chart(found, names))]
     try:
-        curves = worst_densities(belief, noisy, found, length=length)
+        curves = worst_densities(belief, noisy, found, length=length, secrets=secrets)
     except NotCoveredError:
         curves = None  # several numbers: no line to draw along
     if curves is not None:
@@ -107,6 +120,8 @@ def compose(
         float | None, typer.Option("--budget", metavar="E", help="Compare the total with this ε.")
     ] = None,
     guarantee: GuaranteeName = "pufferfish",
+    secrets: SecretsText = None,
+    secret_times: SecretTimes = None,
     report: Annotated[
         Path | None, typer.Option("--out", metavar="FILE.html", help="Plot the privacy loss over time.")
     ] = None,
@@ -120,7 +135,10 @@ def compose(
         raise ParameterError("budget must be a positive, finite number", got=f"{budget:g}", why="it is an ε")
     records = load_releases(releases)
     held = load_belief(belief)
-    accountant = Accountant(held, length=needed_length(length, held), releases=records, guarantee=guarantee)
+    apart, span = secrets_of(secrets, secret_times), needed_length(length, held)
+    if apart is not None and held.variables is None:
+        apart.check_length(span)
+    accountant = Accountant(held, length=span, releases=records, guarantee=guarantee, secrets=apart)
     composed = accountant.composed()
     if report is not None:
         from quiltwork.show.pages import write_composed
@@ -128,9 +146,9 @@ def compose(
         write_composed(report, composed=composed, records=records, budget=budget)
     if as_json:
         left = {} if budget is None else {"budget": budget, "remaining": budget - composed.epsilon}
-        print_json(composed.to_dict() | left | ({} if report is None else {"report": str(report)}))
+        print_json(composed.to_dict() | as_said(apart) | left | ({} if report is None else {"report": str(report)}))
         return
-    print_composed(composed, budget=budget, guarantee=guarantee)
+    print_composed(composed, budget=budget, guarantee=guarantee, secrets=apart)
     if report is not None:
         out.print(f"Report: {report}")
 
@@ -151,6 +169,8 @@ def leakage(
     seconds: Annotated[
         float, typer.Option("--seconds", metavar="S", help="Time limit for the exact search, in seconds.")
     ] = 60.0,
+    secrets: SecretsText = None,
+    secret_times: SecretTimes = None,
     as_json: AsJson = False,
 ) -> None:
     """Compute the privacy loss to adversaries who know other values.
@@ -162,6 +182,7 @@ def leakage(
 
     held = load_belief(belief)
     asked, scale = whole_of(parse_query(query).simplest(held), noise_scale, values)
+    apart = secrets_of(secrets, secret_times)
     with progress("adversaries") as bar:
         found = bayesian_leakage(
             held,
@@ -172,9 +193,10 @@ def leakage(
             method=method,
             seconds=seconds,
             progress=bar,
+            secrets=apart,
         )
     if as_json:
-        print_json(found.to_dict())
+        print_json(found.to_dict() | as_said(apart))
         return
     for line in found.lines():
         out.print(line)

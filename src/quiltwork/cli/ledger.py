@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quiltwork.cli.options import AsJson, GuaranteeName, KeyFile, WhoName
+from quiltwork.cli.options import AsJson, GuaranteeName, KeyFile, SecretsText, SecretTimes, WhoName, secrets_of
 from quiltwork.errors import LedgerError, ParameterError
 from quiltwork.show.terminal import json_line, out, print_json, print_statement
 
@@ -24,6 +24,8 @@ def create(
     belief: Annotated[Path, typer.Option("--belief", metavar="B", help="Belief file (JSON or TOML).")],
     budget: Annotated[float, typer.Option("--budget", metavar="E", help="Total ε for all releases together.")],
     guarantee: GuaranteeName = "pufferfish",
+    secrets: SecretsText = None,
+    secret_times: SecretTimes = None,
     key: Annotated[
         Path | None,
         typer.Option(
@@ -40,11 +42,15 @@ def create(
 
     held, is_new = load_belief(belief), key is not None and not key.exists()
     seal = None if key is None else new_key(key) if is_new else read_key(key)
-    statement = Ledger.create(url, belief=held, budget=budget, guarantee=guarantee, key=seal).statement()
+    apart = secrets_of(secrets, secret_times)
+    created = Ledger.create(url, belief=held, budget=budget, guarantee=guarantee, secrets=apart, key=seal)
+    statement = created.statement()
     if as_json:
         print_json(statement.to_dict())
         return
     out.print(f"Created {statement.name} with a budget of ε = {statement.terms.budget:g}, for {held!r}.")
+    if not statement.terms.secrets.everything:
+        out.print(f"Its budget is about these secrets only: {statement.terms.secrets.text}.")
     if is_new:
         out.print(f"Wrote a new key to {key}. Keep it apart from the ledger; nothing can be released without it.")
 

@@ -16,7 +16,7 @@ from quiltwork.types import Guarantee
 if TYPE_CHECKING:
     from polars import LazyFrame
 
-    from quiltwork.beliefs import Belief
+    from quiltwork.beliefs import Belief, Secrets
     from quiltwork.data import Measurements, Series
     from quiltwork.queries import Query
     from quiltwork.types import Progress
@@ -48,6 +48,22 @@ Delta = Annotated[
 GuaranteeName = Annotated[
     Guarantee,
     typer.Option("--guarantee", help="bayesian also covers adversaries who know any other values."),
+]
+SecretsText = Annotated[
+    str | None,
+    typer.Option(
+        "--secrets",
+        metavar="Q",
+        help="What is secret: all (default), state:A, pairs:A|B,C|D, sets:A,B|* or, for records, variables:V,W.",
+    ),
+]
+SecretTimes = Annotated[
+    str | None,
+    typer.Option(
+        "--secret-times",
+        metavar="T",
+        help="When it is secret: positions 10:20 or, with a belief about the time of day, 8h-18h.",
+    ),
 ]
 NoiseScale = Annotated[
     float, typer.Option("--noise-scale", metavar="S", help="Scale of the Laplace noise on each number.")
@@ -228,6 +244,18 @@ def known_values(facts: list[str]) -> dict[str, str]:
             raise ParameterError("each known value must be given once", got=f"{place} twice")
         known[place] = state
     return known
+
+
+def secrets_of(text: str | None, times: str | None) -> "Secrets | None":
+    """What is secret, and when; None if neither was said."""
+    from quiltwork.beliefs import Secrets
+
+    return None if text is None and times is None else Secrets.of(text).at(times)
+
+
+def as_said(secrets: "Secrets | None") -> dict[str, str]:
+    """What is secret as commands print it beside other values; nothing if it is everything."""
+    return {} if secrets is None or secrets.everything else {"secrets": secrets.text}
 
 
 def length_of(text: str) -> int | None:

@@ -19,10 +19,13 @@ from quiltwork.cli.options import (
     KeyFile,
     QueryText,
     QuiltSize,
+    SecretsText,
+    SecretTimes,
     WhoName,
     in_options,
     needed_length,
     reads_data,
+    secrets_of,
     segment_of,
 )
 from quiltwork.errors import NotCoveredError, ParameterError, QuiltworkError
@@ -64,6 +67,8 @@ def plan(
         int, typer.Option("--releases", metavar="K", help="Share ε among K releases; shows the noise of each.")
     ] = 1,
     guarantee: GuaranteeName = "pufferfish",
+    secrets: SecretsText = None,
+    secret_times: SecretTimes = None,
     quilt_size: QuiltSize = None,
     distance: Annotated[
         list[float] | None,
@@ -104,6 +109,7 @@ def plan(
             mechanisms=mechanism,
             releases=releases,
             guarantee=guarantee,
+            secrets=secrets_of(secrets, secret_times),
             quilt_size=quilt_size,
         )
 
@@ -221,6 +227,8 @@ def release(
     ] = "dependent",
     delta: Delta = 0.0,
     guarantee: GuaranteeName = "pufferfish",
+    secrets: SecretsText = None,
+    secret_times: SecretTimes = None,
     quilt_size: QuiltSize = None,
     ledger: Annotated[
         str | None,
@@ -234,7 +242,7 @@ def release(
     as_json: AsJson = False,
 ) -> None:
     """Release a statistic with noise that protects every value."""
-    from quiltwork import load_belief, parse_query
+    from quiltwork import Secrets, load_belief, parse_query
     from quiltwork.calibration.request import Request
     from quiltwork.ledger import Ledger, read_key
     from quiltwork.releases.pipeline import prepare
@@ -275,6 +283,10 @@ def release(
             rows = how.measure(source, column=named, segment=times)
         else:
             rows = how.read(source, column=named, states=held.states, segment=times)
+    book = None if ledger is None else Ledger(ledger, key=None if key is None else read_key(key))
+    apart = secrets_of(secrets, secret_times)
+    if apart is None:
+        apart = Secrets.all() if book is None else book.terms.secrets
     with progress("Calibrating"):
         request = Request(
             query=asked,
@@ -283,6 +295,7 @@ def release(
             mechanism=mechanism,
             delta=delta,
             guarantee=guarantee,
+            secrets=apart,
             quilt_size=quilt_size,
             gaps=gaps,
             window=window,
@@ -291,11 +304,7 @@ def release(
         )
         ready = prepare(rows, request)
     with progress("Counting"):
-        if ledger is None:
-            result = ready.draw()
-        else:
-            book = Ledger(ledger, key=None if key is None else read_key(key))
-            result = ready.draw_within(book, written_down(who))
+        result = ready.draw() if book is None else ready.draw_within(book, written_down(who))
     _show(result, report, as_json=as_json)  # what was spent is shown, whatever becomes of the report
     if report is not None:
         _write(report, result, ready, quilt_size)
@@ -346,6 +355,7 @@ def _write_report(path: Path, result: "Release", ready: "Prepared", quilt_size: 
         length=made.length,
         values=result.divisor if result.divisor > 1 and made.steps is None else result.values,
         guarantee="bayesian" if made.guarantee == "bayesian" else "pufferfish",
+        secrets=made.secrets,
         quilt_size=quilt_size,
     )
     write_report(path, release=result, plan=beside)

@@ -9,13 +9,14 @@ k T R^2 / 6 and the memory k T R numbers. An explicit joint distribution is simp
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
 import numpy as np
 
-from quiltwork.beliefs import BayesianNetwork, Belief, HiddenChain, MarkovChain, RecordLaw
+from quiltwork.beliefs import BayesianNetwork, Belief, HiddenChain, MarkovChain, RecordLaw, SecretPairs
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.numeric import in_threads
 from quiltwork.queries import Query
@@ -42,7 +43,10 @@ class SecretLaws:
     -inf throughout where X_i = x is impossible. ``nodes`` and ``states`` name the secrets.
 
     Under any start there is a law for each start z, one after the other: ``logs[i, z k + x, v]``. ``leads[i, z, x]`` is
-    then log P(X_i = x and what is known | X_1 = z).
+    then log P(X_i = x and what is known | X_1 = z). Else ``priors[i, x]`` is log P(X_i = x and what is known).
+
+    ``apart[i, x, y]`` says which secrets are to be kept apart (None: every two). Where sets of states are, each side of
+    such a pair is one more state x, after all others.
     """
 
     nodes: tuple[str, ...]
@@ -50,6 +54,10 @@ class SecretLaws:
     points: Integers
     logs: Floats
     leads: Floats | None = None
+    priors: Floats | None = None
+    apart: Flags | None = None
+    starts: tuple[str, ...] = ()
+    """What the starts z are called, if they are no states."""
 
     @property
     def possible(self) -> Flags:
@@ -58,6 +66,70 @@ class SecretLaws:
         if self.leads is None:
             return possible
         return np.asarray(np.isfinite(self.leads).any(axis=1))
+
+    @property
+    def pairs(self) -> Flags:
+        """Which secrets are to be kept apart, by node."""
+        if self.apart is not None:
+            return self.apart
+        count = self.possible.shape[1]
+        return np.repeat(~np.eye(count, dtype=bool)[None], len(self.nodes), axis=0)
+
+    @property
+    def comparable(self) -> bool:
+        """Whether two secrets that are to be kept apart can both occur."""
+        possible = self.possible
+        return bool((self.pairs & possible[:, :, None] & possible[:, None, :]).any())
+
+    def about(self, secret: SecretPairs, *, begun: int = 0) -> "SecretLaws":
+        """The laws of what is secret: of pairs of states, and of sets, whose laws are mixtures (Statement 62).
+
+        A series of a cycle begins at this time of it.
+        """
+        if secret.everything:
+            return self
+        named = secret.names != ("",)
+        which = [secret.names.index(name) if named else 0 for name in self.nodes]
+        nodes = np.ones(len(which), dtype=bool) if named else secret.at_nodes(len(which), begun=begun)
+        rows, most = self.possible.shape[1], max(len(sets) for sets in secret.sets)
+        weights = self.leads if self.leads is not None else None if self.priors is None else self.priors[:, None, :]
+        if most and weights is None:
+            raise NotCoveredError("the law of a set of states needs the probabilities of its states")
+        apart = np.zeros((len(which), rows + 2 * most, rows + 2 * most), dtype=bool)
+        starts = 1 if self.leads is None else self.leads.shape[1]
+        laws = np.full((len(which), starts, rows + 2 * most, self.logs.shape[2]), -np.inf)
+        laws[:, :, :rows] = self.logs.reshape(len(which), starts, rows, -1)
+        leads = np.full((len(which), starts, rows + 2 * most), -np.inf)
+        leads[:, :, :rows] = 0.0 if weights is None else weights
+        names = [list(states) + [""] * (rows - len(states)) for states in self.states]
+        for i, n in enumerate(which):
+            size = len(secret.pairs[n])
+            apart[i, :size, :size] = secret.pairs[n] & nodes[i]
+            for place, both in enumerate(secret.sets[n]):
+                at = rows + 2 * place
+                apart[i, at, at + 1] = apart[i, at + 1, at] = nodes[i]
+                for side, states in enumerate(both):
+                    inside = np.flatnonzero(states)
+                    _mix(laws[i], leads[i], inside, at + side)
+                    names[i].append(" or ".join(self.states[i][x] for x in inside))
+        flat = laws.reshape(len(which), starts * (rows + 2 * most), -1)
+        return replace(
+            self,
+            states=tuple(map(tuple, names)),
+            logs=np.ascontiguousarray(flat),
+            leads=None if self.leads is None else leads,
+            priors=None if self.priors is None else leads[:, 0],
+            apart=apart,
+        )
+
+
+def _mix(laws: Floats, leads: Floats, inside: Integers, row: int) -> None:
+    """Write the law given a set of states, and how likely the set is, for each start."""
+    with np.errstate(invalid="ignore"):
+        leads[:, row] = np.logaddexp.reduce(leads[:, inside], axis=1)
+        weighed = laws[:, inside] + leads[:, inside, None]
+        laws[:, row] = np.logaddexp.reduce(weighed, axis=1) - leads[:, row, None]
+    laws[:, row][np.isnan(laws[:, row])] = -np.inf  # where no state of the set is possible
 
 
 def chain_laws(
@@ -79,7 +151,7 @@ def chain_laws(
     logs, leads, points = _tables(chain, chain.states, np.arange(len(chain.states)), asked, length, know, progress)
     names = tuple(str(t) for t in range(1, length + 1))
     told = SecretLaws(names, (chain.states,) * length, points, logs)
-    return told if chain.initial is not None else replace(told, leads=leads)
+    return replace(told, priors=leads[:, 0]) if chain.initial is not None else replace(told, leads=leads)
 
 
 def hidden_laws(
@@ -114,7 +186,9 @@ def hidden_laws(
             logs[:, state] -= np.logaddexp.reduce(leads[:, 0, inside], axis=1)[:, None]
     logs[np.isnan(logs)] = -np.inf  # where no phase of it is possible
     names = tuple(str(t) for t in range(1, length + 1))
-    return SecretLaws(names, (belief.states,) * length, points, logs)
+    inside = [leads[:, 0, belief.shown == state] for state in range(len(belief.states))]
+    priors = np.stack([np.logaddexp.reduce(of_phases, axis=1) for of_phases in inside], axis=1)
+    return SecretLaws(names, (belief.states,) * length, points, logs, priors=priors)
 
 
 def _tables(
@@ -176,6 +250,37 @@ def record_laws(law: RecordLaw, asked: Sequence[Statistic], *, know: Mapping[str
     return _added_up(law, [_record_steps(a, law) for a in asked], know or {})
 
 
+def mixture_laws(
+    laws: Sequence[RecordLaw], asked: Sequence[Statistic], *, know: Mapping[str, str] | None = None
+) -> SecretLaws:
+    """The laws of sums under each of some laws of records, of which any mixture may hold (Statement 66).
+
+    The law takes the place of a start: that of a mixture is found as that of any start on two of them.
+
+    >>> from quiltwork import Count, JointTable
+    >>> both = [JointTable({"x": "01"}, [(("0",), p), (("1",), 1 - p)]) for p in (0.5, 0.9)]
+    >>> np.exp(mixture_laws(both, [Statistic(Count("1"))]).leads[0]).round(6).tolist()
+    [[0.5, 0.5], [0.9, 0.1]]
+    """
+    single: list[SecretLaws] = []
+    for law in laws:
+        with suppress(ImpossibleError):  # what is known cannot happen under it
+            single.append(record_laws(law, asked, know=know))
+    if not single:
+        _check_known(np.full(1, -np.inf))
+    points, which = np.unique(np.concatenate([one.points for one in single]), axis=0, return_inverse=True)
+    nodes, states, _ = single[0].logs.shape
+    logs = np.full((nodes, len(single), states, len(points)), -np.inf)
+    leads, begun = np.empty((nodes, len(single), states)), 0
+    for z, one in enumerate(single):
+        logs[:, z][:, :, which.ravel()[begun : begun + len(one.points)]] = one.logs
+        leads[:, z] = -np.inf if one.priors is None else one.priors
+        begun += len(one.points)
+    names = tuple(f"law {z}" for z in range(1, len(single) + 1))
+    flat = np.ascontiguousarray(logs.reshape(nodes, -1, len(points)))
+    return SecretLaws(single[0].nodes, single[0].states, points, flat, leads, starts=names)
+
+
 def laws_by_part(network: BayesianNetwork, asked: Sequence[Statistic]) -> list[SecretLaws]:
     """The laws of what each independent part of a network adds to the sums, given one of its own variables."""
     steps = [_record_steps(a, network) for a in asked]
@@ -204,11 +309,12 @@ def _added_up(law: RecordLaw, steps: Sequence[Sequence[Integers]], know: Mapping
     logs = np.full((len(names), max(sizes), max(len(points), 1)), -np.inf)
     for j in range(len(names)):
         _add_up(logs[j].ravel(), codes[:, j] * logs.shape[2] + place.ravel(), log_p)
+    priors = np.logaddexp.reduce(logs, axis=2)
     with np.errstate(invalid="ignore"):
-        logs -= np.logaddexp.reduce(logs, axis=2, keepdims=True)
+        logs -= priors[:, :, None]
     logs[np.isnan(logs)] = -np.inf
     _check_known(logs)
-    return SecretLaws(tuple(names), tuple(law.variables.values()), points, logs)
+    return SecretLaws(tuple(names), tuple(law.variables.values()), points, logs, priors=priors)
 
 
 def _along_cliques(
@@ -245,8 +351,9 @@ def _along_cliques(
     logs = np.full((len(sizes), max(sizes), width), -np.inf)
     for node, table in enumerate(tables):
         logs[node, : len(table)] = table
+    priors = np.logaddexp.reduce(logs, axis=2)
     with np.errstate(invalid="ignore"):
-        logs -= np.logaddexp.reduce(logs, axis=2, keepdims=True)
+        logs -= priors[:, :, None]
     logs[np.isnan(logs)] = -np.inf
     _check_known(logs)
     sums = np.stack(np.unravel_index(np.arange(width), widths), axis=1) + lows.sum(axis=0)
@@ -257,7 +364,8 @@ def _along_cliques(
         place += len(matrix)
         points += [*own.T] if constant is None else [*own.T, constant - own.sum(axis=1)]
     told = np.stack(points, axis=1)[occurs].astype(np.int64)
-    return SecretLaws(tuple(network.variables), tuple(network.variables.values()), told, logs[:, :, occurs])
+    names, states = tuple(network.variables), tuple(network.variables.values())
+    return SecretLaws(names, states, told, logs[:, :, occurs], priors=priors)
 
 
 def _mixed(by_variable: Sequence[Integers]) -> tuple[Integers, int | None]:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from quiltwork.numeric import njit
-from quiltwork.types import Floats, Integers
+from quiltwork.types import Flags, Floats, Integers
 
 NEARLY_ALL = 40.0  # log odds of a start that is all but certain
 LARGEST, GRID = 100.0, 2000  # logarithms in the equation; how many odds are tried where they are larger
@@ -96,17 +96,18 @@ def _add(a: float, b: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def start_losses(density: Floats, leads: Floats, found: Floats) -> None:
+def start_losses(density: Floats, leads: Floats, apart: Flags, found: Floats) -> None:
     """The worst pair of states, output and start: (loss, more, less, output, start, other start, log odds).
 
     ``density[z,x,w]`` is log p(w | X_1 = z, X_i = x), ``leads[z,x]`` log P(X_i = x | X_1 = z), with what is known.
+    ``apart[x,y]`` says which are to be kept apart.
     """
-    k = len(leads)
+    k, secrets = leads.shape
     found[:] = np.array([0.0, -1.0, -1.0, 0.0, 0.0, 0.0, 0.0])
     above, below, to_above, to_below = np.empty(2), np.empty(2), np.empty(2), np.empty(2)
-    for x in range(k):
-        for y in range(k):
-            if x == y:
+    for x in range(secrets):
+        for y in range(secrets):
+            if x == y or not apart[x, y]:
                 continue
             for z in range(k):
                 for other in range(z, k):
@@ -127,16 +128,16 @@ def start_losses(density: Floats, leads: Floats, found: Floats) -> None:
 
 @njit(cache=True, nogil=True)
 def start_distance(  # noqa: C901 - compiled: one loop over pairs of states and of starts
-    values: Integers, laws: Floats, leads: Floats, slack: float, furthest: Floats
+    values: Integers, laws: Floats, leads: Floats, apart: Flags, slack: float, furthest: Floats
 ) -> None:
     """The largest W_∞ between the laws given two states, over all starts: (distance, one state, the other).
 
     ``laws[z,x,v]`` is log P(values[v] | X_1 = z, X_i = x). cdf given x at s must be at most cdf given y at s + w.
     """
-    k, count = laws.shape[0], laws.shape[2]
+    k, secrets, count = laws.shape
     lower, upper = np.full(laws.shape, -np.inf), np.full(laws.shape, -np.inf)  # up to s, and beyond s
     for z in range(k):
-        for x in range(k):
+        for x in range(secrets):
             total = -np.inf
             for v in range(count):
                 total = _add(total, laws[z, x, v])
@@ -147,13 +148,18 @@ def start_distance(  # noqa: C901 - compiled: one loop over pairs of states and 
                 total = _add(total, laws[z, x, v])
     furthest[:] = 0.0
     one, two, to_one, to_two = np.empty(2), np.empty(2), np.empty(2), np.empty(2)
-    for x in range(k):
-        for y in range(k):
+    for x in range(secrets):
+        for y in range(secrets):
             for z in range(k):
                 for other in range(z, k):
                     to_one[0], to_one[1] = leads[z, x], leads[other, x]
                     to_two[0], to_two[1] = leads[z, y], leads[other, y]
-                    if x == y or max(to_one[0], to_one[1]) == -np.inf or max(to_two[0], to_two[1]) == -np.inf:
+                    if (
+                        x == y
+                        or not apart[x, y]
+                        or max(to_one[0], to_one[1]) == -np.inf
+                        or max(to_two[0], to_two[1]) == -np.inf
+                    ):
                         continue
                     if z == other and (to_one[0] == -np.inf or to_two[0] == -np.inf):
                         continue

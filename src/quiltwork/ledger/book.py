@@ -1,15 +1,15 @@
 """The ledger: what was spent of a budget, durably, and never more than that."""
 
 import base64
-import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from secrets import token_hex
 from typing import Any
 
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.accounting.total import Total
-from quiltwork.beliefs import Belief
+from quiltwork.beliefs import Belief, Secrets
 from quiltwork.errors import InputError, LedgerError, NotCoveredError
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.ledger.address import in_memory, open_store
@@ -135,14 +135,19 @@ class Ledger:
         belief: Belief,
         budget: float,
         guarantee: Guarantee = "pufferfish",
+        secrets: Secrets | str | None = None,
         key: bytes | None = None,
         clock: Clock | None = None,
         exist_ok: bool = False,
         store: Store | None = None,
     ) -> "Ledger":
-        """A new ledger; with ``exist_ok`` one for the same terms may be there already."""
+        """A new ledger; with ``exist_ok`` one for the same terms may be there already.
+
+        ``secrets`` say what is kept apart: every release counts for what it tells about them.
+        """
         seal = Seal(key or key_of_environment())
-        terms = Terms(belief, _checked(budget), guarantee, seal.name)
+        terms = Terms(belief, _checked(budget), guarantee, seal.name, Secrets.of(secrets))
+        terms.secrets.on(belief)
         store, now = store or open_store(address), clock or (lambda: datetime.now(UTC))
         store.create_file()
 
@@ -150,7 +155,7 @@ class Ledger:
             work.alone()
             _upgrade(work, now().isoformat())
             if not work.run(FIRST_ROW):
-                content = terms.to_dict() | {"id": secrets.token_hex(16)}  # two ledgers are never taken for one
+                content = terms.to_dict() | {"id": token_hex(16)}  # two ledgers are never taken for one
                 row = Row.after(None, "opened", now().isoformat(), content, seal=seal)
                 write_row(work, row)
                 nothing = Total.nothing(belief)
@@ -163,25 +168,42 @@ class Ledger:
 
         store.transaction(begin)
         ledger = cls(address, key=key, clock=clock, store=store)
-        ledger.check(belief=belief, budget=terms.budget, guarantee=guarantee)
+        ledger.check(belief=belief, budget=terms.budget, guarantee=guarantee, secrets=terms.secrets)
         return ledger
 
     @classmethod
-    def in_memory(cls, *, belief: Belief, budget: float, guarantee: Guarantee = "pufferfish") -> "Ledger":
+    def in_memory(
+        cls,
+        *,
+        belief: Belief,
+        budget: float,
+        guarantee: Guarantee = "pufferfish",
+        secrets: Secrets | str | None = None,
+    ) -> "Ledger":
         """A ledger that is forgotten with the program, for trying things out.
 
         >>> from quiltwork import MarkovChain
         >>> Ledger.in_memory(belief=MarkovChain([[0.5, 0.5], [0.5, 0.5]]), budget=1.0).spent()
         0.0
         """
-        return cls.create("sqlite://", belief=belief, budget=budget, guarantee=guarantee, store=in_memory())
+        memory, kept_apart = in_memory(), Secrets.of(secrets)
+        return cls.create(
+            "sqlite://", belief=belief, budget=budget, guarantee=guarantee, secrets=kept_apart, store=memory
+        )
 
     @property
     def name(self) -> str:
         """The address, without a password."""
         return self._store.name
 
-    def check(self, *, belief: Belief, budget: float | None = None, guarantee: Guarantee | None = None) -> None:
+    def check(
+        self,
+        *,
+        belief: Belief,
+        budget: float | None = None,
+        guarantee: Guarantee | None = None,
+        secrets: Secrets | None = None,
+    ) -> None:
         """Refuse to be used for anything else than it is for."""
         if belief.fingerprint != self.terms.belief.fingerprint:
             raise LedgerError(
@@ -202,6 +224,13 @@ class Ledger:
                 got=f"{guarantee}, not {self.terms.guarantee}",
                 why="what holds against one kind of adversary need not hold against the other",
                 fix=f"Use guarantee {self.terms.guarantee}, or another ledger",
+            )
+        if secrets is not None and secrets != self.terms.secrets:
+            raise LedgerError(
+                f"ledger {self.name} is for other secrets",
+                got=f"{secrets.text}, not {self.terms.secrets.text}",
+                why="what is told about some pairs of states says nothing about others",
+                fix=f"Use secrets {self.terms.secrets.text}, or another ledger",
             )
 
     def reserve(self, record: ReleaseRecord, facts: Mapping[str, Any]) -> Reservation:

@@ -1,13 +1,13 @@
 """What a ledger is for, what was reserved in it, and what it says at one moment."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from quiltwork.accounting.accountant import Accountant
-from quiltwork.beliefs import Belief, belief_from_dict
+from quiltwork.beliefs import Belief, Secrets, belief_from_dict
 from quiltwork.data import Reading
-from quiltwork.errors import InputError, LedgerError
+from quiltwork.errors import InputError, LedgerError, NotCoveredError
 from quiltwork.ledger.rows import Outcome, Row, record_of
 from quiltwork.types import Guarantee
 
@@ -21,6 +21,8 @@ class Terms:
     guarantee: Guarantee = "pufferfish"
     key: str | None = None
     """The name of the key that its rows are sealed with, if they are."""
+    secrets: Secrets = field(default_factory=Secrets.all)
+    """What is kept apart: every release counts for what it tells about them."""
 
     def to_dict(self) -> dict[str, Any]:
         """The content of a ledger's first row."""
@@ -29,19 +31,25 @@ class Terms:
             "fingerprint": self.belief.fingerprint,
             "budget": self.budget,
             "promise": self.guarantee,
-        } | ({} if self.key is None else {"key": self.key})
+        } | (
+            ({} if self.key is None else {"key": self.key})
+            | ({} if self.secrets.everything else {"secrets": self.secrets.plain})
+        )
 
     def accountant(self) -> Accountant:
         """Who adds up under these terms."""
-        return Accountant(self.belief.without_network(), guarantee=self.guarantee)  # series may go on
+        belief = self.belief.without_network()  # series may go on
+        return Accountant(belief, guarantee=self.guarantee, secrets=self.secrets)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "Terms":
         """As a ledger's first row has them."""
         try:
             belief, budget = belief_from_dict(content["belief"]), float(content["budget"])
-            return cls(belief, budget, content["promise"], content.get("key"))
-        except (KeyError, TypeError, ValueError, OverflowError, InputError) as problem:
+            secrets = Secrets.of(content.get("secrets"))
+            secrets.on(belief)
+            return cls(belief, budget, content["promise"], content.get("key"), secrets)
+        except (KeyError, TypeError, ValueError, OverflowError, InputError, NotCoveredError) as problem:
             raise LedgerError("the first row of the ledger cannot be read", why="it was changed") from problem
 
 
@@ -120,6 +128,7 @@ class Statement:
             "noise_scale": record.noise_scale,
             "segment": None if record.segment is None else list(record.segment),
             "theorem": record.theorem,
+            "secrets": record.secrets.text,
             "reading": None if record.reading is None else record.reading.to_dict(),
         } | {key: row.content.get(key) for key in ("who", "program", "spent", "rule")}
 
@@ -130,6 +139,7 @@ class Statement:
             "ledger": self.name,
             "belief": self.terms.belief.fingerprint,
             "guarantee": self.terms.guarantee,
+            "secrets": self.terms.secrets.text,
             "budget": self.terms.budget,
             "spent": self.spent,
             "remaining": self.remaining,

@@ -22,14 +22,34 @@ def reversible_chain(states: int, *, pi_min: float, gap: float, seed: int) -> Ma
             return chain
 
 
-def laplace_error(scale: float, numbers: int, *, repetitions: int, seed: int) -> float:
-    """The mean over repetitions of the sum of absolute values of several draws of noise.
+def drawn_frequencies(chain: MarkovChain, length: int, *, repetitions: int, seed: int) -> Floats:
+    """The shares of the states in series of a chain, each with a start drawn uniformly from all laws (A section 5).
 
-    >>> round(laplace_error(1.0, 5, repetitions=2000, seed=1), 1)
+    >>> chain = reversible_chain(5, pi_min=0.05, gap=0.1, seed=1)
+    >>> shares = drawn_frequencies(chain, 2000, repetitions=20, seed=1)
+    >>> shares.shape, bool(np.abs(shares.mean(axis=0) - chain.stationary).max() < 0.05)
+    ((20, 5), True)
+    """
+    chance, k = np.random.default_rng(seed), len(chain.states)
+    ends = np.cumsum(chain.transition, axis=1)[:, :-1]
+    starts = np.cumsum(chance.dirichlet(np.ones(k), size=repetitions), axis=1)[:, :-1]
+    here = (chance.random(repetitions)[:, None] > starts).sum(axis=1)
+    counts = np.zeros((repetitions, k))
+    for _ in range(length - 1):
+        counts[np.arange(repetitions), here] += 1
+        here = (chance.random(repetitions)[:, None] > ends[here]).sum(axis=1)
+    counts[np.arange(repetitions), here] += 1
+    return counts / length
+
+
+def laplace_error(scale: float, shares: Floats, *, seed: int) -> float:
+    """The mean L1 distance between true shares and the same with noise, over repetitions.
+
+    >>> round(laplace_error(1.0, np.full((2000, 5), 0.2), seed=1), 1)
     5.0
     """
-    noise = laplace_noise(scale, repetitions * numbers, seed=seed).reshape(repetitions, numbers)
-    return float(np.abs(noise).sum(axis=1).mean())
+    noise = laplace_noise(scale, shares.size, seed=seed).reshape(shares.shape)
+    return float(np.abs((shares + noise) - shares).sum(axis=1).mean())
 
 
 def laplace_noise(scale: float, count: int, *, seed: int) -> Floats:

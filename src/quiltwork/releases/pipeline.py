@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from os import PathLike
 
-from quiltwork.beliefs import Belief
+from quiltwork.beliefs import Belief, Secrets
 from quiltwork.calibration.calibrate import calibrated
 from quiltwork.calibration.request import Request
 from quiltwork.calibration.series import ForSeries, for_series, least_noise, with_a_promise
@@ -39,6 +39,7 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
     gaps: Gaps = "dependent",
     delta: float = 0.0,
     guarantee: Guarantee = "pufferfish",
+    secrets: Secrets | str | None = None,
     quilt_size: int | None = None,
     window: str | int | None = None,
     by_subject: bool = False,
@@ -48,7 +49,8 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
     Subjects are independent of one another and each is protected; their number and lengths are public. The stretches
     that gaps leave of one subject's series are taken as parts of one chain; ``gaps="independent"`` declares that
     nothing is remembered across a gap (only do this if you know it is true). ``guarantee="bayesian"`` is Bayesian
-    differential privacy: the guarantee then also holds against adversaries who know any other values.
+    differential privacy: the guarantee then also holds against adversaries who know any other values. ``secrets`` says
+    what is to be kept apart (see :class:`Secrets`); every two states of every value if left out.
 
     ``window`` (``"day"``, ``"hour"`` or a number of values) gives one answer per window, ``by_subject`` one per
     subject. Every value is in one of them only, so the noise is that of a single answer, and it is one release.
@@ -69,6 +71,7 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
         mechanism=mechanism,
         delta=delta,
         guarantee=guarantee,
+        secrets=Secrets.of(secrets),
         quilt_size=quilt_size,
         gaps=gaps,
         window=window,

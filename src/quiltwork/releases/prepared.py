@@ -22,6 +22,8 @@ from quiltwork.releases.result import PartAnswer, Release
 if TYPE_CHECKING:
     from quiltwork.ledger import Ledger
 
+OTHER_SECRETS = "The release is about the secrets {}; the ledger counts what it tells about its own ({})."
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -96,12 +98,19 @@ class Prepared:
         Counting can fail, and nothing is shown by it; so it comes before anything is spent.
         """
         ledger.check(belief=self.request.belief, guarantee=self.record.guarantee)
+        counted = ledger.terms.secrets
         answers = self.answers()
         reservation = ledger.reserve(self.record, who)
         release = self.draw(answers)
         with suppress(LedgerError):  # the reservation is durable and counts; only the note that it was made is lost
             ledger.complete(reservation)
-        return replace(release, ledger=reservation.to_dict() | {"address": ledger.name})
+        written = reservation.to_dict() | {"address": ledger.name}
+        if not counted.everything:
+            written["secrets"] = counted.text
+        notes = release.notes
+        if counted != self.record.secrets:
+            notes = (*notes, OTHER_SECRETS.format(self.record.secrets.text, counted.text))
+        return replace(release, ledger=written, notes=notes)
 
     def _labels(self, part: str | None, count: int) -> list[str]:
         query = self.request.query
@@ -141,6 +150,7 @@ def recorded(query: Query, held: Belief, calibration: Calibration, reading: Read
         guarantee="bayesian" if calibration.guarantee == "bayesian" else "pufferfish",
         theorem=calibration.theorem,
         reading=reading.whole,
+        secrets=calibration.secrets,
         **places,
     )
 

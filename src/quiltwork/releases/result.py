@@ -86,7 +86,7 @@ class Release:
                 f"The numbers are counts or sums with noise, divided by {by}; so is their noise, to a scale of "
                 f"{'at most ' if self.parts else ''}{self.noise_scale:.6g}."
             )
-        return "\n".join([*lines, self.calibration.explain(), *self.notes])
+        return "\n".join([*lines, self.calibration.explain(self.belief), *self.notes])
 
     def table(self) -> list[dict[str, Any]]:
         """The answers about windows or subjects, a row each with a column for each number."""
@@ -121,6 +121,8 @@ class Release:
             "epsilon": self.calibration.epsilon,
             "mechanism": self.calibration.mechanism,
             "guarantee": self.calibration.guarantee,
+            "secrets": self.calibration.secrets.text,
+            "meaning": self.calibration.meaning(self.belief),
             "query": self.calibration.query.text,
             "length": self.calibration.length,
             "subjects": self.subjects,

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from quiltwork.beliefs import BayesianNetwork
+from quiltwork.beliefs import AnyMixture, BayesianNetwork
+from quiltwork.beliefs.mixture import range_corners
 from quiltwork.errors import BeliefError
 
 FOUR_PEOPLE = (0.1, 0.15, 0.5, 0.15, 0.1)  # none to all of them infected
@@ -48,6 +49,35 @@ def household_network(households: Mapping[tuple[str, ...], Sequence[float]]) -> 
             parents[name] = tuple(people[:n])
             tables[name] = _given_the_others(law, n)
     return BayesianNetwork(variables, parents=parents, tables=tables)
+
+
+def household_range(people: Sequence[str], low: Sequence[float], high: Sequence[float]) -> AnyMixture:
+    """One household of which the chances of none to all being infected are known up to bounds.
+
+    Who is infected, nobody can tell. Its law is linear in those chances, so all laws within the bounds are mixtures of
+    those at the corners (Statement 66).
+
+    >>> household_range(["ann", "bob"], low=(0.4, 0.0, 0.2), high=(0.6, 0.2, 0.5))
+    AnyMixture(5 laws, 2 variables)
+    """
+    return AnyMixture([household_network({tuple(people): law.tolist()}) for law in range_corners(low, high)])
+
+
+def contact_network(contacts: Mapping[str, str | None], *, base: float, spread: float) -> BayesianNetwork:
+    """People who catch the flu by themselves with one probability, and from an ill contact with another (A section 2).
+
+    ``contacts`` maps each person to the one they may catch it from, or to None.
+
+    >>> contact_network({"ann": None, "bob": "ann"}, base=0.1, spread=0.5).tables["bob"].round(3).tolist()
+    [[0.9, 0.1], [0.45, 0.55]]
+    """
+    caught = 1 - (1 - base) * (1 - spread)
+    rows = [[1 - base, base], [1 - caught, caught]]
+    return BayesianNetwork(
+        dict.fromkeys(contacts, ("no", "yes")),
+        parents={name: [other] for name, other in contacts.items() if other is not None},
+        tables={name: rows[0] if other is None else rows for name, other in contacts.items()},
+    )
 
 
 def _given_the_others(law: Sequence[float], known: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:

@@ -8,6 +8,7 @@ from typing import Any
 import altair as alt
 
 from quiltwork.beliefs import BayesianNetwork
+from quiltwork.beliefs.secrets import likely, posterior
 from quiltwork.calibration.accuracy import noise_error
 from quiltwork.calibration.record import Calibration
 from quiltwork.releases.result import Release
@@ -94,6 +95,45 @@ def cycle_chart(losses: Sequence[float], step: Duration | None) -> Chart:
         y=alt.Y("loss:Q", title="privacy loss of a value (ε)", scale=alt.Scale(domainMin=0)),
     )
     return styled(encoded.properties(width=640, height=220))
+
+
+def posterior_chart(epsilons: Mapping[str, float]) -> Chart:
+    """What a probability may become at most and at least, against what it was before, for each named ε.
+
+    Odds change by a factor of at most e^ε either way, which is what Pufferfish privacy says (its equation 3).
+    """
+    grid = [n / 100 for n in range(101)]
+    rows = [
+        {"what": name, "before": p, "low": 1 - posterior(1 - p, epsilon), "high": posterior(p, epsilon)}
+        for name, epsilon in epsilons.items()
+        for p in grid
+    ]
+    names, colours = list(epsilons), [ACCENT, WARNING][: len(epsilons)]
+    colour = alt.Color(
+        "what:N",
+        title=None,
+        sort=names,
+        scale=alt.Scale(domain=names, range=colours),
+        legend=alt.Legend(orient="bottom", labelLimit=400, symbolOpacity=1),
+    )
+    axis = alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1])
+    whole = alt.Scale(domain=[0, 1], nice=False)
+    x = alt.X("before:Q", title="how likely somebody thought a secret before", axis=axis, scale=whole)
+    base = alt.Chart(alt.InlineData(rows)).encode(x=x, color=colour)
+    after = alt.Y("high:Q", title="and after seeing the result", axis=axis, scale=whole)
+    band = base.mark_area(opacity=0.13).encode(y=after, y2="low:Q")
+    edges = [base.mark_line(strokeWidth=2).encode(y=alt.Y(f"{edge}:Q", scale=whole)) for edge in ("low", "high")]
+    same = alt.Chart(alt.InlineData([{"before": p, "high": p} for p in (0, 1)])).mark_line(
+        color=QUIET, strokeDash=[4, 4]
+    )
+    marks = [
+        {"before": 0.5, "high": posterior(0.5, epsilon), "text": likely(posterior(0.5, epsilon)), "what": name}
+        for name, epsilon in epsilons.items()
+    ]
+    points = alt.Chart(alt.InlineData(marks)).encode(x=x, y=alt.Y("high:Q", scale=whole), color=colour)
+    layers = [band, *edges, same.encode(x=x, y="high:Q"), points.mark_point(filled=True, size=70, opacity=1)]
+    layers.append(points.mark_text(align="right", dx=-9, dy=-6, fontWeight="bold").encode(text="text:N"))
+    return styled(alt.layer(*layers).properties(width=300, height=300))
 
 
 def network_chart(network: BayesianNetwork, calibration: Calibration | None = None) -> Chart:

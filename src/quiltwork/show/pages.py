@@ -23,7 +23,7 @@ from quiltwork.calibration.record import Calibration
 from quiltwork.errors import InputError, visible
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.releases.result import Release
-from quiltwork.show.charts import cycle_chart, network_chart, parts_chart, values_chart
+from quiltwork.show.charts import cycle_chart, network_chart, parts_chart, posterior_chart, values_chart
 from quiltwork.show.cliques import clique_chart
 from quiltwork.show.style import ACCENT, FONT, INK, QUIET, WARNING, Chart, sized, styled, to_svg
 
@@ -277,10 +277,14 @@ def write_report(path: str | Path, *, release: Release, plan: Plan | None = None
         f"<p>{together} These limits cover the added noise only, not how well the data represents a larger "
         "population. A noisy count or share may be negative; setting it to 0 costs no privacy.</p>",
         "<h2>Why this much noise</h2>",
-        "".join(f"<p>{html.escape(line)}</p>" for line in [*calibration.explain().splitlines(), *release.notes]),
+        "".join(
+            f"<p>{html.escape(line)}</p>"
+            for line in [*calibration.explain(release.belief).splitlines(), *release.notes]
+        ),
         *_cycle(release.belief, calibration),
         *_network(release.belief, calibration),
     ]
+    sections += _meaning(release)
     sections += [
         "<h2>What an adversary may believe</h2>",
         f"<p>{html.escape(_believed(release.belief))}; fingerprint <code>{release.belief.fingerprint[:16]}</code>. "
@@ -307,11 +311,35 @@ def _believed(belief: Belief) -> str:
     return repr(belief) if belief.real else f"{belief!r}, states {', '.join(belief.states)}"
 
 
+def _meaning(release: Release) -> list[str]:
+    """What ε means: how far a probability may move, by this release and by all that the budget allows."""
+    calibration, ledger = release.calibration, release.ledger
+    epsilons = {f"this release (ε = {calibration.epsilon:g})": calibration.epsilon}
+    whose = "this release"
+    if ledger is not None:
+        epsilons[f"the whole budget (ε = {ledger['budget']:g})"] = ledger["budget"]
+        whose = "this release, or by all releases within the budget"
+        if ledger.get("secrets", "all") != calibration.secrets.text:
+            whose += f" (which is about {ledger.get('secrets', 'all')})"
+    words = calibration.meaning(release.belief)
+    caption = (
+        f"How far the probability of a secret can be moved by {whose}: odds change by a factor of at most e^ε. On the "
+        "dashed line nothing is learned."
+    )
+    return [
+        "<h2>What is secret, and what ε means</h2>",
+        f"<p>Secret: {html.escape(calibration.secret)}.<br>Not secret: {html.escape(calibration.not_secret)}.</p>",
+        f"<p>{html.escape(words)}</p>",
+        figure(to_svg(posterior_chart(epsilons)), caption),
+    ]
+
+
 def write_plan(path: str | Path, *, plan: Plan, belief: Belief) -> Path:
     """Write one self-contained HTML file about a plan: how much noise each mechanism needs, and why."""
     sections = [
         f"<h1>{html.escape(_title(plan.query))}: how much noise?</h1>",
-        f"<p class=lead>ε = {plan.epsilon:g} · {html.escape(repr(belief))} · fingerprint "
+        f"<p class=lead>ε = {plan.epsilon:g} · secret: {html.escape(plan.secrets.text)} · "
+        f"{html.escape(repr(belief))} · fingerprint "
         f"<code>{belief.fingerprint[:16]}</code></p>",
         figure(to_svg(noise_chart(plan)), "Noise scale on each number, by mechanism."),
     ]

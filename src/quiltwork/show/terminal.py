@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
+from quiltwork.beliefs.secrets import likely, posterior
 from quiltwork.calibration.plan import Plan
 from quiltwork.errors import visible
 from quiltwork.releases.result import Release
 
 if TYPE_CHECKING:
     from quiltwork.accounting.accountant import Composed
-    from quiltwork.beliefs import MarkovChain
+    from quiltwork.beliefs import MarkovChain, Secrets
     from quiltwork.ledger import Statement
 
 MOST_ROWS, MOST_COLUMNS = 100, 12
@@ -90,6 +91,8 @@ def print_plan(made: Plan, *, other: Mapping[str, float | None] | None = None) -
         span += f" in steps of {made.step}"
     if made.records:
         span = f"records of {made.length:,} variables"
+    if not made.secrets.everything:
+        span += f", secret: {made.secrets.text}"
     several = "" if made.releases == 1 else f" shared by {made.releases:,} releases (noise of each)"
     out.print(table(rows, title=f"{made.query}, ε = {made.epsilon:g}{several}, {span}"))
     if made.best is not None:
@@ -115,14 +118,21 @@ def _against_adding(plan: Plan) -> str:
     )
 
 
-def print_composed(composed: "Composed", *, budget: float | None, guarantee: str = "pufferfish") -> None:
+def print_composed(
+    composed: "Composed",
+    *,
+    budget: float | None,
+    guarantee: str = "pufferfish",
+    secrets: "Secrets | None" = None,
+) -> None:
     """Print what releases tell together, rule by rule."""
     rows = [
         {"rule": f.rule, "ε together": "-" if f.epsilon is None else f"{f.epsilon:.6g}", "why": f.why or f.theorem}
         for f in composed.rules
     ]
     kind = "Pufferfish private" if guarantee == "pufferfish" else "Bayesian differentially private"
-    out.print(f"Together these releases are {composed.epsilon:.6g}-{kind}, by {composed.rule}.")
+    about = "" if secrets is None or secrets.everything else f" about {secrets.text}"
+    out.print(f"Together these releases are {composed.epsilon:.6g}-{kind}{about}, by {composed.rule}.")
     if composed.losses is not None and composed.rule == "influence-curve":
         first, last = composed.losses.worst
         when = f"time {first:,}" if first == last else f"times {first:,} to {last:,}"
@@ -140,7 +150,8 @@ def print_statement(now: "Statement") -> None:
     """Print what was spent of a budget: a bar, and a table of releases."""
     budget, width = now.terms.budget, 40
     full = min(width, round(width * now.spent / budget))
-    out.print(f"{now.name}: {now.terms.belief!r}, {now.terms.guarantee}")
+    about = "" if now.terms.secrets.everything else f", secret: {now.terms.secrets.text}"
+    out.print(f"{now.name}: {now.terms.belief!r}, {now.terms.guarantee}{about}")
     out.print(f"{'█' * full}{'░' * (width - full)} spent {now.spent:.6g} of {budget:g}, {now.remaining:.6g} remain")
     rows = [
         {
@@ -186,6 +197,9 @@ def print_release(result: Release) -> None:
             f"{result.ledger['spent']:.6g} of {result.ledger['budget']:g}, {result.ledger['remaining']:.6g} remain. "
             f"Head: {result.ledger['row']}:{result.ledger['hash']}"
         )
+        allowed = likely(posterior(0.5, result.ledger["budget"]))
+        about = "" if "secrets" not in result.ledger else f" (secrets {result.ledger['secrets']})"
+        out.print(f"Within the whole budget, what was 50 % likely becomes at most {allowed} likely{about}.")
         if "mixed" in result.ledger:
             out.print(
                 f"The data was not always read in the same way ({result.ledger['mixed']}), so every release in this "

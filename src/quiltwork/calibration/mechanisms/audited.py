@@ -24,13 +24,14 @@ def audited(request: Request) -> Calibration:
         raise NotCoveredError("audited needs a length", got="any", why="the exact loss goes through all values")
     asked = query.on(belief)
     # Statement 7
-    scale = smallest_scale(query, belief=belief, epsilon=epsilon, length=length) * asked.divisor(length)
+    scale = smallest_scale(query, belief=belief, epsilon=epsilon, length=length, secrets=request.secrets)
+    scale *= asked.divisor(length)
     if scale == 0 and asked.lipschitz > 0:
         scale = float(asked.unit) / epsilon  # see docs/decisions/0003
     return Calibration.of(
         request,
         noise_scale=round_up(scale),
-        theorem="the definition itself, checked at every time, pair of states and output",
+        theorem="the definition itself, checked at every time, secret pair and output",
         reason=Plain("the exact loss of this noise is ε; any less would break the promise."),
         one_length=True,
     )

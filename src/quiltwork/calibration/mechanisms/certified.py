@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from quiltwork.beliefs import BayesianNetwork
+from quiltwork.beliefs import BayesianNetwork, SecretPairs
 from quiltwork.calibration.request import Request
 from quiltwork.certificate import CliqueProof, NetworkCertificate
 from quiltwork.errors import InputError, NotCoveredError
@@ -34,21 +34,28 @@ def network_certificate(
     heaviest, _ = belief.heaviest_part([float(matrix.max(initial=0.0)) for matrix in profile])
     if not heaviest <= epsilon * (1 - 1e-15):  # Statement 18
         for network, curve in () if bayesian else zip(belief.networks, curves, strict=True):
-            proof = _proof(network, profile, epsilon, curve)
+            proof = _proof(network, profile, epsilon, curve, request.secrets.on(belief))
             proofs += [] if proof is None else [proof]
         if len(proofs) < len(curves):
             return None
-    return NetworkCertificate(belief.fingerprint, epsilon, tuple(profile), tuple(proofs), bayesian and not proofs)
+    by_group = bayesian and not proofs
+    return NetworkCertificate(
+        belief.fingerprint, epsilon, tuple(profile), tuple(proofs), by_group, secrets=request.secrets
+    )
 
 
 def _proof(
-    network: BayesianNetwork, profile: Sequence[Floats], epsilon: float, curve: TreeCurve | CliqueCurve
+    network: BayesianNetwork,
+    profile: Sequence[Floats],
+    epsilon: float,
+    curve: TreeCurve | CliqueCurve,
+    secret: SecretPairs,
 ) -> CliqueProof | None:
     """The claims of the curve along cliques, each with a little room: as much as there are cliques on its side."""
     along = curve if isinstance(curve, CliqueCurve) else _cliques(network)
     if along is None or along.work > MOST_WORK:
         return None
-    messages, told = along.claims(profile)
+    messages, told = along.claims(profile, secret)
     tree = network.graph.cliques
     room = ROOM / 2 * epsilon / len(tree.cliques)
     behind: dict[tuple[int, int], int] = {}

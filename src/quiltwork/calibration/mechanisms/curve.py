@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from quiltwork.beliefs import Belief
+from quiltwork.beliefs import Belief, SecretPairs
 from quiltwork.calibration.mechanisms.quilt import Quilt, approx_quilt, exact_quilt
 from quiltwork.calibration.record import Calibration, Plain, Reason
 from quiltwork.calibration.request import Request
@@ -29,7 +29,7 @@ from quiltwork.influence.curve.sides import MOST_PAIRWISE, UNCERTIFIED, USUAL_GA
 from quiltwork.influence.curve.solve import MANY
 from quiltwork.influence.curve.timeline import follow, is_short, node_by_node
 from quiltwork.numeric import round_up, smallest_within
-from quiltwork.types import Floats, Guarantee
+from quiltwork.types import Floats
 
 EXACT, CLOSE, USUAL = 1e-6, 1e-4, 2e-3  # precision of the scale, where single steps are exact and where not
 QUICK, ROUGH = 4e-3, 1e-2  # with many states, and with more than are told apart
@@ -125,7 +125,8 @@ def curve(request: Request) -> Calibration:
 
         return record_curve(request)
     sensitivity = request.query.sensitivity(belief.states)
-    curves = curve_members(belief, guarantee=guarantee)
+    secret = request.secrets.on(belief)
+    curves = curve_members(belief, guarantee=guarantee, secret=secret)
     numbers = (number for number, _ in belief.numbered_members)
     needed = [_smallest(c, request, sensitivity, n) for n, c in zip(numbers, curves, strict=True)]
     most = max(needed, key=lambda candidate: candidate.scale)
@@ -133,11 +134,14 @@ def curve(request: Request) -> Calibration:
     profile = sensitivity / noise_scale if most.scale > 0 else np.zeros_like(sensitivity)  # Statement 8
     certificate: ChainCertificate | None
     if length is not None and length * float(profile.max()) <= epsilon * (1 - 1e-15):  # Statement 18
-        certificate = ChainCertificate(belief.fingerprint, epsilon, profile, (), length, guarantee == "bayesian")
+        bayesian = guarantee == "bayesian"
+        certificate = ChainCertificate(
+            belief.fingerprint, epsilon, profile, (), length, bayesian, secrets=request.secrets
+        )
     else:
         proved = [candidate.look if candidate.scale == most.scale else None for candidate in needed]
         looks = [known or _look(c, profile, length, epsilon) for c, known in zip(curves, proved, strict=True)]
-        certificate = _certificate(belief, epsilon, profile, looks, length, guarantee)
+        certificate = _certificate(request, profile, looks)
     if knows_parts(belief) and guarantee == "pufferfish" and most.scale > 0:
         known = _about_parts(curves[0], sensitivity, epsilon, noise_scale)
         if known is not None:
@@ -176,9 +180,8 @@ def _part_reason(belief: Belief, loss: PartLoss) -> Plain:
     )
 
 
-def _certificate(
-    belief: Belief, epsilon: float, profile: Floats, looks: list[_Look], length: int | None, guarantee: Guarantee
-) -> ChainCertificate | None:
+def _certificate(request: Request, profile: Floats, looks: list[_Look]) -> ChainCertificate | None:
+    belief, epsilon, length = request.belief, request.epsilon, request.length
     if not belief.separating:
         return None  # mixtures of phases and times of a cycle are not part of it
     proofs = [None if look.epsilon > epsilon else look.prove() for look in looks]
@@ -186,9 +189,8 @@ def _certificate(
     if len(known) < len(looks):
         return None
     endless = all(side.steady for sides in known for side in sides)
-    return ChainCertificate(
-        belief.fingerprint, epsilon, profile, known, None if endless else length, guarantee == "bayesian"
-    )
+    covered, bayesian = None if endless else length, request.guarantee == "bayesian"
+    return ChainCertificate(belief.fingerprint, epsilon, profile, known, covered, bayesian, request.secrets)
 
 
 def _smallest(influence: InfluenceCurve, request: Request, sensitivity: Floats, member: int | None) -> _Needed:
@@ -196,22 +198,24 @@ def _smallest(influence: InfluenceCurve, request: Request, sensitivity: Floats, 
     epsilon, length, lipschitz = request.epsilon, request.length, request.lipschitz
     bayesian = influence.guarantee == "bayesian"
     between = None if bayesian else _quilts_between(influence, epsilon, length)
-    quilt = None if between else _quilt(_quick(influence.belief, length), epsilon, length, member, bayesian)
+    secret = influence.secret
+    quilt = None if between else _quilt(_quick(influence.belief, length), epsilon, length, member, bayesian, secret)
     limit = lipschitz * between[1] if between else math.inf if quilt is None else lipschitz * quilt.score
     if lipschitz > 0:
         found = _search(influence, sensitivity, epsilon, limit, None)
         few = influence.future.states <= MOST_STATES
-        if few and length is not None and _may_gain(found, limit, lipschitz, epsilon, length):
+        placed = secret is not None and secret.times is not None
+        if few and length is not None and (placed or _may_gain(found, limit, lipschitz, epsilon, length)):
             least = limit if found is None else min(limit, found[0])
             found = _search(influence, sensitivity, epsilon, least, length) or found
         if between:
             known = found is not None and found[0] < lipschitz * between[0]
         else:
             known = bayesian or (
-                found is not None and _below_quilts(influence.belief, found[0] / lipschitz, epsilon, length)
+                found is not None and _below_quilts(influence.belief, found[0] / lipschitz, epsilon, length, secret)
             )
         if not known:
-            quilt = _quilt(influence.belief, epsilon, length, member, bayesian)
+            quilt = _quilt(influence.belief, epsilon, length, member, bayesian, secret)
             limit = math.inf if quilt is None else lipschitz * quilt.score
         if found is not None and found[0] < limit:
             scale, look = found
@@ -242,7 +246,8 @@ def _quilts_between(influence: InfluenceCurve, epsilon: float, length: int | Non
     for a, b in itertools.product(range(FURTHEST_DOUBLING), repeat=2):
         if 2 ** (max(a, b) - 1) / epsilon >= least:
             continue
-        left = epsilon - float((future.influence(b) + past.influence(a)).max())  # Statement 3
+        influences = np.where(influence.compared, future.influence(b) + past.influence(a), 0.0)
+        left = epsilon - float(influences.max())  # Statements 3 and 61
         if left > 0:  # Statement 4
             most = min(most, (2**a + 2**b - 1) / left)
             least = min(least, (2**a // 2 + 2**b // 2 + 1) / left)
@@ -257,22 +262,30 @@ def _quick(belief: Belief, length: int | None) -> Belief:
     return belief.without_given_start() if long else belief
 
 
-def _below_quilts(belief: Belief, score: float, epsilon: float, length: int | None) -> bool:
+def _below_quilts(belief: Belief, score: float, epsilon: float, length: int | None, secret: SecretPairs | None) -> bool:
     """Whether quilts surely need more: late values of a long series are as if the start were stationary."""
     if _quick(belief, length) is belief or not belief.chains:
         return True  # the quilts were looked at, or there are none
     (chain,) = belief.chains  # only a chain has a given start
     try:
-        return score <= exact_quilt(chain.with_start("stationary"), epsilon, length).score * (1 - 1e-6)
+        stationary = exact_quilt(chain.with_start("stationary"), epsilon, length, secret=secret)
+        return score <= stationary.score * (1 - 1e-6)
     except (BeliefError, NotCoveredError):
         return False
 
 
-def _quilt(belief: Belief, epsilon: float, length: int | None, member: int | None, bayesian: bool) -> Quilt | None:
+def _quilt(
+    belief: Belief,
+    epsilon: float,
+    length: int | None,
+    member: int | None,
+    bayesian: bool,
+    secret: SecretPairs | None,
+) -> Quilt | None:
     """What quilts need; the noise of the curve is never above it. Against known values only the empty quilt holds."""
     for chain in () if bayesian else belief.chains:
         try:
-            return exact_quilt(chain, epsilon, length, member)
+            return exact_quilt(chain, epsilon, length, member, secret)
         except NotCoveredError:
             return None
     if belief.knows_influence and not bayesian:
@@ -316,7 +329,9 @@ def _look(influence: InfluenceCurve, profile: Floats, length: int | None, epsilo
         nodes = [influence.own(profile)] * length
         future, past = (node_by_node(side, nodes) for side in (influence.future, influence.past))
         together = zip(reversed(future), past, strict=True)
-        if max(float((nodes[0] + R.values + L.values).max()) for R, L in together) + links(profile) > epsilon:
+        secret_at = np.ones(length, dtype=bool) if influence.secret is None else influence.secret.at_nodes(length)
+        sums = [nodes[0] + R.values + L.values for (R, L), s in zip(together, secret_at, strict=True) if s]
+        if max(float(np.where(influence.compared, total, 0.0).max()) for total in sums) + links(profile) > epsilon:
             return None  # bridges at single nodes were needed, which a certificate does not hold
         return _proof(future, steady=False), _proof(past, steady=False)
 
@@ -349,6 +364,8 @@ def _search(
         scale = min(max(WORTHWHILE * enough, unsafe * 1.0005), enough)
     elif states > 2 or isinstance(influence.past, AnyStart):
         scale = _aimed(influence, sensitivity, epsilon, scale) * (1 + precision / 2)
+    if influence.secret is not None:
+        scale = max(scale, unsafe * 1.0005)  # what is not secret still gets the noise of one value (decision 3)
     for n in range(MOST_LOOKS):
         # a λ that stays what it is when it is added up again from several releases
         scale = largest / within_cell(largest / scale)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from quiltwork.beliefs import BayesianNetwork, Belief
+from quiltwork.beliefs import BayesianNetwork, Belief, SecretPairs
 from quiltwork.calibration.mechanisms.certified import ROOM, network_certificate
 from quiltwork.calibration.record import Calibration, Reason
 from quiltwork.calibration.request import Request
@@ -181,7 +181,8 @@ def network_quilts(request: Request) -> Calibration:
         return weight / (epsilon - influence) if influence < epsilon else math.inf  # Statement 16
 
     networks = _networks(belief)
-    covers = [QuiltSearch(network, size=size).worst(asked.lipschitz_by_variable, score) for _, network in networks]
+    weights, secret = asked.lipschitz_by_variable, request.secrets.on(belief)
+    covers = [QuiltSearch(network, size=size).worst(weights, score, secret) for _, network in networks]
     cover = max(covers, key=lambda candidate: candidate.score)
     n, network = networks[covers.index(cover)]
     scale = cover.score or asked.lipschitz / epsilon  # see docs/decisions/0003
@@ -207,9 +208,12 @@ def record_curve(request: Request) -> Calibration:
     enough = belief.heaviest_part(asked.lipschitz_by_variable)[0] / epsilon  # Statement 18
     networks = _networks(belief)
     curves = [network_curve(member, guarantee=guarantee) for _, member in networks]
-    needed = [_smallest(curve, asked.sensitivity, epsilon * (1 - ROOM), enough) for curve in curves]
+    secret = request.secrets.on(belief)
+    needed = [_smallest(curve, asked.sensitivity, epsilon * (1 - ROOM), enough, secret) for curve in curves]
     scale, loss = max(needed, key=lambda candidate: candidate[0])
     n, member = networks[needed.index((scale, loss))]
+    if not secret.everything:  # see docs/decisions/0003: what is not secret still gets the noise of one value
+        scale = max(scale, asked.lipschitz / epsilon)
     noise_scale = round_up(scale or asked.lipschitz / epsilon)
     profile = _profile(asked.sensitivity, scale or noise_scale)
     along = "the cliques of a network" if loss.clique else "the edges of a tree"
@@ -223,13 +227,13 @@ def record_curve(request: Request) -> Calibration:
 
 
 def _smallest(
-    curve: TreeCurve | CliqueCurve, sensitivity: Sequence[Floats], epsilon: float, enough: float
+    curve: TreeCurve | CliqueCurve, sensitivity: Sequence[Floats], epsilon: float, enough: float, secret: SecretPairs
 ) -> tuple[float, NetworkLoss]:
     def look(scale: float) -> NetworkLoss:
-        return curve.at(_profile(sensitivity, scale))  # Statements 15 and 50
+        return curve.at(_profile(sensitivity, scale), secret)  # Statements 15, 50 and 61
 
     if enough == 0:
-        return 0.0, curve.at([0.0 * matrix for matrix in sensitivity])
+        return 0.0, curve.at([0.0 * matrix for matrix in sensitivity], secret)
     precision = PRECISION if isinstance(curve, TreeCurve) else ROUGH
     scale = smallest_within(lambda s: look(s).epsilon, epsilon, enough, precision=precision)
     loss = look(scale or enough)

@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from quiltwork.beliefs import MarkovChain, MixingClass
+from quiltwork.beliefs import MarkovChain, MixingClass, SecretPairs
 from quiltwork.calibration.record import Calibration, Reason
 from quiltwork.calibration.request import Request
 from quiltwork.errors import NotCoveredError
 from quiltwork.influence.quilts.kernels import best_quilt, row_peaks
-from quiltwork.influence.quilts.priors import Phase, phases
+from quiltwork.influence.quilts.priors import Phase, secret_phases
 from quiltwork.influence.quilts.spectral import SpectralTables
 from quiltwork.influence.quilts.tables import FURTHEST, ChainTables, Tables
 from quiltwork.numeric import round_up
@@ -105,7 +105,8 @@ def quilt_exact(request: Request) -> Calibration:
             fix="Use quilt-approx for a mixing class, group for others",
         )
     numbers = (number for number, _ in belief.numbered_members)
-    quilts = [exact_quilt(chain, epsilon, length, n) for n, chain in zip(numbers, belief.chains, strict=True)]
+    secret = request.secrets.on(belief)
+    quilts = [exact_quilt(chain, epsilon, length, n, secret) for n, chain in zip(numbers, belief.chains, strict=True)]
     worst = max(quilts, key=lambda quilt: quilt.score)
     return _calibration(request, worst, f"{THEOREM} with exact max-influence")
 
@@ -126,12 +127,18 @@ def quilt_approx(request: Request) -> Calibration:
     return _calibration(request, worst, theorem)
 
 
-def exact_quilt(chain: MarkovChain, epsilon: float, length: int | None, member: int | None = None) -> Quilt:
-    """The active quilt of the worst node of one chain."""
-    worst = _exact_quilt(chain, epsilon, length, member)
+def exact_quilt(
+    chain: MarkovChain,
+    epsilon: float,
+    length: int | None,
+    member: int | None = None,
+    secret: SecretPairs | None = None,
+) -> Quilt:
+    """The active quilt of the worst node of one chain; influence is that on pairs that are secret."""
+    worst = _exact_quilt(chain, epsilon, length, member, secret)
     if chain.start == "given" and worst.score > 0:
         # beyond the nodes followed one by one the bound for a given start may be looser than for every start
-        every = _exact_quilt(chain.with_start("any"), epsilon, length, member)
+        every = _exact_quilt(chain.with_start("any"), epsilon, length, member, secret)
         worst = min(worst, every, key=lambda quilt: quilt.score)  # Statement 36
     if worst.score == math.inf:
         raise NotCoveredError(
@@ -142,7 +149,9 @@ def exact_quilt(chain: MarkovChain, epsilon: float, length: int | None, member: 
     return worst
 
 
-def _exact_quilt(chain: MarkovChain, epsilon: float, length: int | None, member: int | None) -> Quilt:
+def _exact_quilt(
+    chain: MarkovChain, epsilon: float, length: int | None, member: int | None, secret: SecretPairs | None
+) -> Quilt:
     tables = ChainTables(chain.transition)
     search = _Search(tables, epsilon, length, member)
 
@@ -152,7 +161,7 @@ def _exact_quilt(chain: MarkovChain, epsilon: float, length: int | None, member:
         prior = phase.prior_at(tables, place)
         return search.best(node, prior, lambda n: phase.left_at(tables, place, n), place - phase.furthest_left)
 
-    return _worst(phases(chain, length), look, length)
+    return _worst(secret_phases(chain, length, secret), look, length)
 
 
 def approx_quilt(known: MixingClass, epsilon: float, length: int | None, member: int | None = None) -> Quilt:

@@ -8,7 +8,8 @@ count, so lower tails are compared by cdf and upper tails by survival function, 
 W is not monotone in the length, so it is computed for each length that occurs, and gaps are not bridged.
 Tails that are equal up to rounding (a relative ``SLACK``) count as equal, or independent values would need twice the
 noise. That this costs nothing is not taken on trust: the exact loss of the noise is computed, and where it exceeds ε
-the distance is taken again without any slack.
+the distance is taken again without any slack. For several numbers the distance is that in L1, found by linear
+programmes in small cases (``vectors.py``), and raised until the exact loss is within ε.
 """
 
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from quiltwork.beliefs import Belief
 from quiltwork.calibration.record import Calibration, Reason
 from quiltwork.calibration.request import Request
 from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.laws.exact import SecretLaws, Statistic, chain_laws, hidden_laws, laws_by_part, record_laws
+from quiltwork.laws.exact import SecretLaws, Statistic, chain_laws, hidden_laws, laws_by_part, mixture_laws, record_laws
 from quiltwork.numeric import round_up
 from quiltwork.queries import Query
 from quiltwork.types import Floats, Integers
@@ -106,9 +107,10 @@ def _furthest(request: Request, belief: Belief, member: int | None) -> Distance:
     query, epsilon, delta = request.query, request.epsilon, request.delta
     numbers = query.on(belief).numbers
     mirrored = numbers == 2 and len(belief.states) == 2 and belief.variables is None
+    secret = request.secrets.on(request.belief)
+    laws = [part.about(secret) for part in _laws(query, belief, request.length)]
     if numbers > 1 and not mirrored:
-        raise _no_line(query)
-    laws = _laws(query, belief, request.length)
+        return _of_vectors(request, laws, member)
     # with two states the second count mirrors the first: the distance in L1 is that of one count, twice
     unit = float(query.on(belief).unit)
     furthest = max(
@@ -121,6 +123,29 @@ def _furthest(request: Request, belief: Belief, member: int | None) -> Distance:
             exact = (_largest_distance(part, unit * numbers, delta, member, 0.0) for part in laws)
             furthest = max(exact, key=lambda candidate: candidate.distance)
     return furthest
+
+
+def _of_vectors(request: Request, laws: list[SecretLaws], member: int | None) -> Distance:
+    """The largest distance in L1 between laws of several numbers (Statement 65)."""
+    from quiltwork.calibration.mechanisms.vectors import furthest_pair
+
+    if request.delta > 0:
+        raise NotCoveredError("wasserstein with a delta needs a single number", got=request.query.text)
+    asked = request.query.on(request.belief)
+    unit, worst = float(asked.unit), Distance(0.0, laws[0].nodes[0], (laws[0].states[0][0],) * 2, 0.0, member)
+    for part in laws:
+        steps, node, x, y = furthest_pair(part)
+        furthest = int(np.ptp(part.points, axis=0).sum())  # as far as any mass can be moved
+        while 0 < steps < furthest and exact_loss(part, _vector_scales(part, steps, request.epsilon)) > request.epsilon:
+            steps += 1
+        if steps * unit > worst.distance:
+            pair = part.states[node][x], part.states[node][y]
+            worst = Distance(steps * unit, part.nodes[node], pair, 0.0, member)
+    return worst
+
+
+def _vector_scales(laws: SecretLaws, steps: int, epsilon: float) -> Floats:
+    return np.full(laws.points.shape[1], _scale(float(steps), epsilon))
 
 
 def _no_line(query: Query) -> NotCoveredError:
@@ -136,6 +161,8 @@ def _laws(query: Query, belief: Belief, length: int | None) -> list[SecretLaws]:
 
     What an independent part adds to the answer is the same under both values of a secret, so it moves no mass.
     """
+    if belief.mixed:
+        return [mixture_laws(belief.mixed, [Statistic(query)])]
     if belief.chains or belief.hidden_chains:
         if query.steps(belief.states) is None:
             raise _no_line(query)
@@ -161,10 +188,10 @@ def _largest_distance(laws: SecretLaws, factor: float, delta: float, member: int
     best = Distance(0.0, laws.nodes[0], (laws.states[0][0], laws.states[0][0]), delta, member)
     if laws.leads is not None:
         return _any_start(laws, order, factor, best, slack)
-    for name, states, law in zip(laws.nodes, laws.states, laws.logs[:, :, order], strict=True):
+    for name, states, law, apart in zip(laws.nodes, laws.states, laws.logs[:, :, order], laws.pairs, strict=True):
         present = [x for x in range(len(states)) if np.isfinite(law[x]).any()]
         for n, x in enumerate(present):
-            for y in present[:n]:
+            for y in (y for y in present[:n] if apart[x, y]):
                 moved = factor * line_distance(values, law[x], law[y], delta, slack=slack)
                 if moved > best.distance:
                     best = Distance(moved, name, (states[x], states[y]), delta, member)
@@ -175,7 +202,7 @@ def _any_start(laws: SecretLaws, order: Integers, factor: float, best: Distance,
     """The largest distance over all starts on two states, which no other start exceeds (Statement 48)."""
     from quiltwork.laws.starts import start_distance
 
-    leads = laws.leads
+    leads, apart = laws.leads, laws.pairs
     assert leads is not None  # noqa: S101 - any start
     if best.delta > 0:
         raise NotCoveredError(
@@ -187,7 +214,7 @@ def _any_start(laws: SecretLaws, order: Integers, factor: float, best: Distance,
     furthest = np.empty(3)
     for n, name in enumerate(laws.nodes):
         by_start = laws.logs[n][:, order].reshape(*leads[n].shape, -1)
-        start_distance(laws.points[order, 0], np.ascontiguousarray(by_start), leads[n], slack, furthest)
+        start_distance(laws.points[order, 0], np.ascontiguousarray(by_start), leads[n], apart[n], slack, furthest)
         distance, x, y = furthest.tolist()
         if factor * distance > best.distance:
             states = laws.states[n]

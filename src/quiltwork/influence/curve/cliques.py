@@ -25,14 +25,14 @@ from functools import cached_property
 
 import numpy as np
 
-from quiltwork.beliefs import BayesianNetwork
+from quiltwork.beliefs import BayesianNetwork, SecretPairs
 from quiltwork.errors import NotCoveredError
 from quiltwork.influence.curve.steps import Kernel, scalar_step
 from quiltwork.influence.curve.transport import LARGEST_DIFFERENCE, MARGIN, _least, _nearest_first, _space
 from quiltwork.influence.curve.tree import NetworkLoss
 from quiltwork.influence.quilts.inference import SMALLEST, Inference
 from quiltwork.numeric import in_threads, njit
-from quiltwork.types import Floats, Integers
+from quiltwork.types import Flags, Floats, Integers
 
 PRECISION = 1e-6  # of one transport, relatively
 MOST_STATES = 2500  # of a clique, that are told apart; beyond, two differences stand for all
@@ -149,23 +149,51 @@ class CliqueCurve:
         cliques = self._tree.cliques
         return {(n, m): tuple(sorted({*cliques[n]} & {*cliques[m]})) for n, m in self._tree.directed()}
 
-    def at(self, profile: Sequence[Floats]) -> NetworkLoss:
-        """ε of everything released under a profile, one matrix for each variable."""
+    def at(self, profile: Sequence[Floats], secret: SecretPairs | None = None) -> NetworkLoss:
+        """ε of everything released under a profile, one matrix for each variable; about what is secret."""
         told = self._messages(profile)
         worst = NetworkLoss(0.0, 0, (0, 0), 0.0)
         for node, home in enumerate(self._homes):
             clique = self._cliques[home]
             states, _ = clique.labels([node])
-            if len(states) < 2:
+            if len(states) < 2 or (secret is not None and not secret.within(node).any()):
                 continue
-            bounds = self._told(home, (node,), told, None)
+            bounds = self.about(node, told, secret)
             a, b = (int(n) for n in np.unravel_index(int(np.argmax(bounds)), bounds.shape))
             if bounds[a, b] > worst.epsilon:
                 pair = int(states[a, 0]), int(states[b, 0])
                 worst = NetworkLoss(float(bounds[a, b]), node, pair, float(profile[node][pair]), clique=clique.nodes)
         return replace(worst, coarse=sum(len(clique.law) > MOST_STATES for clique in self._cliques))
 
-    def claims(self, profile: Sequence[Floats]) -> tuple[dict[Edge, Floats], list[float]]:
+    def about(self, node: int, told: "_Told", secret: SecretPairs | None) -> Floats:
+        """What everything released tells about a variable, by pair of its possible states; 0 where it is no secret.
+
+        What is told about a pair of sets stands at a pair of their states.
+        """
+        home = self._homes[node]
+        bounds = self._told(home, (node,), told, None)
+        if secret is None or secret.everything:
+            return bounds
+        clique = self._cliques[home]
+        states = clique.labels([node])[0][:, 0]
+        kept = np.where(secret.pairs[node][np.ix_(states, states)], bounds, 0.0)  # Statement 61
+        for one, other in secret.sets[node]:
+            both = np.where(np.outer(one[states], other[states]), bounds, -1.0)
+            both = np.maximum(both, np.where(np.outer(other[states], one[states]), bounds, -1.0))
+            a, b = np.unravel_index(int(np.argmax(both)), both.shape)
+            if both[a, b] > 0:
+                loss = float(both[a, b])
+                if len(clique.law) <= MOST_STATES:
+                    values = clique.codes[:, clique.nodes.index(node)]
+                    D = clique.difference(self._parts(home, (node,), told, None))
+                    tight = between_sets(clique.law, one[values], other[values], D, self._precision)
+                    loss = min(loss, tight + self._error)  # Statement 62
+                kept[a, b] = max(kept[a, b], loss)
+        return kept
+
+    def claims(
+        self, profile: Sequence[Floats], secret: SecretPairs | None = None
+    ) -> tuple[dict[Edge, Floats], list[float]]:
         """What every clique tells its neighbours, and what everything released tells about each variable.
 
         >>> pair = BayesianNetwork({"x": "01", "y": "01"}, parents={"y": "x"},
@@ -175,7 +203,7 @@ class CliqueCurve:
         ({}, [0.897, 0.897])
         """
         told = self._messages(profile)
-        bounds = (self._told(home, (node,), told, None) for node, home in enumerate(self._homes))
+        bounds = (self.about(node, told, secret) for node in range(len(self._homes)))
         return told.messages, [float(bound.max(initial=0.0)) for bound in bounds]
 
     @property
@@ -209,12 +237,7 @@ class CliqueCurve:
 
     def _told(self, number: int, about: Sequence[int], told: "_Told", towards: int | None) -> Floats:
         """What a clique tells about some of its variables, by pair of their states: R towards a neighbour, else ε."""
-        clique = self._cliques[number]
-        # towards a neighbour, what both share counts over there
-        counted = [n for n in clique.nodes if towards is None or n not in about]
-        neighbours = [n for n in self._tree.neighbours(number) if n != towards]
-        parts = [clique.possible(n, told.profile[n]) for n in counted]
-        parts += [(self._shared[n, number], told.messages[n, number]) for n in neighbours]
+        clique, parts = self._cliques[number], self._parts(number, about, told, towards)
         if len(clique.law) <= MOST_STATES:
             _, labels = clique.labels(about)
             bounds = _transports(clique.law, labels, clique.difference(parts), self._precision)  # Statement 50
@@ -223,6 +246,15 @@ class CliqueCurve:
         bounds[bounds > 0] += self._error  # where nothing changes anything, no law matters
         np.fill_diagonal(bounds, 0.0)
         return bounds
+
+    def _parts(self, number: int, about: Sequence[int], told: "_Told", towards: int | None) -> list[Part]:
+        """What a change of a clique's variables costs, and of what its neighbours tell."""
+        clique = self._cliques[number]
+        # towards a neighbour, what both share counts over there
+        counted = [n for n in clique.nodes if towards is None or n not in about]
+        neighbours = [n for n in self._tree.neighbours(number) if n != towards]
+        parts = [clique.possible(n, told.profile[n]) for n in counted]
+        return parts + [(self._shared[n, number], told.messages[n, number]) for n in neighbours]
 
 
 def _clique(inference: Inference, nodes: tuple[int, ...], network: BayesianNetwork) -> _Clique:
@@ -256,6 +288,20 @@ def _transports(law: Floats, labels: Integers, difference: Floats, precision: fl
             lambda some: _each_pair(given, ends, D, (some.start, min(some.stop, count)), precision, bounds), count
         )
     return bounds
+
+
+def between_sets(law: Floats, one: Flags, other: Flags, difference: Floats, precision: float = EXCHANGED) -> float:
+    """transport between the laws given two sets of states, the larger of both directions (Statement 62).
+
+    >>> law, apart = np.array([0.2, 0.3, 0.5]), np.array([[0, 0, 1.0], [0, 0, 2.0], [1.0, 2.0, 0]])
+    >>> one = np.array([True, True, False])
+    >>> round(between_sets(law, one, ~one, apart), 4)
+    1.7085
+    """
+    kept = one | other
+    if not one.any() or not other.any():
+        return 0.0
+    return float(_transports(law[kept], other[kept].astype(np.int64), difference[np.ix_(kept, kept)], precision).max())
 
 
 @njit(cache=True, nogil=True)

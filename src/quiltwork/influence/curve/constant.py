@@ -20,6 +20,7 @@ from quiltwork.beliefs.cycle import CycleChain
 from quiltwork.beliefs.hidden import HiddenChain
 from quiltwork.beliefs.interval import IntervalChain
 from quiltwork.beliefs.mixing import MixingClass
+from quiltwork.beliefs.secrets import SecretPairs
 from quiltwork.errors import NotCoveredError
 from quiltwork.influence.curve.any_start import AnyStart
 from quiltwork.influence.curve.cycle import CycleSide, against_all_sides, cycle_sides
@@ -29,7 +30,7 @@ from quiltwork.influence.curve.ratios import AnyPast, IntervalFuture, IntervalRa
 from quiltwork.influence.curve.sides import Bound, KernelSide, Side, on_both
 from quiltwork.influence.curve.transport import LARGEST_DIFFERENCE, Shipments, shortest
 from quiltwork.influence.quilts.tables import UNIT_ROUNDOFF
-from quiltwork.types import Floats, Guarantee
+from quiltwork.types import Flags, Floats, Guarantee
 
 DIGITS = 9
 MOST_STATES = 300
@@ -69,15 +70,20 @@ class InfluenceCurve:
     Where phases lie behind values, both sides are about phases. A difference between two phases of one state costs
     nothing by itself, and secrets are states: two mixtures of phases (Statement 54).
 
+    ``secret`` says which pairs the last maximum is over; both sides are bounded for all pairs, for context counts
+    whatever is secret (Statement 61). A pair of sets is the largest of its pairs of states or, where the law of a value
+    is known, one more step between the laws given each of them (Statement 62).
+
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
     >>> count = np.array([[0.0, 1.0], [1.0, 0.0]])
     >>> round(InfluenceCurve(chain).at(count / 3.33641).epsilon, 4)
     1.0
     """
 
-    def __init__(self, belief: Belief, *, guarantee: Guarantee = "pufferfish"):
+    def __init__(self, belief: Belief, *, guarantee: Guarantee = "pufferfish", secret: SecretPairs | None = None):
         self.belief = belief
         self.guarantee = guarantee
+        self.secret = None if secret is None or secret.everything else secret
         self.alive = belief.shown_states()
         self.future, self.past = both_sides(belief, against_all=guarantee == "bayesian")
 
@@ -113,11 +119,81 @@ class InfluenceCurve:
         """What any change of a value tells besides its own λ, once."""
         return 0.0 if self.in_phases else links(profile)
 
-    def peak(self, parts: Sequence[Floats]) -> Peak:
-        """The largest sum of bounds (λ, R and L) over two different states, with its parts."""
-        total = np.where(self._differ > 0, sum(parts), -np.inf)
+    @cached_property
+    def compared(self) -> Flags:
+        """Which two states that can occur, or phases of them, are to be kept apart; of sets, those of both sides."""
+        if self.secret is None or self.belief.alike:  # nothing tells the states of a class apart
+            return np.asarray(self._differ > 0)
+        return self.secret.of_steps()[np.ix_(self.alive, self.alive)]
+
+    @cached_property
+    def _sets(self) -> list[tuple[Flags, Flags]]:
+        """The pairs of sets that are to be kept apart, over the states that can occur, or phases of them."""
+        if self.secret is None or self.belief.alike or self.belief.step_variables is not None:
+            return []
+        both = [(one[self.alive], other[self.alive]) for one, other in self.secret.sets[0]]
+        return [(one, other) for one, other in both if one.any() and other.any()]
+
+    @cached_property
+    def _single(self) -> Flags:
+        """Which two states are to be kept apart by themselves; in sets of which nothing more is known, too."""
+        if not self._sets or not self._knows_law:
+            return self.compared
+        return self.secret.pairs[0][np.ix_(self.alive, self.alive)] if self.secret is not None else self.compared
+
+    def peak(self, parts: Sequence[Floats], time: int | None = None) -> Peak:
+        """The largest sum of bounds (λ, R and L) over what is to be kept apart, with its parts.
+
+        ``time`` is a time of a cycle, if the bounds are those of one.
+        """
+        law = self.law_at(time)
+        single = self.compared if law is None else self._single
+        total = np.where(single, sum(parts), -np.inf)  # Statement 61
+        peaks = [self._peak_between(*sides, parts, law) for sides in self._sets] if law is not None else []
         if self.in_phases:
-            return self._peak_of_mixtures(parts, total)
+            peaks.append(self._peak_of_mixtures(parts, total))
+        else:
+            peaks.append(self._peak_of_pairs(parts, total))
+        return max(peaks, key=lambda peak: peak.loss)
+
+    def _peak_between(self, one: Flags, other: Flags, parts: Sequence[Floats], law: Floats) -> Peak:
+        """One more step between the laws of a value in one of two sets of states (Statement 62)."""
+        D = np.array(sum(parts))
+        both = np.outer(one, other) | np.outer(other, one)
+        here = self._peak_of_pairs(parts, np.where(both, D, -np.inf))
+        kept = law > 0  # nothing is known about what cannot occur
+        if not (one & kept).any() or not (other & kept).any():
+            return Peak(0.0, here.pair, here.parts)
+        most = np.where(both[np.ix_(kept, kept)], D[np.ix_(kept, kept)], 0.0).max()
+        if not 0 < most <= LARGEST_DIFFERENCE:
+            return here
+        D = D[np.ix_(kept, kept)]
+        np.fill_diagonal(D, 0.0)
+        rows = np.array([side[kept] * law[kept] for side in (one, other)])
+        rows /= rows.sum(axis=1, keepdims=True)
+        known = np.array([[0.0, most], [most, 0.0]])
+        claims = Shipments.of(rows, shortest(D)).smallest(known, near=0.9 * known, precision=1e-6)
+        loss = min(float(claims.max()) + 2 * self.past.error + 1e-12, float(most))
+        share = loss / here.loss if 0 < here.loss < np.inf else 1.0
+        return Peak(loss, here.pair, tuple(min(share, 1.0) * part for part in here.parts))
+
+    def law_at(self, time: int | None) -> Floats | None:
+        """The law of a value over the states that can occur (or phases), if sets need it and it is known."""
+        if not self._sets or not self._knows_law:
+            return None
+        if self.cyclic:
+            return None if time is None else np.asarray(self.belief.law[time][self.alive])  # type: ignore[attr-defined]
+        if self.belief.hidden_chains:
+            return self.belief.phase_law()
+        return np.asarray(self.belief.chains[0].stationary[self.alive])
+
+    @cached_property
+    def _knows_law(self) -> bool:
+        """Whether the law of a value is known, the same at every time or at each time of a cycle."""
+        known = self.cyclic or self.belief.hidden_chains or self.belief.chains
+        return bool(known) and self.guarantee == "pufferfish" and self.belief.start == "stationary"
+
+    def _peak_of_pairs(self, parts: Sequence[Floats], total: Floats) -> Peak:
         np.fill_diagonal(total, -np.inf)
         a, b = np.unravel_index(int(np.argmax(total)), total.shape)
         shares = tuple(float(part[a, b]) for part in parts)
@@ -128,7 +204,7 @@ class InfluenceCurve:
         states = np.unique(self.alive)
         groups = [np.flatnonzero(self.alive == state) for state in states]
         most = np.array([[total[np.ix_(x, y)].max() for y in groups] for x in groups])
-        most = np.where(np.eye(len(states), dtype=bool), 0.0, most)
+        most = np.where(np.eye(len(states), dtype=bool), 0.0, np.maximum(most, 0.0))
         losses = most
         if self._weights is not None and 0 < most.max() <= LARGEST_DIFFERENCE:
             D = np.array(sum(parts))
@@ -159,7 +235,11 @@ class InfluenceCurve:
         R, L = on_both(lambda side: side.bound(possible, thorough=thorough), sides, states=len(possible))
         itself = possible + self.links(profile)
         if R.by_time is not None and L.by_time is not None:
-            peaks = [self.peak((itself, *both)) for both in zip(R.by_time, L.by_time, strict=True)]  # Statement 55
+            times = zip(R.by_time, L.by_time, strict=True)
+            peaks = [self.peak((itself, *both), t) for t, both in enumerate(times)]  # Statement 55
+            if self.secret is not None and self.secret.cycle is not None:
+                nothing = Peak(0.0, (0, 0), (0.0, 0.0, 0.0))
+                peaks = [p if s else nothing for p, s in zip(peaks, self.secret.cycle, strict=True)]  # Statement 61
         else:
             peaks = [self.peak((itself, R.values, L.values))]  # Statements 9 and 49
         worst = max(peaks, key=lambda peak: peak.loss)
@@ -211,9 +291,11 @@ def within_cell(number: float) -> float:
     return float((np.floor(number / unit) - 0.5) * unit)
 
 
-def curve_members(belief: Belief, *, guarantee: Guarantee = "pufferfish") -> list[InfluenceCurve]:
+def curve_members(
+    belief: Belief, *, guarantee: Guarantee = "pufferfish", secret: SecretPairs | None = None
+) -> list[InfluenceCurve]:
     """One curve for each member of a set of chains, else one."""
-    return [InfluenceCurve(member, guarantee=guarantee) for member in belief.members]
+    return [InfluenceCurve(member, guarantee=guarantee, secret=secret) for member in belief.members]
 
 
 @singledispatch

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from quiltwork.beliefs import BayesianNetwork, Belief
+from quiltwork.beliefs import BayesianNetwork, Belief, SecretPairs
 from quiltwork.influence.curve.cliques import CliqueCurve
 from quiltwork.influence.curve.tree import TreeCurve
 from quiltwork.types import Floats, Guarantee
@@ -23,6 +23,12 @@ def network_curve(network: BayesianNetwork, *, guarantee: Guarantee = "pufferfis
     return CliqueCurve(network)
 
 
-def network_epsilon(belief: Belief, profile: Sequence[Floats], *, guarantee: Guarantee = "pufferfish") -> float:
-    """ε of everything released under a profile, for every network of the belief."""
-    return max(network_curve(network, guarantee=guarantee).at(profile).epsilon for network in belief.networks)
+def network_epsilon(
+    belief: Belief,
+    profile: Sequence[Floats],
+    *,
+    guarantee: Guarantee = "pufferfish",
+    secret: SecretPairs | None = None,
+) -> float:
+    """ε of everything released under a profile, for every network of the belief; about what is secret."""
+    return max(network_curve(network, guarantee=guarantee).at(profile, secret).epsilon for network in belief.networks)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from quiltwork.beliefs import Belief
-from quiltwork.influence.curve.cliques import _transports
+from quiltwork.influence.curve.cliques import _transports, between_sets
 from quiltwork.influence.curve.constant import InfluenceCurve
 from quiltwork.influence.curve.profile import links
 from quiltwork.influence.quilts.tables import UNIT_ROUNDOFF
@@ -60,7 +60,15 @@ def part_loss(curve: InfluenceCurve, profile: Floats, *, thorough: bool = False)
     worst = PartLoss(0.0, 0, (0, 0))
     for variable in range(len(sizes)):
         states, labels = np.unique(codes[:, variable], return_inverse=True)
+        if curve.secret is not None:
+            for one, other in curve.secret.sets[variable]:
+                loss = between_sets(law, one[codes[:, variable]], other[codes[:, variable]], difference)
+                if loss > worst.epsilon:
+                    pair = int(np.argmax(one)), int(np.argmax(other))
+                    worst = PartLoss(min(loss + error, point.epsilon), variable, pair)
         bounds = _transports(law, labels.ravel(), difference)  # Statement 53
+        if curve.secret is not None:
+            bounds = np.where(curve.secret.pairs[variable][np.ix_(states, states)], bounds, 0.0)  # Statement 61
         a, b = (int(n) for n in np.unravel_index(int(np.argmax(bounds)), bounds.shape))
         if bounds[a, b] > worst.epsilon:
             pair = int(states[a]), int(states[b])

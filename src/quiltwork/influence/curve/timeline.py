@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from quiltwork.beliefs.base import Belief
+from quiltwork.beliefs.secrets import SecretPairs
 from quiltwork.errors import ParameterError
 from quiltwork.influence.curve.any_start import AnyStart
 from quiltwork.influence.curve.constant import InfluenceCurve, Peak, canonical, check_states, curve_members
@@ -67,7 +68,9 @@ class Losses:
         return float(self.epsilon_at[np.searchsorted(self.first, time, side="right") - 1])
 
 
-def loss_along_time(belief: Belief, profile: Profile, *, guarantee: Guarantee = "pufferfish") -> Losses:
+def loss_along_time(
+    belief: Belief, profile: Profile, *, guarantee: Guarantee = "pufferfish", secret: SecretPairs | None = None
+) -> Losses:
     """The loss at each time under every chain of the belief.
 
     >>> from quiltwork import MarkovChain
@@ -78,7 +81,8 @@ def loss_along_time(belief: Belief, profile: Profile, *, guarantee: Guarantee = 
     >>> round(losses.epsilon, 4), losses.at(2_500_000) < 1e-6
     (1.0, True)
     """
-    return largest_losses([follow(curve, profile) for curve in curve_members(belief, guarantee=guarantee)])
+    curves = curve_members(belief, guarantee=guarantee, secret=secret)
+    return largest_losses([follow(curve, profile) for curve in curves])
 
 
 def largest_losses(members: Sequence[Losses]) -> Losses:
@@ -333,7 +337,9 @@ def _together(
 ) -> Losses:
     """λ + R + L at each time, from the best pair of tracks."""
     starts = np.array([first for first, _, _ in onward])
-    first = np.unique(np.concatenate([starts, *(track.first for track in (*future, *past))]))
+    times = () if matrices.curve.secret is None else matrices.curve.secret.times or ()
+    cuts = [n for begun, ended in times for n in (begun, ended + 1) if n <= length]
+    first = np.unique(np.concatenate([starts, np.array(cuts, dtype=np.int64), *(t.first for t in (*future, *past))]))
     numbers = np.array(matrices.of)[np.searchsorted(starts, first, side="right") - 1]
     best, choice = np.full(len(first), np.inf), np.zeros(len(first), dtype=np.int64)
     beyond = np.zeros((2, len(first)))
@@ -349,6 +355,9 @@ def _together(
         best = np.minimum(best, total)
     # and never more than all that was asked: each value of the series counts once
     whole = sum(matrices.most[n] * number for _, number, n in onward)  # Statement 18
+    if times:  # only some times are secret (Statement 61)
+        secret = np.any([(begun <= first) & (first <= ended) for begun, ended in times], axis=0)
+        best = np.where(secret, best, 0.0)
     worst = int(np.argmax(best))
     _, pair, (own_part, R, L) = _peak(matrices, *_digits(int(choice[worst]), count))
     parts = (own_part, R + float(beyond[0, worst]), L + float(beyond[1, worst]))

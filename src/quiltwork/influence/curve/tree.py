@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from quiltwork.beliefs import BayesianNetwork
+from quiltwork.beliefs import BayesianNetwork, SecretPairs
 from quiltwork.beliefs.graph import Graph
 from quiltwork.errors import NotCoveredError
 from quiltwork.influence.curve.steps import Kernel, cross_ratios, pairwise_step, projective_step, scalar_step
@@ -74,13 +74,13 @@ class TreeCurve:
                 fix="Use quilt-exact",
             )
         self._graph, self._promise = network.graph, guarantee
-        self._kernels, self._alive = _kernels(network)
+        self._kernels, self._alive, self._laws = _kernels(network)
         # marginals and kernels are sums of products of positive numbers: each rounds, in both rows of a step
         most = max(map(len, self._alive)) + 1
         self._error = 8 * most * (len(self._alive) + MOST_TARGETS) * UNIT_ROUNDOFF
 
-    def at(self, profile: Sequence[Floats]) -> NetworkLoss:
-        """ε of everything released under a profile, one matrix a variable."""
+    def at(self, profile: Sequence[Floats], secret: SecretPairs | None = None) -> NetworkLoss:
+        """ε of everything released under a profile, one matrix a variable; about what is secret."""
         matrices = [matrix[np.ix_(alive, alive)] for matrix, alive in zip(profile, self._alive, strict=True)]
         branches = _Branches(self._graph, [float(matrix.max(initial=0.0)) for matrix in matrices])
         bounds: dict[Edge, Floats] = {}
@@ -92,6 +92,8 @@ class TreeCurve:
                 continue
             parts = [(j, bounds[i, j]) for j in self._graph.neighbours[i]]
             total = (matrix + sum(part for _, part in parts)) * (1 + ROUNDING)  # Statement 15
+            if secret is not None and not secret.everything:
+                total = self._about(i, total, secret)
             np.fill_diagonal(total, -1.0)
             a, b = (int(n) for n in np.unravel_index(np.argmax(total), total.shape))
             if total[a, b] > worst.epsilon:
@@ -99,6 +101,22 @@ class TreeCurve:
                 shown = tuple((j, float(part[a, b])) for j, part in parts)
                 worst = NetworkLoss(float(total[a, b]), i, pair, float(matrix[a, b]), shown)
         return worst
+
+    def _about(self, node: int, total: Floats, secret: SecretPairs) -> Floats:
+        """What is told between pairs that are secret; what is told about sets stands at a pair of their states."""
+        alive = self._alive[node]
+        kept = np.where(secret.pairs[node][np.ix_(alive, alive)], total, -1.0)  # Statement 61
+        for one, other in secret.sets[node]:
+            sides = one[alive], other[alive]
+            both = np.where(np.outer(*sides) | np.outer(*sides[::-1]), total, -1.0)
+            a, b = np.unravel_index(int(np.argmax(both)), both.shape)
+            loss = float(both[a, b])
+            if loss > 0 and self._promise == "pufferfish":
+                from quiltwork.influence.curve.cliques import between_sets  # it builds on this module
+
+                loss = min(loss, between_sets(self._laws[node], *sides, total) + self._error)  # Statement 62
+            kept[a, b] = max(kept[a, b], loss)
+        return np.asarray(kept)
 
     def _step(
         self, edge: "Edge", matrices: Sequence[Floats], branches: "_Branches", bounds: dict["Edge", Floats]
@@ -161,8 +179,10 @@ class _Branches:
                 yield child, parent
 
 
-def _kernels(network: BayesianNetwork) -> tuple[dict[tuple[int, int], Floats], list[NDArray[np.intp]]]:
-    """P(X_j | X_i) along every edge in both directions, over the states that can occur; and which can."""
+def _kernels(
+    network: BayesianNetwork,
+) -> tuple[dict[tuple[int, int], Floats], list[NDArray[np.intp]], list[Floats]]:
+    """P(X_j | X_i) along every edge in both directions, over the states that can occur; which can; their laws."""
     names = list(network.variables)
     laws: dict[int, Floats] = {}
     possible: dict[int, NDArray[np.bool_]] = {}
@@ -186,4 +206,4 @@ def _kernels(network: BayesianNetwork) -> tuple[dict[tuple[int, int], Floats], l
             joint = laws[parent][alive[parent], None] * down
             kernels[parent, child] = down
             kernels[child, parent] = np.ascontiguousarray((joint / laws[child][None, alive[child]]).T)
-    return kernels, alive
+    return kernels, alive, [laws[n][alive[n]] for n in range(len(names))]

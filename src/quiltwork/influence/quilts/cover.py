@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from quiltwork.beliefs import BayesianNetwork, Belief
+from quiltwork.beliefs import BayesianNetwork, Belief, SecretPairs
 from quiltwork.influence.quilts.inference import Inference
 from quiltwork.influence.quilts.separation import Separation
 from quiltwork.numeric import round_up
@@ -54,23 +54,32 @@ class QuiltSearch:
         self._count = len(network.variables)
         self._size = size
 
-    def worst(self, weights: Sequence[float], score: Score) -> Cover:
-        """The variable whose best quilt has the largest score."""
+    def worst(self, weights: Sequence[float], score: Score, secret: SecretPairs | None = None) -> Cover:
+        """The variable whose best quilt has the largest score, among those that are secret."""
         weight_of = np.array(weights)
         worst: Cover | None = None
         for node in range(self._count):
-            best = self.best(node, weight_of, score, enough=-math.inf if worst is None else worst.score)
+            apart = None if secret is None or secret.everything else secret.within(node)
+            if apart is not None and not apart.any():
+                continue
+            enough = -math.inf if worst is None else worst.score
+            best = self.best(node, weight_of, score, enough=enough, apart=apart)
             if worst is None or best.score > worst.score:
                 worst = best
         assert worst is not None  # noqa: S101 - there is a variable
         return worst
 
-    def best(self, node: int, weights: Floats, score: Score, *, enough: float = -math.inf) -> Cover:
-        """The best quilt of one variable; any quilt with a score of at most ``enough`` ends the search."""
+    def best(
+        self, node: int, weights: Floats, score: Score, *, enough: float = -math.inf, apart: Flags | None = None
+    ) -> Cover:
+        """The best quilt of one variable; any quilt with a score of at most ``enough`` ends the search.
+
+        ``apart`` says which two of its states are to be kept apart (None: every two).
+        """
         best = self._empty(node, weights, score)
         if len(best.near) == 1 or best.score <= enough:
             return best
-        alone = self._influence_of_each(node)
+        alone = self._influence_of_each(node, apart)
         sets = np.empty((1, 0), dtype=np.int64)
         near = self._separation.near(node, np.full((1, 1), -1))
         complete = True
@@ -91,7 +100,7 @@ class QuiltSearch:
                 if bounds[at] >= best.score or best.score <= enough:
                     break
                 quilt = tuple(int(n) for n in sets[at])
-                e = self.inference.max_influence(node, quilt)
+                e = self.inference.max_influence(node, quilt, apart)
                 quilt_score = score(float(masses[at]), e)
                 useless[at] = score(float(weights[node]), e) >= best.score
                 if quilt_score < best.score * (1 - GAIN):
@@ -109,9 +118,9 @@ class QuiltSearch:
         # Statement 16
         return Cover(score(weight, 0.0), node, (), tuple(int(n) for n in np.flatnonzero(near)), weight, 0.0)
 
-    def _influence_of_each(self, node: int) -> Floats:
+    def _influence_of_each(self, node: int, apart: Flags | None) -> Floats:
         """The max-influence of every other variable by itself."""
-        others = (self.inference.max_influence(node, [q]) if q != node else 0.0 for q in range(self._count))
+        others = (self.inference.max_influence(node, [q], apart) if q != node else 0.0 for q in range(self._count))
         return np.fromiter(others, dtype=np.float64, count=self._count)
 
     def _grown(self, node: int, sets: Integers, added: Flags) -> tuple[Integers, bool]:
@@ -141,7 +150,7 @@ class QuiltSearch:
         return np.argsort(distance[sets].sum(axis=1), kind="stable")
 
 
-def quilts_epsilon(belief: Belief, profile: Sequence[Floats]) -> float:
+def quilts_epsilon(belief: Belief, profile: Sequence[Floats], secret: SecretPairs | None = None) -> float:
     """ε of everything released under a profile, with one quilt at each variable, for every network of the belief.
 
     Given the quilt and what is beyond it, all that was released changes by at most the sum of λ over the near
@@ -150,5 +159,5 @@ def quilts_epsilon(belief: Belief, profile: Sequence[Floats]) -> float:
     """
     heights = [float(matrix.max()) for matrix in profile]
     # Statement 17
-    worst = max(QuiltSearch(m).worst(heights, lambda weight, e: weight + e).score for m in belief.networks)
+    worst = max(QuiltSearch(m).worst(heights, lambda weight, e: weight + e, secret).score for m in belief.networks)
     return round_up(worst, roundings=8 + len(heights))

@@ -61,15 +61,22 @@ class Inference:
             self._known[chosen] = law, possible
         return self._known[chosen]
 
-    def max_influence(self, node: int, quilt: Sequence[int]) -> float:
-        """The most that the values of the quilt tell about the node: e(X_Q | X_i), rounded up."""
+    def max_influence(self, node: int, quilt: Sequence[int], apart: Flags | None = None) -> float:
+        """The most that the values of the quilt tell about the node: e(X_Q | X_i), rounded up.
+
+        ``apart`` says which two states are to be kept apart; every two if it is left out.
+        """
         if not quilt:
             return 0.0
         if math.prod(self._sizes[n] for n in (node, *quilt)) > 2**20:
             return math.inf  # too many values to look at
         law, possible = self.joint([node, *quilt])
         axis, rows = sorted([node, *quilt]).index(node), (self._sizes[node], -1)
-        return self._most(np.moveaxis(law, axis, 0).reshape(rows), np.moveaxis(possible, axis, 0).reshape(rows))
+        table, occurs = np.moveaxis(law, axis, 0).reshape(rows), np.moveaxis(possible, axis, 0).reshape(rows)
+        if apart is None:
+            return self._most(table, occurs)
+        pairs = ((int(a), int(b)) for a, b in np.argwhere(np.triu(apart)))  # Statement 61
+        return max((self._most(table[[a, b]], occurs[[a, b]]) for a, b in pairs), default=0.0)
 
     def _most(self, law: Floats, possible: Flags) -> float:
         secrets = possible.any(axis=1)

@@ -6,11 +6,12 @@ and quilts without one only get worse, which is what the search in ``calibration
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from quiltwork.beliefs.chain import MarkovChain
+from quiltwork.beliefs.secrets import SecretPairs
 from quiltwork.beliefs.structure import closed_classes, following, stationary_law
 from quiltwork.influence.quilts.kernels import IMPOSSIBLE, INFINITE, TINY
 from quiltwork.influence.quilts.tables import FURTHEST, UNIT_ROUNDOFF, ChainTables
@@ -65,6 +66,24 @@ class Phase:
                 sources = self.early[node - int(tables.distances[n]) - 1]
                 table[n] = tables.left_at(int(tables.distances[n]), sources)
         return table
+
+
+def secret_phases(chain: MarkovChain, length: int | None, secret: SecretPairs | None) -> Iterator[Phase]:
+    """The phases as far as something in them is secret: with the pairs that are, at the times when they are."""
+    every = phases(chain, length)
+    if secret is None or secret.everything:
+        yield from every
+        return
+    apart = secret.of_steps()
+    for phase in every:
+        kept = replace(phase, possible=phase.possible & apart)
+        for first, last in secret.times or ((1, None),):
+            begun = max(first, phase.first)
+            ends = [end for end in (last, phase.last) if end is not None]
+            ended = min(ends) if ends else None
+            if ended is None or begun <= ended:
+                whole = begun == phase.first and ended == phase.last
+                yield replace(kept, first=begun, last=ended, uniform=phase.uniform and whole)  # Statement 61
 
 
 def phases(chain: MarkovChain, length: int | None) -> Iterator[Phase]:
