@@ -16,8 +16,8 @@ from quiltwork.queries import Query
 from quiltwork.types import Floats, Guarantee
 
 GAUSSIAN = (
-    "The promise holds for Gaussian values, whatever their mean; quiltwork belief check says how far public data of the "
-    "same kind are from that."
+    "The promise holds for Gaussian values, whatever their mean; quiltwork belief check says how far public data of "
+    "the same kind are from that."
 )
 ROUNDING = 2.0**-50  # of the quotient that a certificate's profile is
 Strength = Guarantee | Literal["approximate pufferfish", "none"]
@@ -170,8 +170,8 @@ class Calibration:
         if self.apart is None:
             return self.secrets.meaning(self.epsilon, belief)
         return (
-            f"Someone who knew that a value was one of two that are at most {self.apart} apart, and thought one of them "
-            f"50 % likely, will think it at most {likely(posterior(0.5, self.epsilon))} likely after seeing this."
+            f"Someone who knew that a value was one of two at most {self.apart} apart, and thought one of them 50 % "
+            f"likely, will think it at most {likely(posterior(0.5, self.epsilon))} likely after seeing this."
         )
 
     def along_time(self) -> str:

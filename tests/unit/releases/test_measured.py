@@ -150,7 +150,7 @@ def test_words_of_a_release() -> None:
     assert "any two values at most 1 kW apart, at any one time," in said
     assert "the sum would move by up to 2.9999" in said
     assert "larger differences, of which twice as large ones may lose ε = 2" in said
-    assert "one of two that are at most 1 kW apart, and thought one of them 50 % likely" in said
+    assert "one of two at most 1 kW apart, and thought one of them 50 % likely" in said
     made = plan("mean", belief=BELIEF, epsilon=1.0, length=100)
     assert [offer.mechanism for offer in made.offers] == ["curve", "group", "entry"]
     assert made.best is not None
