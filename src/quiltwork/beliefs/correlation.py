@@ -86,7 +86,10 @@ class Correlation:
         if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
             return cls(_numbers(given))
         if isinstance(given, Mapping) and set(given) == {"ar1"}:
-            return cls((1.0,), ratio=_number(given["ar1"], "ar1"))
+            ratio = _number(given["ar1"], "ar1")
+            if abs(ratio) > 1:
+                raise BeliefError("ar1 must be from -1 to 1", got=f"{ratio:g}", why="no correlation is larger")
+            return cls((1.0,), ratio=ratio)
         if isinstance(given, Mapping) and given and set(given) <= {"at_most", "decay"}:
             decay = None if "decay" not in given else _decay(given["decay"])
             ratio = 0.0 if decay is None else _per_step(decay, step)

@@ -113,7 +113,7 @@ def plan(
             quilt_size=quilt_size,
         )
 
-    held = beliefs[0]
+    held = beliefs[0] if len(beliefs) == 1 else held
     with progress("Calibrating"):
         made = planned(held)
         by_distance = [planned(believed) for believed in beliefs] if len(beliefs) > 1 else []
@@ -353,12 +353,19 @@ def _write_report(path: Path, result: "Release", ready: "Prepared", quilt_size: 
         belief=result.belief,
         epsilon=made.epsilon,
         length=made.length,
-        values=result.divisor if result.divisor > 1 and made.steps is None else result.values,
+        values=_values_behind(result),
         guarantee="bayesian" if made.guarantee == "bayesian" else "pufferfish",
         secrets=made.secrets,
         quilt_size=quilt_size,
     )
     write_report(path, release=result, plan=beside)
+
+
+def _values_behind(result: "Release") -> int:
+    """How many values the answer is about, of the smallest part if there are several."""
+    if result.belief.real:
+        return min((part.values for part in result.parts), default=result.values)
+    return result.divisor if result.divisor > 1 and result.calibration.steps is None else result.values
 
 
 def _series_column(column: str | None, variable: str | None, belief: "Belief") -> str | list[str]:

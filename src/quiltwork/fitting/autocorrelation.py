@@ -27,6 +27,8 @@ LEAST_DAYS = 8
 """Days from which on the mean of each time of day is taken out without being asked for."""
 FURTHEST = 16_384
 """The longest lag that is looked at."""
+UNLIKELY = 50.0
+"""A distance that is this many times the spread of values, or this small a part of it, may be in another unit."""
 LONG_PAUSE = 1024
 """Pairs across a pause of more steps are not compared."""
 CHUNKS, LEAST_BLOCKS = 64, 16
@@ -57,7 +59,19 @@ class Left:
     times: float
     """How many values each mean was taken of, on average."""
     values: int
+    spreads: tuple[float, ...] = ()
+    """The standard deviation of each subject around its means, in the unit of the data."""
     notes: tuple[str, ...] = ()
+
+    def in_distances(self, distance: float, hidden: str) -> str:
+        """How widely values are spread, beside the distance that is hidden."""
+        spread = float(np.median(self.spreads))
+        said = (
+            f"Values are spread by {spread:.3g} around their means (standard deviation, in the unit of the data); the "
+            f"distance of {hidden} is {distance / spread:.2g} times that."
+        )
+        odd = not 1 / UNLIKELY <= distance / spread <= UNLIKELY
+        return said + (" Is the distance in the unit of the data?" if odd else "")
 
     @property
     def subjects(self) -> int:
@@ -89,7 +103,7 @@ def left_over(series: Measurements, rhythm: Rhythm = "auto") -> Left:
             fix="Use longer data, or more subjects",
         )
     found, period, notes = _period(series, rhythm)
-    pieces, hours, used, means, constant = [], [], 0, 0, 0
+    pieces, hours, spreads, used, means, constant = [], [], [], 0, 0, 0
     for timed in series.timed.values():
         largest = float(np.abs(timed.numbers).max())
         scaled = replace(timed, numbers=timed.numbers / (largest or 1.0))  # squares of any values fit into floats
@@ -99,6 +113,7 @@ def left_over(series: Measurements, rhythm: Rhythm = "auto") -> Left:
             constant += 1
             continue
         pieces.append(tuple(_on_grid(rest / spread, timed.places)))
+        spreads.append(spread * (largest or 1.0))
         used, means = used + len(rest), means + count
         if timed.wall is not None:
             hours.append(timed.wall // MICROSECONDS["hour"] % 24)
@@ -112,7 +127,14 @@ def left_over(series: Measurements, rhythm: Rhythm = "auto") -> Left:
     if constant:
         notes = (*notes, f"{constant:,} subjects whose values never differ were left out.")
     return Left(
-        tuple(pieces), np.concatenate(hours) if hours else None, found, period, used / means, used, tuple(notes)
+        pieces=tuple(pieces),
+        hours=np.concatenate(hours) if hours else None,
+        rhythm=found,
+        period=period,
+        times=used / means,
+        values=used,
+        spreads=tuple(spreads),
+        notes=tuple(notes),
     )
 
 

@@ -149,9 +149,13 @@ class GaussianFit:
 
 def _falling(lags: Sequence[int | None], step: Duration | None) -> str:
     """When correlation falls below each of the levels."""
-    return " and ".join(
-        f"below {level} " + ("at no lag that was looked at" if lag is None else f"after {in_words(lag, step)}")
-        for level, lag in zip(LEVELS, lags, strict=True)
+    return (
+        " and ".join(
+            f"below {level} after {in_words(lag, step)}"
+            for level, lag in zip(LEVELS, lags, strict=True)
+            if lag is not None
+        )
+        or f"not below {LEVELS[0]} within the lags that were looked at"
     )
 
 
@@ -264,8 +268,12 @@ def fit_gaussian(
         values=left.values,
         subjects=left.subjects,
         longest=series.longest,
-        notes=notes,
+        notes=(*notes, left.in_distances(distance, _hidden(distance, unit))),
     )
+
+
+def _hidden(distance: float, unit: str | None) -> str:
+    return f"{distance:g}" + ("" if unit is None else f" {unit}")
 
 
 def as_measurements(data: object) -> Measurements:

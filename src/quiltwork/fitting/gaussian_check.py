@@ -60,7 +60,7 @@ class Shape:
     def verdict(self) -> str:
         """In words, with what it means for the promise."""
         if self.gaussian is None:
-            return "Shape: too few independent values to tell whether they are Gaussian."
+            return "Shape: too few independent values to tell whether they are Gaussian, whatever the picture shows."
         figures = (
             f"skewness {self.skewness:.2g}, excess kurtosis {self.excess_kurtosis:.2g}, {100 * self.beyond_3:.2g} % "
             "beyond three standard deviations (Gaussian: 0, 0 and 0.27 %)"
@@ -196,7 +196,12 @@ def check_gaussian(
         remedy=seen.remedy(),
         lags=lags,
         values=left.values,
-        notes=(*notes, *left.notes, *([NOT_BETWEEN] if left.subjects > 1 else [])),
+        notes=(
+            *notes,
+            *left.notes,
+            *([NOT_BETWEEN] if left.subjects > 1 else []),
+            left.in_distances(belief.distance, belief.hidden),
+        ),
         rhythm=left.rhythm,
         shape=shape,
         spread=_spread(left, found, shape),
@@ -288,7 +293,8 @@ class _Seen:
             return f"The belief remembers longer than the data, which is safe but costs noise: {self._at(most)}"
         span = f"at every lag from {in_words(1, self.step)} to {in_words(self._clear[-1].lag, self.step)}"
         same = "no stronger than" if self.belief.correlation.at_most else "as strong as"
-        return f"The belief fits: correlation is {same} it says, {span}.{self._unsure}"
+        found = "The belief is not contradicted" if self._unsure else "The belief fits"
+        return f"{found}: correlation is {same} it says, {span}.{self._unsure}"
 
     def remedy(self) -> str:
         if self.flagged:
@@ -305,7 +311,7 @@ class _Seen:
             return TOO_SHORT
         if self.weaker:
             return 'Give a bound instead of exact correlations: {"at_most": [...]}, or quiltwork belief fit --gaussian.'
-        return "Nothing needs to change."
+        return "Nothing needs to change." if not self._unsure else "Longer data would tell more."
 
 
 def _reach(value: float, band: tuple[float, float]) -> float:

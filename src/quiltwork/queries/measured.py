@@ -510,7 +510,10 @@ class Lipschitz(DeclaredChange):
 
     def result(self, stretches: Sequence[Floats]) -> Floats:
         """The function's result as a vector."""
-        result = np.atleast_1d(np.asarray(self.function([run.copy() for run in stretches]), dtype=np.float64))
+        try:
+            result = np.atleast_1d(np.asarray(self.function([run.copy() for run in stretches]), dtype=np.float64))
+        except (TypeError, ValueError):
+            result = np.array(np.nan)
         if result.ndim != 1 or not np.isfinite(result).all():
             raise QueryError(f"{self.name} must return a finite number, or a vector of them", got="something else")
         return result

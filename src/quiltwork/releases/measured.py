@@ -24,6 +24,10 @@ from quiltwork.types import SAME_SPAN
 
 SMALLEST_SHARE = 2.0**-80  # the finest grid for shares of a value
 ROUNDED_SHARE = 2.0**-50  # how far off a share is where it is computed
+OF_MEANS = (
+    "A value is the mean of the rows of a step. The belief must be about such means, which are correlated more "
+    "strongly than single rows: fit it on means."
+)
 NOT_RECORDED = "Values that were not recorded are protected as well: they count as if they had weight 0."
 
 
@@ -92,8 +96,18 @@ def of_measurements(series: Measurements, request: Request, window: Window | Non
         unit=unit,
         states=belief.states,
         sizes=(series.subjects, series.size),
-        notes=(*about_steps, *(() if certain else (NOT_RECORDED,))),
+        notes=(*about_steps, *(() if certain else (NOT_RECORDED,)), *_notes(series, belief, query)),
     )
+
+
+def _notes(series: Measurements, belief: GaussianBelief, query: Measured) -> list[str]:
+    """What people are likely to overlook."""
+    notes = []
+    if series.reading.take == "mean":
+        notes.append(OF_MEANS)
+    if isinstance(query, ShareAbove) and query.width < belief.distance:
+        notes.append(f"The ramp is narrower than the distance of {belief.hidden}: a wider one needs less noise.")
+    return notes
 
 
 def _calibrated(series: Measurements, request: Request) -> Calibration:

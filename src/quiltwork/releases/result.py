@@ -82,6 +82,9 @@ class Release:
                 if not self.parts
                 else f"the values of each part ({self.divisor:,} or more)"
             )
+            smallest = min((part.values for part in self.parts), default=self.values)
+            if self.belief.real and self.divisor != smallest:
+                by = f"{self.divisor:,}" + (" or more" if self.parts else "")
             lines.append(
                 f"The numbers are counts or sums with noise, divided by {by}; so is their noise, to a scale of "
                 f"{'at most ' if self.parts else ''}{self.noise_scale:.6g}."

@@ -47,10 +47,19 @@ def values_chart(release: Release) -> Chart:
         y=alt.Y("name:N", sort=list(release.labels), title=None, axis=alt.Axis(labelLimit=260))
     )
     bars = base.mark_bar(color=ACCENT, height={"band": 0.62}).encode(
-        x=alt.X("value:Q", title=f"{release.calibration.query.text}, with noise", axis=alt.Axis(format=",~f"))
+        x=alt.X("value:Q", title=_titled(release), axis=alt.Axis(format=",~f"))
     )
     whiskers = base.mark_rule(color=INK, strokeWidth=2).encode(x="low:Q", x2="high:Q")
     return sized(alt.layer(bars, whiskers), len(rows))
+
+
+def _titled(release: Release) -> str:
+    """What an axis of released numbers shows, with its unit if that is known."""
+    unit, text = getattr(release.belief, "unit", None), release.calibration.query.text
+    unit = None if text.startswith(("above", "weighted")) else unit
+    if unit is not None and text == "trend":
+        unit = f"{unit} per step"
+    return f"{text}, with noise" + ("" if unit is None else f" ({unit})")
 
 
 def parts_chart(release: Release) -> Chart:
@@ -68,8 +77,7 @@ def parts_chart(release: Release) -> Chart:
     ]
     kinds = list(dict.fromkeys(row["what"] for row in rows))
     legend = alt.Legend(orient="bottom", columns=6) if len(kinds) > 1 else None
-    unit = getattr(release.belief, "unit", None)
-    title = f"{release.calibration.query.text}, with noise" + ("" if unit is None else f" ({unit})")
+    title = _titled(release)
     base = alt.Chart(alt.InlineData(rows)).encode(
         x=alt.X("part:O", sort=names, title=None, axis=alt.Axis(labelOverlap=True, labelAngle=-40)),
         color=alt.Color("what:N", title=None, sort=kinds, legend=legend),

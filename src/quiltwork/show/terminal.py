@@ -93,6 +93,9 @@ def print_plan(made: Plan, *, other: Mapping[str, float | None] | None = None) -
         span = f"records of {made.length:,} variables"
     if not made.secrets.everything:
         span += f", secret: {made.secrets.text}"
+    apart = next((o.calibration.apart for o in made.offers if o.calibration is not None and o.calibration.apart), None)
+    if apart is not None:
+        span += f", differences of up to {apart}"
     several = "" if made.releases == 1 else f" shared by {made.releases:,} releases (noise of each)"
     out.print(table(rows, title=f"{made.query}, ε = {made.epsilon:g}{several}, {span}"))
     if made.best is not None:
@@ -186,7 +189,7 @@ def print_release(result: Release) -> None:
     """Print a release with bars, its accuracy and the reason for its noise."""
     out.print(f"{result.subjects:,} {result.belief.noun}, {result.values:,} values in total.")
     wide = result.parts and len(result.numbers) <= MOST_COLUMNS * len(result.parts)
-    rows = result.table() if wide else _bars(result)
+    rows = _with_errors(result) if wide else _bars(result)
     out.print(table(rows[:MOST_ROWS]))
     if len(rows) > MOST_ROWS:
         out.print(f"... and {len(rows) - MOST_ROWS:,} more; --json prints all.")
@@ -205,6 +208,12 @@ def print_release(result: Release) -> None:
                 f"The data was not always read in the same way ({result.ledger['mixed']}), so every release in this "
                 "ledger counts as if it covered every moment."
             )
+
+
+def _with_errors(result: Release) -> list[dict[str, Any]]:
+    """The answers about windows or subjects, each with how far the noise may have moved it."""
+    errors = [part["error_95"] for part in result.to_dict()["parts"]]
+    return [row | {"±95 %": error} for row, error in zip(result.table(), errors, strict=True)]
 
 
 def _bars(result: Release) -> list[dict[str, Any]]:

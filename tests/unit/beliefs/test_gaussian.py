@@ -24,7 +24,7 @@ FILE: dict[str, Any] = {"kind": "gaussian", "distance": 1.0, "correlation": {"ar
         ({"correlation": [1, "high"]}, "must hold numbers, got str"),
         ({"correlation": "high"}, "correlation must be a list, or an object"),
         ({"correlation": {"ar2": 0.9}}, "got keys ar2"),
-        ({"correlation": {"ar1": 1.1}}, "from -1 to 1"),
+        ({"correlation": {"ar1": 1.1}}, "ar1 must be from -1 to 1"),
         ({"correlation": {"ar1": True}}, "ar1 must hold numbers, got bool"),
         ({"correlation": {"at_most": [1, -0.1]}}, "not from 0 to 1"),
         ({"correlation": {"at_most": 0.9}}, "at_most has an entry for each lag"),

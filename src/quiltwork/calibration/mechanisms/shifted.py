@@ -13,7 +13,7 @@ from quiltwork.calibration.request import Request
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.influence.shift import check_bayesian, on_the_grid, query_shift, seen_in_all
 from quiltwork.numeric import float_above, round_up
-from quiltwork.queries.measured import Measured, MeasuredMean
+from quiltwork.queries.measured import Measured, MeasuredMean, ShareAbove
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,11 @@ class Shifted(Reason):
     distance: float
     unit: str | None
     shift: float
-    """Of the undivided answer, in its own unit."""
+    """Of the answer before it is divided."""
     itself: float
     """How much of it is the value itself."""
+    divisor: int = 1
+    """What the answer is divided by, where that is said in words."""
 
     def sentence(self) -> str:
         """The reason in words."""
@@ -34,7 +36,7 @@ class Shifted(Reason):
         others = "" if self.shift <= self.itself else ", because values before and after it are then expected to differ"
         return (
             f"if one value were {self.distance:g}{unit} higher or lower, the {self.asked} would move by up to "
-            f"{self.shift:.6g} ({self.itself:.6g} through the value itself){others}."
+            f"{self.shift / self.divisor:.6g} ({self.itself / self.divisor:.6g} through the value itself){others}."
         )
 
     def detail(self) -> dict[str, Any]:
@@ -77,6 +79,7 @@ def shifted_for(request: Request, lengths: Sequence[int | None], *, apart: bool)
             belief.unit,
             shift,
             round_up(belief.distance * float_above(query.largest)),
+            query.divisor(request.length) if query.placed and request.length is not None else 1,
         ),
         one_length=exact and request.length is not None,
         apart=belief.hidden,
@@ -108,7 +111,9 @@ def _named(query: Measured) -> str:
     """What noise is added to, in words."""
     if isinstance(query, MeasuredMean):
         return "sum"
-    return query.text if query.divisor(2) == 1 else f"sum behind {query.text}"
+    if isinstance(query, ShareAbove):
+        return "number of values above the threshold"
+    return query.text.partition(":")[0] if query.placed else query.text
 
 
 def _asked(request: Request) -> tuple[GaussianBelief, Measured]:
