@@ -272,7 +272,7 @@ def test_words_about_what_is_wrong() -> None:
     below = check_belief(exactly(-0.5), np.random.default_rng(1).standard_normal(3000))
     assert "counts on correlation below 0" in below.verdict
     near = check_belief(GaussianBelief({"decay": 4.6}, distance=1.0, step=1), values)
-    assert near.verdict.startswith("The belief is not contradicted: correlation is no stronger than it says, at every lag from 1 step")
+    assert near.verdict.startswith("The belief fits: correlation is no stronger than it says, at every lag from 1 step")
 
 
 def test_short_data_say_that_they_are_short() -> None:
