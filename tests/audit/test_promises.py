@@ -200,11 +200,14 @@ def test_delta_keeps_its_weaker_promise(chain: MarkovChain, length: int, delta: 
 def test_what_wasserstein_refuses() -> None:
     three = MarkovChain(np.full((3, 3), 1 / 3), initial="stationary")
     for query, belief, length, said in (
-        (Histogram(), three, 5, "histogram"),
+        (Histogram(), three, 60, "several numbers"),
+        (Histogram(), three.with_start("any"), 5, "needs a start"),
         (Count("0"), three, None, "length"),
     ):
         with pytest.raises(NotCoveredError, match=said):
             wasserstein(query, belief=belief, epsilon=1.0, length=length)
+    independent = wasserstein(Histogram(), belief=three, epsilon=1.0, length=5)
+    assert independent.noise_scale == pytest.approx(2.0)  # its sensitivity
 
 
 def test_histograms_of_two_states_take_twice_the_count() -> None:
