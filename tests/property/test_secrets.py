@@ -25,6 +25,7 @@ from quiltwork import (
     DynamicNetwork,
     HiddenChain,
     Histogram,
+    InputError,
     IntervalChain,
     JointTable,
     Ledger,
@@ -37,9 +38,12 @@ from quiltwork import (
     Query,
     ReleaseRecord,
     Secrets,
+    Series,
     audit,
     bayesian_leakage,
     calibrate,
+    parse_query,
+    release,
 )
 from quiltwork.influence.curve.cliques import CliqueCurve
 from quiltwork.influence.curve.constant import InfluenceCurve
@@ -594,3 +598,46 @@ def test_quilts_cover_the_pairs_of_sets() -> None:
     }
     assert scales["sets:a,b|c"] == scales["pairs:a|c,b|c"] <= scales["all"]
     assert scales["pairs:b|c"] < scales["sets:a,b|c"]
+
+
+def test_laws_that_hardly_differ_are_told_apart_by_large_outputs() -> None:
+    """Wasserstein for several numbers rests on the exact loss, also where no mass seems to move."""
+    table = []
+    for x, rare in (("0", 1e-16), ("1", 5e-10)):
+        table += [((x, *"aaaaa"), 0.5 * (1 - rare)), ((x, *"bbbbb"), 0.5 * rare)]
+    belief = JointTable({"x": "01", **{f"y{n}": "abc" for n in range(5)}}, table)
+    query = parse_query("histogram over y0,y1,y2,y3,y4")
+    for epsilon in (1.0, 3.0, 4.0):
+        made = calibrate(query, belief=belief, epsilon=epsilon, mechanism="wasserstein", secrets="variables:x")
+        assert audit(belief, [Noisy(query, made.noise_scale)], secrets="variables:x").epsilon <= epsilon
+
+
+def test_a_vouched_promise_about_part_of_a_series_is_not_taken_over() -> None:
+    chain = MarkovChain([[0.98, 0.01, 0.01], [0.01, 0.98, 0.01], [0.01, 0.5, 0.49]], initial="stationary")
+    secret = Secrets.pairs(("0", "2"))
+    record = ReleaseRecord(mechanism="other", epsilon=1e-6, segment=(2, 2), secrets=secret)
+    with pytest.raises(NotCoveredError, match="does not reach beyond it"):
+        Accountant(chain, length=2, secrets=secret, releases=[record]).composed()
+
+
+def test_series_that_end_before_the_secret_times_need_no_noise_of_their_own() -> None:
+    chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+    data = Series.from_values("0" * 14, states=chain.states, subject="a" * 12 + "b" * 2)
+    made = release(data, "count:1", belief=chain, epsilon=1.0, secrets=Secrets.state("0").at("5:8"))
+    assert made.noise_scale > 0
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"kind": "state", "states": [[["a", "b"], None]]},
+        {"kind": "sets", "states": [[["a", "b"], ["b", "c"]]]},
+        {"kind": "pairs", "states": [[["a"], ["a"]]]},
+        {"kind": "pairs", "states": [[["a"], None]]},
+        {"kind": "all", "states": [[["a"], None]]},
+        {"kind": "sets", "states": []},
+    ],
+)
+def test_secrets_that_were_forged_are_refused(part: dict[str, object]) -> None:
+    with pytest.raises(InputError, match="secrets cannot be read"):
+        Secrets.of({"parts": [part]})

@@ -82,6 +82,8 @@ def _vouched(record: ReleaseRecord, terms: Basis, length: int | None) -> float |
     claim = record.epsilon or 0.0
     if record.distance not in (None, terms.belief.distance):
         return f"is about another distance ({record.distance:g})"
+    if _goes_beyond(record, terms, length):
+        return "is about part of a series, and its promise about some pairs of states does not reach beyond it"
     if record.noise_scale is None:
         return claim
     exact = _audited(record, terms, length)

@@ -252,7 +252,7 @@ class Secrets:
             for part in contents["parts"]:
                 named = tuple((_names(a), None if b is None else _names(b)) for a, b in part.get("states", ()))
                 variables = part.get("variables")
-                if part["kind"] not in ("all", "state", "pairs", "sets") or (part["kind"] == "all") == bool(named):
+                if not _well_formed(part["kind"], named):
                     raise ValueError
                 parts.append(Part(part["kind"], named, None if variables is None else _names(variables)))
             if not parts or set(contents) - {"parts", "times"}:
@@ -371,8 +371,12 @@ class Secrets:
 
     def check_length(self, length: int | None) -> None:
         """Refuse times of which none is within the series."""
-        if length is not None and self.times is not None and self.times.positions and self.moved(0, length) is None:
+        if length is not None and not self.within(length):
             raise _outside(self, length)
+
+    def within(self, length: int) -> bool:
+        """Whether something may be secret in a series of this length."""
+        return self.times is None or not self.times.positions or self.moved(0, length) is not None
 
     @cached_property
     def secret(self) -> str:
@@ -615,6 +619,22 @@ def _name(name: object) -> str:
     if not isinstance(name, str) or not name:
         raise _wrong("a secret must be named by text", got=repr(name)[:40])
     return name
+
+
+def _well_formed(kind: object, named: Sequence[tuple[tuple[str, ...], tuple[str, ...] | None]]) -> bool:
+    """Whether states that were read are such as the constructors make."""
+    if kind == "all":
+        return not named
+    for one, other in named:
+        if not one or len(set(one)) < len(one):
+            return False
+        if kind == "state" and (len(one) > 1 or other is not None):
+            return False
+        if kind == "pairs" and (other is None or len(one) > 1 or len(other) > 1):
+            return False
+        if other is not None and (not other or len(set(other)) < len(other) or set(one) & set(other)):
+            return False
+    return kind in ("state", "pairs", "sets") and bool(named)
 
 
 def _names(names: Iterable[str]) -> tuple[str, ...]:

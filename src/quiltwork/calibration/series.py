@@ -57,10 +57,11 @@ def for_series(series: Series, request: Request) -> ForSeries:
             why="it only covers values without gaps between them",
             fix="Use quilt-exact, or declare the stretches independent",
         )
+    others = [length for length in chains.others if request.secrets.within(length)]
     if calibration.one_length:
-        calibration = _largest([calibration, *map(of_length, chains.others)])
+        calibration = _largest([calibration, *map(of_length, others)])
     if request.mechanism is None and request.alone and not (with_gaps or beyond) and not request.divided:
-        calibration = least_noise(asked, calibration, [longest, *chains.others])
+        calibration = least_noise(asked, calibration, [longest, *others])
     return ForSeries(held, calibration, longest)
 
 

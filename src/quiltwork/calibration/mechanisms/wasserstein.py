@@ -136,7 +136,8 @@ def _of_vectors(request: Request, laws: list[SecretLaws], member: int | None) ->
     for part in laws:
         steps, node, x, y = furthest_pair(part)
         furthest = int(np.ptp(part.points, axis=0).sum())  # as far as any mass can be moved
-        while 0 < steps < furthest and exact_loss(part, _vector_scales(part, steps, request.epsilon)) > request.epsilon:
+        steps = min(max(steps, 1), furthest)  # laws that hardly differ are told apart where outputs are large
+        while steps < furthest and exact_loss(part, _vector_scales(part, steps, request.epsilon)) > request.epsilon:
             steps += 1
         if steps * unit > worst.distance:
             pair = part.states[node][x], part.states[node][y]
