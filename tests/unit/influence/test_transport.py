@@ -291,3 +291,17 @@ def test_searches_end_whatever_they_start_from() -> None:
         found = shipments.smallest(known, near=np.full((3, 3), start), precision=1e-9)
         assert np.all(found <= known)
     assert not shipments.hold(np.full((3, 3), np.nan))
+
+
+def test_no_precision_is_too_fine_to_end() -> None:
+    rows = np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])
+    shipments = Shipments.of(rows, 1.0 - np.eye(3))
+    known = 2.0 * (1.0 - np.eye(3))
+    found = shipments.smallest(known, near=known / 2, precision=1e-93)
+    assert np.all(found <= shipments.smallest(known, near=known / 2, precision=1e-9) * (1 + 1e-9))
+
+
+def test_profiles_of_almost_nothing_end() -> None:
+    chain = MarkovChain([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5], [0.1, 0.1, 0.8]], initial="stationary")
+    for size in (1e-100, 1e-200, 1e-300):
+        assert InfluenceCurve(chain).at(size * (1.0 - np.eye(3))).epsilon < 1e-9

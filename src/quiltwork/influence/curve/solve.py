@@ -126,6 +126,7 @@ class Equation:
         near = np.minimum(start, known)
         first_look = FIRST_OF_MANY if self._many and not self._grouped else FIRST_LOOK
         look = min(first_look, float(self.profile.max()) / max(float(near.max()), 1e-300) / 30)
+        look = max(look, MOST_PRECISE)
         first = self._stepped(self.difference(near), known, near, look, None)
         solution = self._newton(first, known, max(precision, SMOOTH))
         along = False

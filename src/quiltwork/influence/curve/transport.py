@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 LARGEST_DIFFERENCE = 300.0  # beyond this a difference counts as unbounded
 MARGIN = 1e-13  # more than the rounding error of one step
+MOST_TRIES = 400  # far more than halving a bracket of floats takes
 FURTHEST_LOOK = 1e6  # by which factor a claim that is too small is enlarged at most
 FURTHEST_GAIN = float(np.exp(LARGEST_DIFFERENCE))
 PARALLEL_FROM = 24  # states: with fewer, starting a thread takes longer than the work
@@ -343,7 +344,7 @@ def _least(
     """
     low, high, proved = 0.0, known, False
     middle, tries, made, factor = min(max(near, 1e-12), known), 0, 0, 1.0 + 4.0 * precision
-    while high - low > precision * high and high > 1e-13:
+    while high - low > precision * high and high > 1e-13 and tries < MOST_TRIES:
         tries += 1
         left, count = _left(a, b, middle, plans, route, space)
         if left >= 0.0:
