@@ -186,7 +186,7 @@ def test_a_crash_on_the_way_counts_as_spent(url: str, monkeypatch: pytest.Monkey
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("power cut")
 
-    monkeypatch.setattr(sys.modules["quiltwork.releases.pipeline"], "add_noise", broken)
+    monkeypatch.setattr(sys.modules["quiltwork.releases.prepared"], "add_noise", broken)
     with pytest.raises(RuntimeError, match="power cut"):
         session.count("walk", epsilon=0.5)
     monkeypatch.undo()
@@ -211,7 +211,7 @@ def test_nothing_is_drawn_before_it_is_recorded(monkeypatch: pytest.MonkeyPatch)
         ("quiltwork.calibration.series.calibrated", "calibrate"),
         ("quiltwork.ledger.book.Ledger.reserve", "reserve"),
         ("quiltwork.queries.kinds.Count.evaluate", "count"),
-        ("quiltwork.releases.pipeline.add_noise", "noise"),
+        ("quiltwork.releases.prepared.add_noise", "noise"),
         ("quiltwork.ledger.book.Ledger.complete", "record"),
     ):
         module, _, attribute = target.rpartition(".")

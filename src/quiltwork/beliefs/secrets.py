@@ -149,7 +149,7 @@ class Secrets:
         'pairs:hospital|home,clinic|home'
         """
         named = []
-        for pair in _some(pairs, "pair"):
+        for pair in _some(tuple(p if isinstance(p, str) else tuple(p) for p in pairs), "pair"):
             if isinstance(pair, str) or len(pair) != 2 or pair[0] == pair[1]:
                 raise _wrong(f"a secret pair must be two different states, got {pair!r}")
             named.append(((_name(pair[0]),), (_name(pair[1]),)))
@@ -185,10 +185,15 @@ class Secrets:
         """The same, at these times only: (first, last) positions, or text such as ``10:20`` or ``8h-18h``."""
         return self if times is None else replace(self, times=Times.of(times))
 
-    def __or__(self, other: "Secrets") -> "Secrets":
+    def __or__(self, other: "Secrets | str") -> "Secrets":
         """Both together."""
+        other = Secrets.of(other)
         if self.times != other.times:
-            raise _wrong("secrets can be joined only at the same times", got="different times")
+            raise _wrong(
+                "secrets can be joined only at the same times",
+                got="different times",
+                fix="Join them first, then give the times: (A | B).at(...)",
+            )
         return replace(self, parts=tuple(dict.fromkeys(self.parts + other.parts)))
 
     @property
@@ -392,15 +397,19 @@ class Secrets:
             return "that somebody is in the data, how long their series is, and what holds for people in general"
         words = []
         kinds = {part.kind for part in self.parts}
-        if kinds == {"sets"}:
-            words.append("which state of a set it is")
-        elif kinds != {"all"}:
-            words.append("differences between other states")
+        if "state" in kinds:
+            words.append("differences between two other states")
+        if "pairs" in kinds:
+            words.append("any other pair of states, also one of these states against a third")
+        if "sets" in kinds:
+            words.append("which state of a set it is, and one of its states against a single other one")
+            if any(other is not None for part in self.parts if part.kind == "sets" for _, other in part.named):
+                words.append("states that are in neither set")
         if any(part.variables is not None for part in self.parts):
             words.append("other variables")
         if self.times is not None:
             words.append("values at other times")
-        return ", ".join(words) + "; but nothing that tells more than this about the secrets"
+        return "; ".join(words) + ". These may show, except where that would tell more than ε about a secret"
 
     def meaning(self, epsilon: float, belief: Belief | None = None) -> str:
         """What ε means for somebody who thought one of the secrets as likely as not.
@@ -410,7 +419,7 @@ class Secrets:
         likely after seeing this.
         """
         part = self.parts[0]
-        value = "the value at one moment"
+        value = f"the value at one moment{_when(self.times)}"
         named = None if belief is None else belief.variables or belief.step_variables
         if part.variables is not None or named:
             value = f"{(part.variables or tuple(named or ()))[0]} in one record"
@@ -601,13 +610,16 @@ def _parsed(text: str) -> Secrets:
     elif kind == "pairs" and rest:
         pairs = [tuple(name.strip() for name in pair.split("|")) for pair in named]
         if any(len(pair) != 2 for pair in pairs):
-            raise _wrong("secret pairs must be A|B,C|D", got=repr(text))
+            raise _wrong(
+                "secret pairs must be A|B,C|D", got=repr(text), fix="Quote the text, because of |: 'pairs:A|B'"
+            )
         found = Secrets.pairs(*((a, b) for a, b in pairs))
     elif kind == "sets" and rest.count("|") == 1:
         one, other = (side.strip() for side in rest.split("|"))
         found = Secrets.sets(_listed(one), None if other == "*" else _listed(other))
     else:
-        raise _wrong("secrets are not known", got=repr(text), fix=f"Use {WORDS}")
+        quoted = "; quote the text, because of | and *" if kind == "sets" else ""
+        raise _wrong("secrets are not known", got=repr(text), fix=f"Use {WORDS}{quoted}")
     return found.over(*_listed(variables)) if over else found
 
 
@@ -694,9 +706,12 @@ def _secret_words(part: Part) -> str:
     for one, other in part.named:
         first, second = " or ".join(one), "any other state" if other is None else " or ".join(other)
         if part.kind == "sets":
-            said.append(f"whether a value{of} is {first}, or {second}")
+            rest = "all other states together" if other is None else second
+            said.append(f"whether a value{of} is {first}, or {rest}, in the proportions that the belief gives them")
+        elif other is None:
+            said.append(f"whether a value{of} is {first}, or any single other state")
         else:
-            said.append(f"whether a value{of} is {first} or {second}")
+            said.append(f"whether a value{of} is {first} rather than {second}")
     return "; ".join(said)
 
 

@@ -18,6 +18,7 @@ from quiltwork.cli.options import (
     SecretsText,
     SecretTimes,
     Seen,
+    about,
     as_said,
     known_values,
     length_of,
@@ -79,7 +80,7 @@ def audit(
     if as_json:
         print_json(found.to_dict() | as_said(apart))
         return
-    for line in found.lines():
+    for line in [*found.lines(), *about(apart)]:
         out.print(line)
     if report is not None:
         out.print(f"Report: {report}")
@@ -198,7 +199,7 @@ def leakage(
     if as_json:
         print_json(found.to_dict() | as_said(apart))
         return
-    for line in found.lines():
+    for line in [*found.lines(), *about(apart)]:
         out.print(line)
 
 

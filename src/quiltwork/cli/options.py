@@ -258,6 +258,11 @@ def as_said(secrets: "Secrets | None") -> dict[str, str]:
     return {} if secrets is None or secrets.everything else {"secrets": secrets.text}
 
 
+def about(secrets: "Secrets | None") -> list[str]:
+    """What a number is about, in words, where it is not about everything."""
+    return [] if secrets is None or secrets.everything else [f"About: {secrets.secret}."]
+
+
 def length_of(text: str) -> int | None:
     """A length: a whole number, or None for any."""
     if text.lower() == "any":

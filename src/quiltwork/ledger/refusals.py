@@ -29,6 +29,12 @@ class Refusals:
         fix = "Nothing is left for this release" if fits is None else f"A request of ε = {fits:.4g} or less would fit"
         if fits is not None and record.mechanism not in SCALED:
             fix = "A smaller request, or one by curve, may fit"
+        counted = self._accountant.terms.secrets
+        if record.secrets != counted:  # its ε is about other secrets than those that are counted here
+            fix = (
+                f"The ledger counts what it tells about {counted.text}, not about {record.secrets.text}: ask for a "
+                "smaller epsilon, or for the ledger's secrets"
+            )
         own = "" if record.epsilon is None else f" (ε = {record.epsilon:g})"
         return BudgetError(
             "this release would exceed the budget",

@@ -91,7 +91,7 @@ def parts_chart(release: Release) -> Chart:
     return styled(alt.layer(bands, lines).properties(width=600, height=300))
 
 
-def cycle_chart(losses: Sequence[float], step: Duration | None) -> Chart:
+def cycle_chart(losses: Sequence[float | None], step: Duration | None) -> Chart:
     """The loss of each time of a cycle: by the hour of the day if the step is known, else by number."""
     hours = None if step is None or step.steps else float(step.length) / HOUR
     title = "time of the cycle (step)" if hours is None else "hours since the cycle begins (midnight)"
@@ -126,9 +126,9 @@ def posterior_chart(epsilons: Mapping[str, float]) -> Chart:
     )
     axis = alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1])
     whole = alt.Scale(domain=[0, 1], nice=False)
-    x = alt.X("before:Q", title="how likely somebody thought a secret before", axis=axis, scale=whole)
+    x = alt.X("before:Q", title="probability of a secret before seeing the result", axis=axis, scale=whole)
     base = alt.Chart(alt.InlineData(rows)).encode(x=x, color=colour)
-    after = alt.Y("high:Q", title="and after seeing the result", axis=axis, scale=whole)
+    after = alt.Y("high:Q", title="and after", axis=axis, scale=whole)
     band = base.mark_area(opacity=0.13).encode(y=after, y2="low:Q")
     edges = [base.mark_line(strokeWidth=2).encode(y=alt.Y(f"{edge}:Q", scale=whole)) for edge in ("low", "high")]
     same = alt.Chart(alt.InlineData([{"before": p, "high": p} for p in (0, 1)])).mark_line(

@@ -359,7 +359,10 @@ def _cycle(belief: Belief, calibration: Calibration) -> list[str]:
     losses = calibration.reason.detail().get("by_time")
     if not losses:
         return []
-    return [figure(to_svg(cycle_chart(losses, belief.step)), "Privacy loss of a value by the time of the cycle.")]
+    caption = "Privacy loss of a value by the time of the cycle."
+    if None in losses:
+        caption += " Where there is no line, values are not secret and nothing is promised."
+    return [figure(to_svg(cycle_chart(losses, belief.step)), caption)]
 
 
 def _network(belief: Belief, calibration: Calibration) -> list[str]:

@@ -59,16 +59,21 @@ class CurveReason(Reason):
     settled: bool = True
     """Whether the search came to its own end; if it came to a limit, there may be less noise that would do."""
     by_time: tuple[float, ...] = ()
-    """The loss of each time of a cycle, if the belief is one."""
+    """The loss of each time of a cycle, if the belief is one; 0 at times that are not secret."""
+    sets: bool = False
+    """Whether sets of states are secret, of which the two are the hardest."""
 
     def sentence(self) -> str:
         """The reason in words."""
         when = "" if self.node is None else f" at time {self.node:,}"
         whose = "" if self.member is None else f" under chain {self.member} of the set"
+        told = [loss for loss in self.by_time if loss > 0]
+        others = "Other secret times" if len(told) < len(self.by_time) else "Other times"
+        hardest = "of the two sets, {} and {}" if self.sets else "{} and {}"
         return (
-            f"{self.pair[0]} and {self.pair[1]} are the hardest to keep apart{when}{whose}: the value itself shows up "
+            f"{hardest.format(*self.pair)} are the hardest to keep apart{when}{whose}: the value itself shows up "
             f"to {self.own:.4g}, what follows it up to {self.future:.4g}, and what led to it up to {self.past:.4g}."
-            + (f" Other times of the cycle show as little as {min(self.by_time):.4g}." if self.by_time else "")
+            + (f" {others} of the cycle show as little as {min(told):.4g}." if told else "")
             + ("" if self.settled else " The search for less noise stopped at its limit, so less may be enough.")
         )
 
@@ -82,7 +87,7 @@ class CurveReason(Reason):
             "node": self.node,
         }
         detail |= {} if self.settled else {"settled": False}
-        detail |= {"by_time": list(self.by_time)} if self.by_time else {}
+        detail |= {"by_time": [loss or None for loss in self.by_time]} if self.by_time else {}
         return detail if self.member is None else detail | {"member": self.member}
 
 
@@ -222,7 +227,8 @@ def _smallest(influence: InfluenceCurve, request: Request, sensitivity: Floats, 
             states = influence.belief.states
             pair = (states[look.pair[0]], states[look.pair[1]])
             own, future, past = look.parts
-            reason = CurveReason(pair, own, future, past, look.node, member, look.settled, look.by_time)
+            sets = any(part.kind == "sets" for part in request.secrets.parts)
+            reason = CurveReason(pair, own, future, past, look.node, member, look.settled, look.by_time, sets)
             return _Needed(scale, THEOREM, reason, look)
     if quilt is None:
         raise NotCoveredError(
