@@ -129,7 +129,7 @@ def mechanism_loss(chain: MarkovChain, start: np.ndarray, length: int, profile: 
     return worst
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(chains(max_states=3), st.integers(1, 4), st.data())
 def test_the_curve_holds_for_random_outputs(chain: MarkovChain, length: int, data: st.DataObject) -> None:
     k = len(chain.states)

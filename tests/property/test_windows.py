@@ -38,7 +38,7 @@ def loss(
     return worst
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     chain=chains(max_states=2),
     epsilon=epsilons,

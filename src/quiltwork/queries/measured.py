@@ -184,8 +184,8 @@ class Undivided(Measured):
 class MeasuredSum(Measured):
     """The sum of all values.
 
-    >>> MeasuredSum().weights(1, 100)
-    Weights(runs=((1, 100, 1.0),), first=1)
+    >>> MeasuredSum().weights(1, 100).runs
+    ((1, 100, 1.0),)
     """
 
     @property
