@@ -26,6 +26,7 @@ _OF_REAL_VALUES = {"curve": ("shifted", "shifted"), "group": ("shifted", "togeth
 MECHANISMS = tuple(_WHERE)
 SINGLE = ("wasserstein", "audited")  # for one release; their tables grow with the length
 QUICK_WORK = 5e6
+LOOKS = 20  # at all outputs, until the least noise is found
 VECTOR_WORK = 60.0
 FOR_CHAINS = ("curve", "quilt-approx", "gk16")  # they know more about chains than about networks
 FOR_NETWORKS = ("curve", "wasserstein", "audited", "group", "entry")  # records over time are a network to them
@@ -136,7 +137,7 @@ def _unrolled(request: Request, name: str) -> Request | None:
 
 def takes_long(name: str, request: Request) -> bool:
     """Whether a mechanism whose tables grow with the length would take more than about a second."""
-    from quiltwork.laws.exact import expected_work
+    from quiltwork.laws.exact import expected_work, outputs_of
 
     if name not in SINGLE or request.length is None:
         return False
@@ -144,6 +145,8 @@ def takes_long(name: str, request: Request) -> bool:
     work = expected_work(asked.query, asked.belief, asked.length or 1)
     if name == "wasserstein" and request.query.on(request.belief).numbers > 2:
         work *= VECTOR_WORK  # a linear programme for every two laws
+    if name == "audited":
+        work += LOOKS * outputs_of(asked.query, asked.belief, asked.length or 1)
     return work > QUICK_WORK
 
 

@@ -415,6 +415,14 @@ def expected_work(query: Query, belief: Belief, length: int) -> float:
         return float(len(belief.members) * (tables + pairs))
 
 
+def outputs_of(query: Query, belief: Belief, length: int) -> float:
+    """How many outputs an exact loss of a query on series is looked for at, over all times; 0 for records."""
+    if belief.variables is not None or (steps := query.steps(belief.states)) is None:
+        return 0.0
+    with np.errstate(over="ignore"):
+        return float(length * np.prod([float(np.ptp(row)) * length + 1 for row in steps]))
+
+
 def _network_work(query: Query, network: BayesianNetwork) -> float:
     if math.prod(map(len, network.state_sets)) <= FEW_RECORDS:
         return 0.0

@@ -8,7 +8,7 @@ from quiltwork.samples import contagion_belief
 
 
 def test_plans_name_the_best_real_guarantee() -> None:
-    made = plan(Histogram(), belief=CHAIN, epsilon=1.0, length=100)
+    made = plan(Histogram(), belief=CHAIN, epsilon=1.0, length=60)
     assert made.best is not None
     assert made.best.mechanism == "audited"
     assert [made.multiple(o) is None for o in made.offers] == [o.refused is not None for o in made.offers]
