@@ -46,6 +46,9 @@ def programme(P: np.ndarray, a: int, b: int, D: np.ndarray) -> float:
     return float(np.log(-solved.fun))
 
 
+SOLVER = 2e-7  # by which a linear programme may miss its constraints
+
+
 @settings(max_examples=60)
 @given(transitions(max_states=4), st.data())
 def test_steps_are_never_below_the_linear_programme(P: np.ndarray, data: st.DataObject) -> None:
@@ -57,9 +60,9 @@ def test_steps_are_never_below_the_linear_programme(P: np.ndarray, data: st.Data
     projective = projective_step(cross_ratios(P), most)
     for a, b in itertools.permutations(range(k), 2):
         exact = programme(P, a, b, D)
-        assert pairwise[a, b] >= exact - 1e-8
+        assert pairwise[a, b] >= exact - SOLVER
         assert pairwise[a, b] <= scalar[a, b]
-        assert projective[a, b] >= exact - 1e-8
+        assert projective[a, b] >= exact - SOLVER
         uniform = programme(P, a, b, np.where(np.eye(k, dtype=bool), 0.0, most))
         assert scalar[a, b] == pytest.approx(uniform, abs=1e-6)
 
