@@ -60,7 +60,11 @@ def _proved(record: ReleaseRecord, terms: Basis, length: int | None) -> float | 
     if terms.belief.real:  # the sum of its shifts says all there is to say
         if shown is not None and shown <= claim * (1 + SLACK) + GRID:
             return shown
-        return record.why_no_profile() if shown is None else f"says epsilon = {claim:g}, but tells up to {shown:.4g}"
+        return (
+            record.why_no_profile(terms.belief)
+            if shown is None
+            else f"says epsilon = {claim:g}, but tells up to {shown:.4g}"
+        )
     again = by_mechanism(record, terms, length)
     if isinstance(again, float) and again <= claim:
         return claim
@@ -119,7 +123,7 @@ def by_mechanism(record: ReleaseRecord, terms: Basis, length: int | None) -> flo
         return f"does not say the query and the noise_scale by which {name} could be run again"
     profile = record.profile(terms.belief)
     if profile is None:
-        return record.why_no_profile()
+        return record.why_no_profile(terms.belief)
     if name in CONTIGUOUS and record.gaps == "dependent":
         return f"cannot be by {name}: it does not cover series with gaps"
     if terms.belief.step_variables is not None and name not in QUILTS and record.touched(length) != (1, length):

@@ -201,6 +201,8 @@ class ReleaseRecord:
     def _profile(self, belief: Belief) -> tuple[Floats, ...] | None:
         if self.mechanism == OTHER or (self.mechanism == "entry" and self.delta > 0):
             return None  # what its noise is like is not known, or it may tell anything with probability δ
+        if belief.real and (self.mechanism == "entry" or not isinstance(self.asked, Measured)):
+            return None  # one value moves many others a little, and how much that tells is not known
         changes, factor = self._changes(belief), self._factor(belief)
         profile = None
         if changes is not None and factor == 0:
@@ -210,10 +212,7 @@ class ReleaseRecord:
                 profile = tuple(matrix * (factor / self.noise_scale) * (1 + ERROR) for matrix in changes)
         if self.mechanism == "entry" and self.epsilon is not None:
             # an entry-level release has λ = ε; of two claims the larger counts
-            times = self._distances(belief)
-            if times is None:
-                return None
-            alike = tuple(self.epsilon * times * changed for changed in belief.values_changed())
+            alike = tuple(self.epsilon * changed for changed in belief.values_changed())
             profile = alike if profile is None else tuple(map(np.maximum, profile, alike))
         if profile is None or not all((matrix < LARGEST).all() for matrix in profile):
             return None
@@ -230,14 +229,7 @@ class ReleaseRecord:
         """The Lipschitz constant; of real values, for a change of the belief's distance."""
         if self.lipschitz is None or belief.distance is None:
             return self.lipschitz
-        ratio = self._distances(belief)
-        return None if ratio is None else round_up(self.lipschitz * ratio)
-
-    def _distances(self, belief: Belief) -> float | None:
-        """How many times the distance that it is about goes into the belief's; None if it does not say."""
-        if belief.distance is None:
-            return 1.0
-        return None if self.distance is None else belief.distance / self.distance
+        return None if self.distance is None else round_up(self.lipschitz * belief.distance / self.distance)
 
     def _factor(self, belief: Belief) -> float | None:
         """By how much the changes are to be multiplied, so that the largest is the Lipschitz constant."""
@@ -264,13 +256,18 @@ class ReleaseRecord:
         """Whether it is a share or a mean: its size depends on what it was divided by."""
         return self.asked is not None and self.asked.divisor(2) != 1
 
-    def why_no_profile(self) -> str:
+    def why_no_profile(self, belief: Belief) -> str:
         """What it does not say, where its profile is not known."""
         if self.mechanism == OTHER:
             return "is by a mechanism that is not ours, so how much each value can change its result is not known"
         if self.mechanism == "entry" and self.delta > 0:
             return f"promises its epsilon only up to delta = {self.delta:g}"
-        if isinstance(self.asked, Measured) and self.lipschitz is not None and self.distance is None:
+        if belief.real and (self.mechanism == "entry" or not isinstance(self.asked, Measured)):
+            return (
+                "does not say how it changes when many values change a little, as real values do together (a query about "
+                "real values says it)"
+            )
+        if belief.real and self.lipschitz is not None and self.distance is None:
             return "does not say the distance that its lipschitz constant is about"
         if self.noise_scale is not None and (self.lipschitz is not None or (self.asked and not self._divided)):
             return "has too little noise to guarantee anything"

@@ -90,7 +90,7 @@ class Total:
             "grid": add_floats(self.grid, GRID) if belief.real else self.grid,
         }
         if profile is None:
-            changes["unknown"] = self.unknown or f"release {number} {record.why_no_profile()}"
+            changes["unknown"] = self.unknown or f"release {number} {record.why_no_profile(belief)}"
         elif not any(matrix.any() for matrix in profile):
             return replace(self, **changes)  # it tells nothing
         placed = record.placed and changes["mixed"] is None

@@ -56,6 +56,7 @@ def entry_guarantee(belief: Belief, epsilon_dp: float, *, length: int | str | No
     3.298
     """
     belief, epsilon_dp, length = as_belief(belief), check_epsilon(epsilon_dp), check_length(length)
+    _check_states(belief)
     if belief.variables is not None:
         return _of_records(belief, epsilon_dp)
     (changed,) = belief.values_changed()
@@ -70,6 +71,17 @@ def entry_guarantee(belief: Belief, epsilon_dp: float, *, length: int | str | No
             fix="Give the length of the longest series",
         )
     return EntryGuarantee(epsilon_dp, epsilon, length)
+
+
+def _check_states(belief: Belief) -> None:
+    """Refuse real values: one moves all others a little, and any change of a value may cost all of ε_0."""
+    if belief.real:
+        raise NotCoveredError(
+            "an entry-level guarantee says little about real values",
+            got=repr(belief),
+            why="real values move together, each a little, and a mechanism may tell every small change by all of its ε",
+            fix="Release a sum or a mean here, whose noise is exact",
+        )
 
 
 def _of_records(belief: Belief, epsilon_dp: float) -> EntryGuarantee:
@@ -88,6 +100,7 @@ def entry_epsilon(belief: Belief, epsilon: float, *, length: int | str | None = 
     0.29972
     """
     belief, epsilon, length = as_belief(belief), check_epsilon(epsilon), check_length(length)
+    _check_states(belief)
     # noise of scale s on a query that one value changes by at most 1 has λ = 1/s
     changed = max(1.0, *(float(matrix.max()) for matrix in belief.values_changed()))  # values at once
     query = Custom(lambda _: 0.0, constant=changed)

@@ -221,10 +221,11 @@ def _for_each(name: str, request: Request, releases: int) -> _Each:
     together = dict(SHARED)
     if request.belief.variables is not None:
         together["quilt-exact"] = "same-quilts"  # one quilt at each variable for all releases
+    scaled = name in together and not request.belief.real  # of real values each release pays for its own grid
     calibration = calibrated(
         replace(
             request,
-            epsilon=request.epsilon if name in together else request.epsilon / releases,
+            epsilon=request.epsilon if scaled else request.epsilon / releases,
             delta=request.delta if name == "wasserstein" else 0.0,
             guarantee="pufferfish" if name == "entry" else request.guarantee,
             quilt_size=request.quilt_size if name == "quilt-exact" else None,
@@ -232,6 +233,4 @@ def _for_each(name: str, request: Request, releases: int) -> _Each:
     )
     if releases == 1:
         return _Each(calibration, None, 1)
-    if name in together:
-        return _Each(calibration, together[name], releases)
-    return _Each(calibration, SPLIT[name], 1)
+    return _Each(calibration, together.get(name) or SPLIT[name], releases if scaled else 1)
