@@ -99,7 +99,7 @@ def _of_real_values(
         return Leakage(found.epsilon, found.node, dict.fromkeys(known, KNOWN), found.pair)
     if not isinstance(whole.query, Measured):
         raise ParameterError("real values need a query about numbers", got=query.text)
-    shift = query_shift(belief, whole.query, length, apart=False, guarantee="bayesian") * seen_in_all(belief)
+    shift = query_shift(belief, whole.query, length, by_size=False, guarantee="bayesian") * seen_in_all(belief)
     bound = round_up(belief.distance * shift / whole.noise_scale)  # Statement 60
     return Leakage(bound, None, {}, None, method="projective")
 

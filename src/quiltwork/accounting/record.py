@@ -264,8 +264,8 @@ class ReleaseRecord:
             return f"promises its epsilon only up to delta = {self.delta:g}"
         if belief.real and (self.mechanism == "entry" or not isinstance(self.asked, Measured)):
             return (
-                "does not say how it changes when many values change a little, as real values do together (a query about "
-                "real values says it)"
+                "does not say how it changes when many values change a little, as real values do together (a query "
+                "about real values says it)"
             )
         if belief.real and self.lipschitz is not None and self.distance is None:
             return "does not say the distance that its lipschitz constant is about"

@@ -53,16 +53,16 @@ def largest_shift(correlation: Correlation, releases: Sequence[tuple[Weights, fl
 
 
 def query_shift(
-    belief: GaussianBelief, query: Measured, length: int | None, *, apart: bool, guarantee: Guarantee = "pufferfish"
+    belief: GaussianBelief, query: Measured, length: int | None, *, by_size: bool, guarantee: Guarantee = "pufferfish"
 ) -> float:
     """How far the answer moves for a change of 1 at one time, at most, in series of this length (None: any).
 
-    ``apart`` if there are several answers about one series, or gaps in it: then correlations count by their size.
+    ``by_size`` if correlations count by their size: for several answers about one series, or gaps in it.
     """
     correlation = belief.correlation
     if guarantee == "bayesian":
         check_bayesian(belief)
-    if apart or not query.linear or guarantee == "bayesian":
+    if by_size or not query.linear or guarantee == "bayesian":
         correlation = correlation.sizes
     if length is not None:
         query.check_values(length)

@@ -1,6 +1,7 @@
 """Releases about real values: noise for the series as they are, sums on a grid, noise on whole numbers."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -114,14 +115,13 @@ def _calibrated(series: Measurements, request: Request) -> Calibration:
     """Noise for every one of these series: exactly as long as they are, or with gaps wherever they may be."""
     lengths: list[int | None] = [*sorted({values for values, _ in series.shape.chains})]
     if request.mechanism not in (None, "curve"):
-        return calibrated(Request(**vars(request) | {"length": lengths[-1]}))
-    apart = request.window is not None
+        return calibrated(replace(request, length=lengths[-1]))
+    by_size = request.window is not None
     if not series.placed:  # values at any times: what is not recorded has weight 0
         forgotten = request.gaps == "independent" and not series.shape.uneven and series.reading.gap is None
         lengths = [*sorted(series.stretch_lengths)] if forgotten else [None]
-        apart = True
-    longest = lengths[-1]
-    return shifted_for(Request(**vars(request) | {"length": longest}), lengths, apart=apart)
+        by_size = True
+    return shifted_for(replace(request, length=lengths[-1]), lengths, by_size=by_size)
 
 
 def _check_subjects(series: Measurements, belief: GaussianBelief) -> None:

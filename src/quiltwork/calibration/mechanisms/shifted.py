@@ -55,19 +55,19 @@ def shifted(request: Request) -> Calibration:
     >>> round(shifted(Request.of("sum", belief=belief, epsilon=1.0, length="any")).noise_scale, 3)
     19.0
     """
-    return shifted_for(request, [request.length], apart=request.window is not None)
+    return shifted_for(request, [request.length], by_size=request.window is not None)
 
 
-def shifted_for(request: Request, lengths: Sequence[int | None], *, apart: bool) -> Calibration:
-    """The same for series of these lengths; ``apart`` if there are several answers about one series, or gaps in it."""
+def shifted_for(request: Request, lengths: Sequence[int | None], *, by_size: bool) -> Calibration:
+    """The same for series of these lengths; ``by_size`` for several answers about one series, or gaps in it."""
     belief, query = _asked(request)
     for length in lengths:
         belief.check_size(length)
     factor = max(
-        query_shift(belief, query, length, apart=apart, guarantee=request.guarantee) for length in lengths
+        query_shift(belief, query, length, by_size=by_size, guarantee=request.guarantee) for length in lengths
     ) * seen_in_all(belief)
     shift = round_up(belief.distance * factor)
-    exact = query.linear and not apart and belief.correlation.signed
+    exact = query.linear and not by_size and belief.correlation.signed
     return Calibration.of(
         request,
         mechanism="curve",
