@@ -6,6 +6,7 @@ from typing import Any
 
 from quiltwork.errors import ParameterError
 from quiltwork.queries import Query
+from quiltwork.types import Shown
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Noisy:
 
 
 @dataclass(frozen=True)
-class Audit:
+class Audit(Shown):
     """The exact loss of releases under a belief, and where it is attained.
 
     ``epsilon`` is rounded up by a bound on the arithmetic's error. ``node`` is a time (or a variable's name), ``pair``

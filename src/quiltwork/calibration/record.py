@@ -13,7 +13,7 @@ from quiltwork.calibration.request import Request
 from quiltwork.certificate import Certificate
 from quiltwork.errors import CertificateError, InputError, ParameterError
 from quiltwork.queries import Query
-from quiltwork.types import Floats, Guarantee
+from quiltwork.types import Floats, Guarantee, Shown
 
 GAUSSIAN = (
     "The promise holds for Gaussian values, whatever their mean; quiltwork belief check says how far public data of "
@@ -53,8 +53,8 @@ class Plain(Reason):
         return dict(self.numbers)
 
 
-@dataclass(frozen=True)
-class Calibration:
+@dataclass(frozen=True, repr=False)
+class Calibration(Shown):
     """How much noise a query needs under a belief, and the theorem that says so. No data went into it.
 
     ``noise_scale`` is the scale of the Laplace noise added to each number of the answer.
@@ -109,6 +109,10 @@ class Calibration:
     def __post_init__(self) -> None:
         if not isinstance(self.query, Query):
             raise ParameterError("a calibration must hold its query", got=type(self.query).__name__)
+
+    def __repr__(self) -> str:
+        asked = f"{self.query.text} by {self.mechanism}, ε = {self.epsilon:g}"
+        return f"Calibration({asked}, noise scale {self.noise_scale:.6g}, guarantee {self.guarantee})"
 
     def explain(self, belief: Belief | None = None) -> str:
         """The noise and its reason in a few sentences; with a state of the belief as an example, if it is given."""
