@@ -107,6 +107,14 @@ class Query(ABC):
 
         return InSteps(self, tuple(belief.step_variables.items()))
 
+    def in_windows(self) -> "Query":
+        """The query as it is asked of each window of a series: the same, unless a value matters to two windows."""
+        return self
+
+    def read(self, numbers: Sequence[float], states: States) -> Any:  # noqa: ARG002 - few have more to say
+        """What people read off the numbers, if that is not the numbers themselves; it costs nothing further."""
+        return None
+
     def unrolled(self, names: Mapping[str, Sequence[str]]) -> "Query | None":  # noqa: ARG002 - few are about steps
         """The same asked of a network with a variable for each step, if it is about steps of several variables."""
         return None
