@@ -18,6 +18,7 @@ from quiltwork.data import Countable
 from quiltwork.errors import QueryError
 from quiltwork.queries.base import Asked, Query, States, Variables
 from quiltwork.queries.kinds import among
+from quiltwork.queries.limits import Limits
 from quiltwork.types import Codes
 
 
@@ -83,6 +84,12 @@ class Stays(InOrder):
         inside = among(self.state, series.states)
         return np.array([counts[inside].sum() - followed[np.ix_(inside, inside)].sum()])
 
+    def limits(self, states: States, size: int, links: int | None = None) -> Limits:
+        """At most every second value of a stretch begins a stay in one state; of a window, any value may."""
+        most = float(size if self.windows else _most(size, links))
+        count = len(self.labels(states))
+        return Limits((0.0,) * count, (most,) * count)
+
     def labels(self, states: States) -> tuple[str, ...]:
         """The states, or the query itself."""
         return tuple(states) if self.state is None else (self.text,)
@@ -102,7 +109,7 @@ class StayLength(InOrder):
     >>> from quiltwork import Series
     >>> days = Series.from_values("aabba", states=["a", "b"])
     >>> query = StayLength("a")
-    >>> query.evaluate(days).tolist(), query.read([3, 2], days.states), query.lipschitz(["a", "b"])
+    >>> query.evaluate(days).tolist(), query.derived([3, 2], days.states), query.lipschitz(["a", "b"])
     ([3, 2], 1.5, 2.0)
     """
 
@@ -131,6 +138,10 @@ class StayLength(InOrder):
         inside = among(self.state, series.states)
         return np.array([series.counts()[inside].sum(), *Stays(self.state).evaluate(series)])
 
+    def limits(self, states: States, size: int, links: int | None = None) -> Limits:  # noqa: ARG002 - the same for all
+        """Of the values, and of their stays."""
+        return Limits((0.0, 0.0), (float(size), float(size if self.windows else _most(size, links))))
+
     def labels(self, states: States) -> tuple[str, ...]:  # noqa: ARG002 - the same for all
         """Values and stays."""
         return "values", "stays"
@@ -139,7 +150,7 @@ class StayLength(InOrder):
         """Both numbers."""
         return dict(zip(self.labels(states), numbers, strict=True))
 
-    def read(self, numbers: Sequence[float], states: States) -> float | None:  # noqa: ARG002 - the same for all
+    def derived(self, numbers: Sequence[float], states: States) -> float | None:  # noqa: ARG002 - the same for all
         """The mean length, at least 1; None where no stay is left after the noise."""
         values, stays = numbers
         return None if stays < 1 else max(1.0, values / stays)
@@ -205,6 +216,13 @@ class StayLengths(InOrder):
         classes = np.searchsorted(np.array(self.edges), np.concatenate(lengths), side="right")
         return np.bincount(classes, minlength=len(self.edges) + 1)
 
+    def limits(self, states: States, size: int, links: int | None = None) -> Limits:
+        """A class has no more stays than values for stays of its least length."""
+        most = _most(size, links)
+        return Limits(
+            (0.0,) * len(self.labels(states)), tuple(float(min(most, size // least)) for least in (1, *self.edges))
+        )
+
     def labels(self, states: States) -> tuple[str, ...]:  # noqa: ARG002 - the same for all
         """The classes of lengths."""
         inner = [(low, high - 1) for low, high in pairwise((1, *self.edges))]
@@ -219,3 +237,12 @@ def changes(name: str, states: States) -> NDArray[np.float64]:
     """1 between a state that a text names and one that it does not."""
     inside = among(name, states)
     return np.not_equal.outer(inside, inside).astype(np.float64)
+
+
+def _most(size: int, links: int | None) -> int:
+    """The most stays in one state that this many values can have, of which so many directly follow another.
+
+    >>> _most(5, 4), _most(5, 0), _most(5, None)
+    (3, 5, 5)
+    """
+    return size if links is None else (2 * size - links) // 2
