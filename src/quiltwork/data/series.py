@@ -67,7 +67,7 @@ class Part(Countable):
     @property
     def stretches(self) -> tuple[Codes, ...]:
         """Not known."""
-        raise DataError("a custom query cannot be split by window or subject", got="window or by_subject")
+        raise DataError("this query cannot be split by window or subject", got="window or by_subject")
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from quiltwork.queries.kinds import (
     Frequencies,
     Histogram,
     Mean,
+    Share,
     Sum,
     Transitions,
     TwoCounts,
@@ -29,6 +30,7 @@ from quiltwork.queries.measured import (
     periods,
     share_above,
 )
+from quiltwork.queries.stays import StayLength, StayLengths, Stays
 from quiltwork.queries.steps import InSteps
 from quiltwork.queries.variables import Over, Tally
 
@@ -38,12 +40,24 @@ _NAMED: dict[str, Callable[[], Query]] = {
     "mean": Mean,
     "sum": Sum,
     "transitions": Transitions,
+    "stays": Stays,
     "trend": Trend,
+}
+_OF_STATES: dict[str, Callable[[str], Query]] = {
+    "count": Count,
+    "share": Share,
+    "stays": Stays,
+    "stay-length": StayLength,
+    "stay-lengths": StayLengths.parse,
 }
 
 
 def parse_query(text: str) -> Query:
     """The query that a text names: ``count:STATE``, ``histogram``, ``frequencies``, ``mean``, ``sum``, ``transitions``.
+
+    ``share:A|B`` asks which share of the values is A or B, ``stays`` for the number of stays in each state,
+    ``stays:STATE`` in one, ``stay-length:STATE`` how long they are on average, and ``stay-lengths:STATE:2,5,10`` how
+    many of them have each class of lengths.
 
     Of a record, ``QUERY over A,B`` asks the variables A and B only, ``sum over A,B=2`` counts B twice, and
     ``tally:A=yes,B=low|high`` counts the variables that have one of these values.
@@ -61,8 +75,8 @@ def parse_query(text: str) -> Query:
     if over:
         return Over(parse_query(whole.strip()), _weights(chosen))
     kind, colon, rest = text.partition(":")
-    if kind == "count" and rest:
-        return Count(rest)
+    if kind in _OF_STATES and rest:
+        return _OF_STATES[kind](rest)
     if kind == "tally" and rest:
         return Tally({name: [value.strip() for value in values.split("|")] for name, values in _pairs(rest)})
     if kind == "above" and rest:
@@ -76,8 +90,8 @@ def parse_query(text: str) -> Query:
     raise QueryError(
         "the query is not known",
         got=repr(text),
-        fix=f"Known: count:STATE, {', '.join(_NAMED)}; for records also QUERY over A,B and tally:A=x,B=y|z; for real "
-        "values also above:THRESHOLD:WIDTH, difference:A-B|C-D and weighted:W1,W2,..",
+        fix=f"Known: {', '.join([f'{name}:STATE' for name in _OF_STATES] + list(_NAMED))}; for records also QUERY over "
+        "A,B and tally:A=x,B=y|z; for real values also above:THRESHOLD:WIDTH, difference:A-B|C-D and weighted:W1,W2,..",
     )
 
 
@@ -122,7 +136,11 @@ def _in_steps(query: Mapping[str, Any], variables: list[list[Any]]) -> InSteps:
 
 _READERS: dict[str, Callable[..., Query]] = {
     "count": lambda state: Count(str(state)),
+    "share": lambda state: Share(str(state)),
     **_NAMED,
+    "stays": lambda state=None, windows=False: Stays(None if state is None else str(state), windows is True),
+    "stay-length": lambda state, windows=False: StayLength(str(state), windows is True),
+    "stay-lengths": lambda state, edges: StayLengths(str(state), tuple(edges)),
     "transitions": lambda linked=False: Transitions(linked=linked is True),
     "measured-sum": MeasuredSum,
     "measured-mean": MeasuredMean,

@@ -138,7 +138,7 @@ class Prepared:
 def check_asked(series: Series, query: Query, window: Window | None, by_subject: bool) -> None:
     """What cannot be answered is refused before anything is spent."""
     if not query.by_part and (window is not None or by_subject):
-        raise ParameterError("a custom query cannot be split by window or subject", got=query.text)
+        raise ParameterError("this query cannot be split by window or subject", got=query.text)
     series.check_asked(window=window, ordered=query.ordered)
     for name in series.subject_names() if by_subject else ():
         check_name(name, "a subject", error=DataError)
