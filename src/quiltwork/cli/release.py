@@ -267,7 +267,7 @@ def release(
     rows: Records | Series
     if held.variables is not None:
         _check_for_records(how, segment, gaps)
-        rows = _read_records(data, held, column, variable, how.subject)
+        rows = _read_records(data, held, column, variable, how)
     else:
         source: object = data
         if how.together is not None:
@@ -390,7 +390,7 @@ def _series_column(column: str | None, variable: str | None, belief: "Belief") -
 
 
 def _check_for_records(how: HowToRead, segment: str | None, gaps: Gaps) -> None:
-    given = [name for name in how.given() if name != "--subject"]
+    given = [name for name in how.given() if name not in ("--subject", "--separator", "--recode")]
     given += ["--segment"] * (segment is not None) + ["--gaps"] * (gaps != "dependent")
     if given:
         raise ParameterError(
@@ -401,14 +401,13 @@ def _check_for_records(how: HowToRead, segment: str | None, gaps: Gaps) -> None:
         )
 
 
-def _read_records(
-    data: str, belief: "Belief", column: str | None, variable: str | None, subject: str | None
-) -> "Records":
+def _read_records(data: str, belief: "Belief", column: str | None, variable: str | None, how: HowToRead) -> "Records":
     from quiltwork import read_records
 
-    if column is None and (variable is not None or subject is not None):
+    if column is None and (variable is not None or how.subject is not None):
         raise ParameterError("--variable and --subject need the column with the values", got="none", fix="--column C")
-    return read_records(data, belief=belief, column=column, variable=variable, subject=subject)
+    columns = {"column": column, "variable": variable, "subject": how.subject}
+    return read_records(data, belief=belief, **columns, separator=how.separator, recode=how.states)
 
 
 def demo(
