@@ -3,6 +3,7 @@
 import functools
 import inspect
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from quiltwork.errors import ParameterError
+from quiltwork.errors import ParameterError, did_you_mean
 from quiltwork.types import Guarantee
 
 if TYPE_CHECKING:
@@ -37,6 +38,14 @@ QueryText = Annotated[
         help="count:STATE, histogram, frequencies, mean, sum or transitions. "
         "For records, also Q over A,B and tally:A=x. "
         "For real values: mean, sum, trend, above:THRESHOLD:WIDTH, difference:A-B|C-D or weighted:W1,W2,...",
+    ),
+]
+StateValues = Annotated[
+    str | None,
+    typer.Option(
+        "--state-values",
+        metavar="V",
+        help="For mean and sum: the number that each state stands for, as off=0,on=1.5 or a JSON, TOML or CSV file.",
     ),
 ]
 EpsilonValue = Annotated[
@@ -296,6 +305,26 @@ def reads_data(command: Callable[..., None]) -> Callable[..., None]:
     return with_options
 
 
+def query_of(text: str, state_values: str | None, belief: "Belief") -> "Query":
+    """The query, with the numbers that states stand for."""
+    from quiltwork import parse_query
+
+    if state_values is None:
+        return parse_query(text)
+    from quiltwork.data.recode import read_mapping
+
+    given = read_mapping(state_values, "state values", ("state", "value"))
+    values = {state: number for state, number in given.items() if number is not None}
+    for state in values if not belief.real else ():
+        if state not in belief.states:
+            raise ParameterError(
+                "state values must be for states of the belief",
+                got=repr(state),
+                fix=did_you_mean(state, belief.states, f"Its states: {', '.join(belief.states[:20])}"),
+            )
+    return parse_query(text, values)
+
+
 def known_values(facts: list[str]) -> dict[str, str]:
     """What is known, as place → state."""
     known = {}
@@ -372,7 +401,7 @@ def in_options(message: str) -> str:
         name, value = match.group(1), match.group(2)
         if name not in known:
             return match.group(0)
-        return f"--{name.replace('_', '-')}" + (f" {value}" if value else "")
+        return f"--{name.replace('_', '-')}" + (f" {shlex.quote(value)}" if value else "")
 
     message = re.sub(r"\b([a-z_]+)=(?:'([^']*)'|(?=\W|$))", named, message)
     return re.sub(r"(?<![-\w])([a-z]+_[a-z_]+)(?![\w=])()", named, message)
