@@ -15,7 +15,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from quiltwork.data.checks import check_facts, check_values
+from quiltwork.data.checks import check_facts, check_values, forgotten_subject
 from quiltwork.data.engines.base import Engine
 from quiltwork.data.layout import Layout, Piece, clock_piece, finest, laid_out
 from quiltwork.data.matching import UNKNOWN, Matching
@@ -57,6 +57,11 @@ class StoredSeries(Series):
         self._values = replace(matching, states=self.states)
         self._rows = Rows(engine, reading, self._values, progress)
         self._facts  # noqa: B018 - what is wrong with the data is said at once
+
+    @property
+    def doubt(self) -> str | None:
+        """What may have been forgotten when reading, for whoever asked to look at; None if nothing seems to be."""
+        return forgotten_subject(self._engine.columns)
 
     def _found_states(self) -> tuple[str, ...]:
         """The values that occur, sorted; levels are named by their edges."""

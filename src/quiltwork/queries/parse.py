@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from quiltwork.errors import QueryError
+from quiltwork.errors import QueryError, nearest
 from quiltwork.queries.base import Query
 from quiltwork.queries.kinds import (
     Count,
@@ -50,9 +50,16 @@ _OF_STATES: dict[str, Callable[[str], Query]] = {
     "stay-length": StayLength,
     "stay-lengths": StayLengths.parse,
 }
+_WITH_MORE = {
+    **dict.fromkeys(_OF_STATES, ":STATE"),
+    "tally": ":A=x,B=y",
+    "above": ":THRESHOLD:WIDTH",
+    "difference": ":A-B|C-D",
+    "weighted": ":W1,W2,..",
+}
 
 
-def parse_query(text: str) -> Query:
+def parse_query(text: str, values: Mapping[str, float | str] | None = None) -> Query:
     """The query that a text names: ``count:STATE``, ``histogram``, ``frequencies``, ``mean``, ``sum``, ``transitions``.
 
     ``share:A|B`` asks which share of the values is A or B, ``stays`` for the number of stays in each state,
@@ -66,14 +73,22 @@ def parse_query(text: str) -> Query:
     (with a ramp of width 0.5), ``difference:1-96|97-192`` how much the mean of a second period is above that of a
     first, and ``weighted:1,0.5`` for a sum with a weight for each position.
 
+    ``values`` are the numbers that states stand for, for ``mean`` and ``sum``.
+
     >>> parse_query("count:walk")
     Count(state='walk')
     >>> parse_query("sum over visits,nights=2.5").variables
     {'visits': '1', 'nights': '2.5'}
+    >>> parse_query("mean", {"off": "0", "on": "1.5"})
+    Mean(values={'off': '0', 'on': '1.5'})
     """
     whole, over, chosen = text.partition(" over ")
     if over:
-        return Over(parse_query(whole.strip()), _weights(chosen))
+        return Over(parse_query(whole.strip(), values), _weights(chosen))
+    if values is not None:
+        if text not in ("mean", "sum"):
+            raise QueryError("numbers for states are for mean and sum", got=f"query {text!r}", fix="Leave them out")
+        return Mean(values) if text == "mean" else Sum(values)
     kind, colon, rest = text.partition(":")
     if kind in _OF_STATES and rest:
         return _OF_STATES[kind](rest)
@@ -87,12 +102,13 @@ def parse_query(text: str) -> Query:
         return WeightedSum(rest.split(","))
     if not colon and kind in _NAMED:
         return _NAMED[kind]()
-    raise QueryError(
-        "the query is not known",
-        got=repr(text),
-        fix=f"Known: {', '.join([f'{name}:STATE' for name in _OF_STATES] + list(_NAMED))}; for records also QUERY over "
-        "A,B and tally:A=x,B=y|z; for real values also above:THRESHOLD:WIDTH, difference:A-B|C-D and weighted:W1,W2,..",
+    known = (
+        f"Known: {', '.join([f'{name}:STATE' for name in _OF_STATES] + list(_NAMED))}; for records also QUERY over A,B "
+        "and tally:A=x,B=y|z; for real values also above:THRESHOLD:WIDTH, difference:A-B|C-D and weighted:W1,W2,.."
     )
+    near = nearest(kind, [*_NAMED, *_WITH_MORE])
+    meant = "" if near is None else f"Did you mean {near + _WITH_MORE.get(near, '')}? "
+    raise QueryError("the query is not known", got=repr(text), fix=meant + known)
 
 
 def query_from_dict(contents: Mapping[str, Any]) -> Query:
