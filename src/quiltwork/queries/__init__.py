@@ -9,6 +9,7 @@ from quiltwork.queries.kinds import Count, Custom, Declared, Frequencies, Histog
 from quiltwork.queries.measured import Difference, Lipschitz, Measured, ShareAbove, Trend, WeightedSum
 from quiltwork.queries.parse import parse_query, query_from_dict
 from quiltwork.queries.variables import Over, Tally
+from quiltwork.queries.workload import Workload
 
 __all__ = [
     "Asked",
@@ -30,6 +31,7 @@ __all__ = [
     "Transitions",
     "Trend",
     "WeightedSum",
+    "Workload",
     "parse_query",
     "query_from_dict",
 ]
