@@ -114,10 +114,10 @@ def _alone(request: Request, query: Workload) -> list[float]:
 
 
 def _weight(query: Workload, question: Question) -> float:
-    """Of a question and all that follow from it."""
+    """The largest of a question and all that follow from it: what follows is free, and takes nothing from others."""
     weights = query.weights or (1.0,) * len(query.questions)
     places = [question.place, *(n for n in range(len(weights)) if query.source(n) == question.place)]
-    return math.fsum(weights[n] for n in places)
+    return max(weights[n] for n in places)
 
 
 def _with_ratios(query: Workload, asked: Sequence[Question], ratios: Sequence[float]) -> Workload:
