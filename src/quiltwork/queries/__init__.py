@@ -6,6 +6,7 @@ from quiltwork.queries.base import (
     Query,
 )
 from quiltwork.queries.kinds import Count, Custom, Declared, Frequencies, Histogram, Mean, Sum, Transitions
+from quiltwork.queries.limits import Limits
 from quiltwork.queries.measured import Difference, Lipschitz, Measured, ShareAbove, Trend, WeightedSum
 from quiltwork.queries.parse import parse_query, query_from_dict
 from quiltwork.queries.variables import Over, Tally
@@ -19,6 +20,7 @@ __all__ = [
     "Difference",
     "Frequencies",
     "Histogram",
+    "Limits",
     "Lipschitz",
     "Mean",
     "Measured",

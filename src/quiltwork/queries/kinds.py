@@ -15,6 +15,7 @@ from quiltwork.data.values import level_numbers
 from quiltwork.errors import QueryError
 from quiltwork.numeric import float_above
 from quiltwork.queries.base import Asked, Numbers, Query, States, Variables
+from quiltwork.queries.limits import Limits
 from quiltwork.queries.measured import MeasuredMean, MeasuredSum
 from quiltwork.types import Codes
 
@@ -100,6 +101,15 @@ class Histogram(Query):
         """Numbers by state."""
         return dict(zip(states, numbers, strict=True))
 
+    def simplest(self, belief: Belief) -> Query:
+        """Of two states one is counted, and the rest is the other: a change moves one count by 1, not two counts."""
+        if belief.variables is not None or belief.step_variables is not None or len(belief.states) != 2:
+            return self.within(belief)
+        return self._of_two(*belief.states)
+
+    def _of_two(self, state: str, rest: str) -> Query:
+        return TwoCounts(state, rest)
+
 
 @dataclass(frozen=True)
 class Frequencies(Histogram):
@@ -122,23 +132,55 @@ class Frequencies(Histogram):
         """The histogram."""
         return Histogram()
 
-    def simplest(self, belief: Belief) -> Query:
-        """Two shares are one count: a change moves it by 1, not two counts."""
-        if belief.variables is not None or belief.step_variables is not None or len(belief.states) != 2:
-            return self.within(belief)
-        return TwoShares(*belief.states)
+    def _of_two(self, state: str, rest: str) -> Query:
+        return TwoShares(state, rest)
 
 
 @dataclass(frozen=True)
-class TwoShares(Count):
-    """The shares of two states: one count with noise, divided by the public number of values, and the rest.
+class TwoCounts(Count):
+    """The histogram of two states: one count with noise, and the rest of the public number of values.
 
-    >>> shares = TwoShares("sit", "walk")
-    >>> shares.completed([Fraction(3, 4)]), shares.lipschitz(["sit", "walk"])
-    ((Fraction(3, 4), Fraction(1, 4)), 1.0)
+    >>> counts = TwoCounts("sit", "walk")
+    >>> counts.completed([Fraction(70)], Fraction(100)), counts.lipschitz(["sit", "walk"])
+    ((Fraction(70, 1), Fraction(30, 1)), 1.0)
     """
 
     rest: str
+
+    @property
+    def text(self) -> str:
+        """The query as written on the command line."""
+        return "histogram"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The query as plain values."""
+        return {"kind": "two-counts", "state": self.state, "rest": self.rest}
+
+    def completed(self, numbers: Sequence[Fraction], whole: Fraction) -> Sequence[Fraction]:
+        """What is not the counted state is the other one."""
+        (counted,) = numbers
+        return counted, whole - counted
+
+    def limits(self, states: States, size: int, links: int | None = None) -> Limits | None:
+        """Two numbers that make the whole."""
+        return Histogram().limits(states, size, links)
+
+    def labels(self, states: States) -> tuple[str, ...]:
+        """The states."""
+        return tuple(states)
+
+    def present(self, numbers: Sequence[float], states: States) -> dict[str, float]:
+        """Numbers by state."""
+        return dict(zip(states, numbers, strict=True))
+
+
+@dataclass(frozen=True)
+class TwoShares(TwoCounts):
+    """The shares of two states: one count with noise, divided by the public number of values, and the rest.
+
+    >>> TwoShares("sit", "walk").completed([Fraction(3, 4)], Fraction(1))
+    (Fraction(3, 4), Fraction(1, 4))
+    """
 
     @property
     def text(self) -> str:
@@ -157,18 +199,9 @@ class TwoShares(Count):
         """The count."""
         return Count(self.state)
 
-    def completed(self, numbers: Sequence[Fraction]) -> Sequence[Fraction]:
-        """What is not the counted state is the other one."""
-        (share,) = numbers
-        return share, 1 - share
-
-    def labels(self, states: States) -> tuple[str, ...]:
-        """The states."""
-        return tuple(states)
-
-    def present(self, numbers: Sequence[float], states: States) -> dict[str, float]:
-        """Shares by state."""
-        return dict(zip(states, numbers, strict=True))
+    def limits(self, states: States, size: int, links: int | None = None) -> Limits | None:
+        """Two shares that make 1."""
+        return Frequencies().limits(states, size, links)
 
 
 @dataclass(frozen=True)
@@ -336,6 +369,11 @@ class Transitions(Query):
         raise QueryError(
             "transitions need a series", got=f"a record of {len(variables)} variables", why="they have no order in time"
         )
+
+    def limits(self, states: States, size: int, links: int | None = None) -> Limits | None:
+        """As many as there are values that directly follow another; in one series all but the first do."""
+        total = float(max(0, size - 1) if links is None else links)
+        return Limits((0.0,) * len(states) ** 2, (total,) * len(states) ** 2, total)
 
     def evaluate(self, series: Countable) -> Codes:
         """The counts, row by row."""

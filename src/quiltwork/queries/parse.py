@@ -5,7 +5,17 @@ from typing import Any
 
 from quiltwork.errors import QueryError
 from quiltwork.queries.base import Query
-from quiltwork.queries.kinds import Count, Declared, Frequencies, Histogram, Mean, Sum, Transitions, TwoShares
+from quiltwork.queries.kinds import (
+    Count,
+    Declared,
+    Frequencies,
+    Histogram,
+    Mean,
+    Sum,
+    Transitions,
+    TwoCounts,
+    TwoShares,
+)
 from quiltwork.queries.measured import (
     DeclaredChange,
     Difference,
@@ -126,6 +136,7 @@ _READERS: dict[str, Callable[..., Query]] = {
     "difference": lambda before, after: Difference(tuple(before), tuple(after)),
     "weighted": lambda weights: WeightedSum(weights),
     "lipschitz": lambda name, constant: DeclaredChange(str(name), constant),
+    "two-counts": lambda state, rest: TwoCounts(str(state), str(rest)),
     "two-shares": lambda state, rest: TwoShares(str(state), str(rest)),
     "over": _over,
     "tally": _tally,

@@ -128,13 +128,18 @@ def _of_series(
 ) -> Prepared:
     query, by_subject = request.query, request.by_subject
 
+    def answer(part: Countable, name: str) -> Answer:
+        links = int(part.transitions().sum()) if query.followed else None
+        limits = query.limits(series.states, part.size, links)
+        return Answer(query.evaluate(part), query.values_in(part.size), name, limits)
+
     def answers() -> list[Answer]:
         if window is None and not by_subject:
             _check_unchanged(series, [series], query.followed)
-            return [Answer(query.evaluate(series), query.values_in(series.size))]
+            return [answer(series, "")]
         parts = series.parts(window=window, by_subject=by_subject, transitions=query.followed)
         _check_unchanged(series, parts.values(), query.followed)
-        return [Answer(query.evaluate(part), query.values_in(part.size), name) for name, part in parts.items()]
+        return [answer(part, name) for name, part in parts.items()]
 
     certain = series.shape.certain
     first = 1 if series.segment is None else series.segment[0]
@@ -196,7 +201,13 @@ def _of_records(records: Records, request: Request) -> Prepared:
         belief,
         calibration,
         recorded(query, belief, calibration, records.reading),
-        answers=lambda: [Answer(asked.total(records.counts()), len(records) * (asked.asked or 0))],
+        answers=lambda: [
+            Answer(
+                asked.total(records.counts()),
+                len(records) * (asked.asked or 0),
+                limits=asked.limits(len(records)),
+            )
+        ],
         unit=asked.unit,
         states=asked.states,
         sizes=(len(records), records.codes.size),

@@ -15,9 +15,10 @@ from quiltwork.calibration.request import Request
 from quiltwork.data import Reading, Series, Window
 from quiltwork.errors import DataError, LedgerError, ParameterError, check_name
 from quiltwork.numeric import round_up
-from quiltwork.queries import Numbers, Query
+from quiltwork.queries import Limits, Numbers, Query
+from quiltwork.releases.answer import PartAnswer
 from quiltwork.releases.noise import add_noise
-from quiltwork.releases.result import PartAnswer, Release
+from quiltwork.releases.result import Release
 
 if TYPE_CHECKING:
     from quiltwork.ledger import Ledger
@@ -31,7 +32,9 @@ class Answer:
 
     numbers: Numbers
     values: int
-    part: str | None = None
+    part: str = ""
+    limits: Limits | None = None
+    """What is public about it."""
 
 
 @dataclass(frozen=True)
@@ -57,38 +60,40 @@ class Prepared:
         answers = self.answers() if answers is None else answers
         exact = np.concatenate([answer.numbers for answer in answers])
         noisy: Iterator[Fraction | float] = iter(add_noise(exact, scale=calibration.noise_scale, unit=self.unit))
-        parts: list[PartAnswer] = []
-        numbers: list[float] = []
-        labels: list[str] = []
+        released: list[PartAnswer] = []
         for answer in answers:
             divisor = query.divisor(answer.values)
             drawn = [next(noisy) for _ in answer.numbers]
             if query.integer:
-                own = tuple(map(_plain, query.completed([Fraction(n) / divisor for n in drawn])))
+                own = tuple(
+                    map(
+                        _plain,
+                        query.completed([Fraction(n) / divisor for n in drawn], Fraction(answer.values, divisor)),
+                    )
+                )
             else:
                 own = tuple(map(float, drawn))
-            value = query.present(own, self.states)
-            scale, step = round_up(calibration.noise_scale / divisor), float(self.unit / divisor)
-            parts.append(PartAnswer(answer.part or "", value, answer.values, scale, step))
-            numbers += own
-            labels += self._labels(answer.part, len(own))
-        divisor = min(query.divisor(answer.values) for answer in answers)
-        whole = answers[0].part is None
+            released.append(
+                PartAnswer(
+                    query,
+                    self.states,
+                    own,
+                    values=answer.values,
+                    noise_scale=round_up(calibration.noise_scale / divisor),
+                    step=float(self.unit / divisor) if query.integer else 0.0,
+                    limits=answer.limits,
+                    draws=None if len(drawn) == len(own) else len(drawn),
+                    name=answer.part,
+                )
+            )
         return Release(
-            value=parts[0].value if whole else {part.name: part.value for part in parts},
-            numbers=tuple(numbers),
-            labels=tuple(labels),
-            noise_scale=round_up(calibration.noise_scale / divisor),
-            step=float(self.unit / divisor),
-            integer=query.integer,
-            divisor=divisor,
+            answers=tuple(released),
+            divisor=min(query.divisor(answer.values) for answer in answers),
             subjects=subjects,
             values=values,
             belief=self.belief,
             calibration=calibration,
             recorded=self.record,
-            parts=() if whole else tuple(parts),
-            draws=len(exact),
             notes=self.notes,
         )
 
@@ -111,15 +116,6 @@ class Prepared:
         if counted != self.record.secrets:
             notes = (*notes, OTHER_SECRETS.format(self.record.secrets.text, counted.text))
         return replace(release, ledger=written, notes=notes)
-
-    def _labels(self, part: str | None, count: int) -> list[str]:
-        query = self.request.query
-        names = query.labels(self.states)
-        if len(names) != count:
-            names = tuple(f"{query.text}[{n}]" for n in range(count))
-        if part is None:
-            return list(names)
-        return [part] if count == 1 else [f"{part} {name}" for name in names]
 
 
 def check_asked(series: Series, query: Query, window: Window | None, by_subject: bool) -> None:
