@@ -247,9 +247,7 @@ def _offer(request: Request, divisors: Sequence[int], releases: int) -> Offer:
         for one, source in zip(noise, sources, strict=True)
     )
     shown, scale = questions[first.place], round_up(calibration.noise_scale * each.times)
-    return Offer(
-        name, seconds, calibration, scale, shown.error_95, shown.error_95_all, each.rule, questions=questions
-    )
+    return Offer(name, seconds, calibration, scale, shown.error_95, shown.error_95_all, each.rule, questions=questions)
 
 
 def _noise(query: Query, belief: Belief, scale: float, divisor: int) -> QuestionNoise:

@@ -134,7 +134,8 @@ class Calibration:
 
     def explain(self, belief: Belief | None = None) -> str:
         """The noise and its reason in a few sentences; with a state of the belief as an example, if it is given."""
-        noise = ", ".join(f"{scale:.6g} on each {_numbers(query)}" for query, scale in self.scales)
+        drawn = range(1) if not isinstance(self.query, Workload) else [question.place for question in self.query.asked]
+        noise = ", ".join(f"{self.scales[n][1]:.6g} on each {_numbers(self.scales[n][0])}" for n in drawn)
         span = "series of any length"
         if self.records:
             span = f"records of {self.length:,} variables"

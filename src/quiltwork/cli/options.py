@@ -28,14 +28,20 @@ DataFile = Annotated[
     str, typer.Argument(metavar="DATA", help="CSV, TSV or Parquet file, or a quoted pattern: 'logs/*.parquet'.")
 ]
 ColumnName = Annotated[str, typer.Option("--column", metavar="C", help="Column with the values.")]
-QueryText = Annotated[
-    str,
+QUERIES = (
+    "count:STATE, histogram, frequencies, mean, sum or transitions. "
+    "For records, also Q over A,B and tally:A=x. "
+    "For real values: mean, sum, trend, above:THRESHOLD:WIDTH, difference:A-B|C-D or weighted:W1,W2,..."
+)
+QueryText = Annotated[str, typer.Option("--query", metavar="Q", help=QUERIES)]
+QueryTexts = Annotated[
+    list[str] | None,
+    typer.Option("--query", metavar="Q", help=f"{QUERIES} Repeat it for several questions that share ε."),
+]
+WorkloadFile = Annotated[
+    Path | None,
     typer.Option(
-        "--query",
-        metavar="Q",
-        help="count:STATE, histogram, frequencies, mean, sum or transitions. "
-        "For records, also Q over A,B and tally:A=x. "
-        "For real values: mean, sum, trend, above:THRESHOLD:WIDTH, difference:A-B|C-D or weighted:W1,W2,...",
+        "--workload", metavar="FILE", help="Questions that share ε, with weights (JSON or TOML), instead of --query."
     ),
 ]
 EpsilonValue = Annotated[
@@ -329,3 +335,17 @@ def segment_of(text: str) -> tuple[int, int]:
     except ValueError:
         raise ParameterError("segment must be A:B with whole numbers", got=repr(text), fix="For example 1:96") from None
     return first, last
+
+
+def asked_in(query: list[str] | None, workload: Path | None) -> "Query":
+    """The question, or all questions of one release."""
+    from quiltwork.calibration.request import as_query
+    from quiltwork.queries.files import load_workload
+
+    if (not query) == (workload is None):
+        raise ParameterError(
+            "a question is needed, by --query or in a --workload file",
+            got="neither" if not query else "both",
+            fix="For example --query histogram; repeat --query for several questions",
+        )
+    return as_query(query) if workload is None else load_workload(workload)

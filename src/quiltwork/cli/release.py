@@ -17,11 +17,13 @@ from quiltwork.cli.options import (
     GuaranteeName,
     HowToRead,
     KeyFile,
-    QueryText,
+    QueryTexts,
     QuiltSize,
     SecretsText,
     SecretTimes,
     WhoName,
+    WorkloadFile,
+    asked_in,
     in_options,
     needed_length,
     reads_data,
@@ -43,15 +45,16 @@ from quiltwork.show.terminal import (
 from quiltwork.types import Gaps
 
 if TYPE_CHECKING:
-    from quiltwork import Belief, Plan, Records, Release, Series
+    from quiltwork import Belief, Plan, Query, Records, Release, Series
     from quiltwork.calibration.plan import Offer
     from quiltwork.releases.prepared import Prepared
 
 
 def plan(
     belief: BeliefFile,
-    query: QueryText,
     epsilon: EpsilonValue,
+    query: QueryTexts = None,
+    workload: WorkloadFile = None,
     length: Annotated[
         str | None, typer.Option("--length", metavar="N", help="Length of the longest series, or any. Not for records.")
     ] = None,
@@ -91,16 +94,16 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Show how much noise each mechanism needs. Reads no data and spends no budget."""
-    from quiltwork import load_belief, parse_query
+    from quiltwork import load_belief
     from quiltwork import plan as make_plan
 
-    held = load_belief(belief)
+    asked, held = asked_in(query, workload), load_belief(belief)
     beliefs = _at_distances(held, distance)
     span = needed_length(length, held)
 
     def planned(believed: "Belief") -> "Plan":
         return make_plan(
-            parse_query(query),
+            asked,
             belief=believed,
             epsilon=epsilon,
             length=span,
@@ -124,7 +127,7 @@ def plan(
         from quiltwork.show.pages import write_plan
 
         write_plan(report, plan=made, belief=held)
-    other = None if also is None else _under_other(made, query, held, also)
+    other = None if also is None else _under_other(made, asked, held, also)
     if as_json:
         content = made.to_dict()
         for offer in content["mechanisms"] if other is not None else ():
@@ -168,11 +171,11 @@ def _at(held: "Belief", made: "Plan") -> dict[str, Any]:
     }
 
 
-def _under_other(made: "Plan", query: str, held: "Belief", also: Path) -> dict[str, float | None]:
-    from quiltwork import load_belief, parse_query
+def _under_other(made: "Plan", query: "Query", held: "Belief", also: Path) -> dict[str, float | None]:
+    from quiltwork import load_belief
     from quiltwork.accounting.compare import plan_under
 
-    return plan_under(made, parse_query(query), belief=held, other=load_belief(also))
+    return plan_under(made, query, belief=held, other=load_belief(also))
 
 
 def _in_options(offer: "Offer") -> "Offer":
@@ -183,9 +186,10 @@ def _in_options(offer: "Offer") -> "Offer":
 def release(
     data: DataFile,
     belief: Annotated[Path, typer.Option("--belief", metavar="B", help="Belief file (JSON or TOML).")],
-    query: QueryText,
     epsilon: EpsilonValue,
     how: HowToRead,
+    query: QueryTexts = None,
+    workload: WorkloadFile = None,
     column: Annotated[
         str | None,
         typer.Option(
@@ -242,12 +246,13 @@ def release(
     as_json: AsJson = False,
 ) -> None:
     """Release a statistic with noise that protects every value."""
-    from quiltwork import Secrets, load_belief, parse_query
+    from quiltwork import Secrets, load_belief
     from quiltwork.calibration.request import Request
     from quiltwork.ledger import Ledger, read_key
     from quiltwork.releases.pipeline import prepare
     from quiltwork.session import written_down
 
+    asked = asked_in(query, workload)
     if report is not None:
         from quiltwork.show.pages import check_report
 
@@ -262,7 +267,7 @@ def release(
         raise ParameterError(
             "a name can only be recorded in a ledger", got="--who without --ledger", fix="Add --ledger URL"
         )
-    held, asked = load_belief(belief), parse_query(query)
+    held = load_belief(belief)
     times = None if segment is None else segment_of(segment)
     rows: Records | Series
     if held.variables is not None:
