@@ -11,6 +11,7 @@ from quiltwork.queries.measured import Difference, Lipschitz, Measured, ShareAbo
 from quiltwork.queries.parse import parse_query, query_from_dict
 from quiltwork.queries.stays import StayLength, StayLengths, Stays
 from quiltwork.queries.variables import Over, Tally
+from quiltwork.queries.workload import Workload
 
 __all__ = [
     "Asked",
@@ -37,6 +38,7 @@ __all__ = [
     "Transitions",
     "Trend",
     "WeightedSum",
+    "Workload",
     "parse_query",
     "query_from_dict",
 ]

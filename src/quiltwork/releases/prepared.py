@@ -1,6 +1,6 @@
 """A release before it is made: everything is checked and calibrated; counting and drawing are left to do."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,7 +16,8 @@ from quiltwork.data import Reading, Series, Window
 from quiltwork.data.layout import Layout
 from quiltwork.errors import DataError, LedgerError, ParameterError, QuiltworkError, check_name
 from quiltwork.numeric import round_up
-from quiltwork.queries import Limits, Numbers, Query
+from quiltwork.queries import Limits, Numbers, Query, Workload
+from quiltwork.queries.workload import picked
 from quiltwork.releases.answer import PartAnswer
 from quiltwork.releases.noise import add_noise
 from quiltwork.releases.result import Release
@@ -24,6 +25,7 @@ from quiltwork.releases.result import Release
 if TYPE_CHECKING:
     from quiltwork.ledger import Ledger
 
+Drawn = Fraction | float
 OTHER_SECRETS = "The release is about the secrets {}; the ledger counts what it tells about its own ({})."
 
 
@@ -36,6 +38,8 @@ class Answer:
     part: str = ""
     limits: Limits | None = None
     """What is public about it."""
+    question: int = 0
+    """Which of several questions it is about."""
 
 
 @dataclass(frozen=True)
@@ -56,17 +60,76 @@ class Prepared:
     notes: tuple[str, ...] = ()
     layout: Callable[[], Layout] | None = None
     """Where the values are, where that is known and small: estimates need it."""
+    each: tuple["Prepared", ...] = ()
+    """The same for each question, if there are several."""
+
+    def with_each(self, units: Sequence[tuple[Fraction, tuple[str, ...]]]) -> "Prepared":
+        """With the questions of a workload one by one, given the unit and the states of each."""
+        if not isinstance(self.request.query, Workload):
+            return self
+        each = [
+            replace(
+                self,
+                request=replace(self.request, query=query),
+                calibration=replace(
+                    self.calibration,
+                    query=query,
+                    noise_scale=scale,
+                    lipschitz=query.on(self.belief).lipschitz,
+                    certificate=None,
+                ),
+                unit=unit,
+                states=states,
+            )
+            for (query, scale), (unit, states) in zip(self.calibration.scales, units, strict=True)
+        ]
+        return replace(self, each=tuple(each))
 
     def draw(self, answers: list[Answer] | None = None) -> Release:
         """Count, unless that was done, and draw the noise."""
-        query, calibration, (subjects, values) = self.request.query, self.calibration, self.sizes
         answers = self.answers() if answers is None else answers
+        query = self.request.query
+        if not isinstance(query, Workload):
+            return self._released(answers, self._noisy(answers))
+        by_question = [[answer for answer in answers if answer.question == n] for n in range(len(self.each))]
+        noisy = {n: self.each[n]._noisy(by_question[n]) for n, _, _ in query.asked}
+        releases = []
+        for n, (each, own) in enumerate(zip(self.each, by_question, strict=True)):
+            source = query.source(n)
+            drawn = noisy[n] if source is None else self._following(source, n, own, noisy[source])
+            releases.append(each._released(own, drawn))
+        return replace(
+            releases[0],
+            answers=tuple(answer for one in releases for answer in one.answers),
+            calibration=self.calibration,
+            divisor=1,
+            questions=tuple(releases),
+        )
+
+    def _noisy(self, answers: list[Answer]) -> list[list[Drawn]]:
+        """The numbers of each answer with noise."""
         exact = np.concatenate([answer.numbers for answer in answers])
-        noisy: Iterator[Fraction | float] = iter(add_noise(exact, scale=calibration.noise_scale, unit=self.unit))
+        noisy: Iterator[Drawn] = iter(add_noise(exact, scale=self.calibration.noise_scale, unit=self.unit))
+        return [[next(noisy) for _ in answer.numbers] for answer in answers]
+
+    def _following(self, source: int, place: int, answers: list[Answer], noisy: list[list[Drawn]]) -> list[list[Drawn]]:
+        """The noisy numbers of a question that follow from those of another one."""
+        asked, question = self.each[source].request.query, self.each[place].request.query
+        chosen = picked(asked, question, self.each[source].states)
+        if chosen is None:
+            return noisy
+        whole = [
+            asked.completed([Fraction(n) for n in own], Fraction(answer.values))
+            for answer, own in zip(answers, noisy, strict=True)
+        ]
+        return [[numbers[n] for n in chosen] for numbers in whole]
+
+    def _released(self, answers: list[Answer], noisy: list[list[Drawn]]) -> Release:
+        """What may be published, from noisy numbers."""
+        query, calibration, (subjects, values) = self.request.query, self.calibration, self.sizes
         released: list[PartAnswer] = []
-        for answer in answers:
+        for answer, drawn in zip(answers, noisy, strict=True):
             divisor = query.divisor(answer.values)
-            drawn = [next(noisy) for _ in answer.numbers]
             if query.integer:
                 own = tuple(
                     map(
