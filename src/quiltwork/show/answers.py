@@ -107,7 +107,7 @@ def values_chart(release: Release) -> Chart:
 
 def heat_chart(release: Release) -> Chart:
     """How often each state is followed by each; a panel for each window or person, if there are any."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"part": answer.name, "from": x, "to": y, "value": value, "shown": answer.rounded(value)}
         for answer in release.answers[:MOST_PANELS]
         for (x, y), value in zip(((x, y) for x in answer.states for y in answer.states), answer.best, strict=True)

@@ -13,6 +13,7 @@ ESTIMATE = (
     "Estimate: what is likely, given the released numbers and the belief, with a range that holds the truth with "
     "probability 95 % if the belief is true. It leans on the belief."
 )
+ESTIMATES = "There are also estimates, which are nearer to the truth if the belief is true: --json or --format csv."
 SHOWN = "Shown: {}, rounded to the noise. The numbers as they were drawn: --json or --format csv."
 
 
@@ -61,8 +62,9 @@ def remarks(release: Release) -> list[str]:
             whole = "the number of values" if answer.limits.total != 1 else "1"
             public = f"none below 0, all together {whole}"
         said.append(CONSISTENT.format(public) if not release.parts else SHOWN.format(f"consistent numbers ({public})"))
-    if answer.estimate is not None and (not release.parts or len(answer.numbers) == 1):
-        said.append(ESTIMATE)
+    if answer.estimate is not None:
+        single = not release.parts or len(answer.numbers) == 1
+        said.append(ESTIMATE if single else ESTIMATES)
     return said
 
 

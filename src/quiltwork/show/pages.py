@@ -38,13 +38,14 @@ def _values(release: Release) -> str:
     table = table_of(release)
     head = "".join(f"<th{' class=n' if n else ''}>{html.escape(name)}</th>" for n, name in enumerate(table[0]))
     rows = "".join(
-        "<tr>"
-        + "".join(f"<td{' class=n' if n else ''}>{html.escape(text)}</td>" for n, text in enumerate(row.values()))
-        + "</tr>"
-        for row in table
+        f"<tr>{''.join(_cell(text, number=n > 0) for n, text in enumerate(row.values()))}</tr>" for row in table
     )
     said = "".join(f"<p>{html.escape(line)}</p>" for line in remarks(release))
     return f"<div class=wide><table><tr>{head}</tr>{rows}</table></div>{said}"
+
+
+def _cell(text: str, *, number: bool) -> str:
+    return f"<td{' class=n' if number else ''}>{html.escape(text)}</td>"
 
 
 def noise_chart(plan: Plan) -> Chart:

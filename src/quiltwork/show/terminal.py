@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS, MOST_COLUMNS = 100, 12
 SHADES, NAME_WIDTH = " ░▒▓█", 10
-BAR, NARROW = 16, 60
+BAR, SHORTEST_BAR, NARROW = 24, 6, 60
 SHOW_AFTER = 2.0
 """Seconds after which work shows that it is going on."""
 
@@ -261,17 +261,24 @@ def _print_values(result: Release) -> None:
     """The numbers of one question: with bars, or in as many tables as the width needs."""
     rows = table_of(result)
     shown = rows[:MOST_ROWS]
+    width = max(out.width, NARROW)
     if not result.parts:
-        answer = result.answers[0]
-        widest = max(abs(n) for n in answer.best) or 1
-        bars = ["█" * round(BAR * max(number, 0) / widest) for number in answer.best]
-        shown = [row | {" ": bar} for row, bar in zip(shown, bars, strict=False)]
-    for block in fitting(shown, max(out.width, NARROW)):
+        shown = _with_bars(shown, result.answers[0].best, width)
+    for block in fitting(shown, width):
         out.print(table(block, right=set(block[0]) - {next(iter(block[0])), " "}))
     if len(rows) > MOST_ROWS:
         out.print(f"... and {len(rows) - MOST_ROWS:,} more; --json prints all.")
     for line in remarks(result):
         out.print(line)
+
+
+def _with_bars(rows: list[dict[str, str]], numbers: Sequence[float], width: int) -> list[dict[str, str]]:
+    """With a bar for each number, as long as the width allows."""
+    used = sum(max(len(name), *(len(row[name]) for row in rows)) + 2 for name in rows[0])
+    room, widest = min(BAR, width - used), max(abs(n) for n in numbers) or 1
+    if room < SHORTEST_BAR:
+        return rows
+    return [row | {" ": "█" * round(room * max(n, 0) / widest)} for row, n in zip(rows, numbers, strict=False)]
 
 
 def print_heat(chain: "MarkovChain", *, title: str) -> None:
