@@ -16,10 +16,11 @@ import numpy as np
 
 from quiltwork.calibration.calibrate import calibrated
 from quiltwork.calibration.request import Request
-from quiltwork.errors import NotCoveredError
+from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.queries import Workload
 from quiltwork.queries.workload import Question, rounded_ratio
 
+ANY_LENGTH = (None, "curve", "quilt-exact", "quilt-approx")
 STEPS = (2.0**0.5, 2.0**0.25)
 WORTHWHILE = 0.999  # of the total error: for less of a gain the simpler split
 MOST_STATES, MOST_SEARCHED = 8, 4  # more states or questions take long, and the closed form is near the best
@@ -34,20 +35,36 @@ def split(request: Request) -> Request:
     >>> chain = MarkovChain([[0.8, 0.1, 0.1], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]], initial="stationary")
     >>> request = Request.of(["histogram", "transitions"], belief=chain, epsilon=1.0, length=1000)
     >>> [str(question.ratio) for question in split(request).query.asked]
-    ['1', '2']
+    ['1', '39/32']
     """
     query = request.query
     if not isinstance(query, Workload) or query.chosen:
         return request
     if len(query.asked) == 1:
         return replace(request, query=_with_ratios(query, query.asked, [1.0]))
-    alone = _alone(request, query)
     weights = [_weight(query, question) for question in query.asked]
+    for basis in _bases(request):
+        with suppress(NotCoveredError, ParameterError):  # whoever calibrates says why
+            return replace(request, query=_with_ratios(query, query.asked, _least(basis, query, weights)))
+    constants = [question.on(request.belief).lipschitz or 1.0 for _, question, _ in query.asked]
+    return replace(request, query=_with_ratios(query, query.asked, constants))
+
+
+def _bases(request: Request) -> list[Request]:
+    """What to split for: any length where that is enough, for it is the quickest, else the request as it is."""
+    belief = request.belief
+    quick = request.mechanism in ANY_LENGTH and belief.variables is None and belief.step_variables is None
+    return [replace(request, length=None), request] if quick else [request]
+
+
+def _least(request: Request, query: Workload, weights: Sequence[float]) -> list[float]:
+    """The split with the least total error."""
+    alone = [calibrated(replace(request, query=question)).noise_scale for _, question, _ in query.asked]
+    largest = max(alone) or 1.0
+    alone = [scale or largest for scale in alone]  # an answer that nothing changes needs no noise, and gets some
     error = _Error(request, query, tuple(alone), tuple(weights))
-    best = [c / math.sqrt(w) for c, w in zip(alone, weights, strict=True)]  # Statement 76
-    with suppress(NotCoveredError):  # whoever calibrates says why
-        best = _searched(error, best, alone)
-    return replace(request, query=_with_ratios(query, query.asked, best))
+    closed = [c / math.sqrt(w) for c, w in zip(alone, weights, strict=True)]  # Statement 76
+    return _searched(error, closed, alone)
 
 
 @dataclass(frozen=True)
@@ -97,20 +114,6 @@ def _searched(error: _Error, closed: Sequence[float], even: Sequence[float]) -> 
                     best, least = tried, at
                     break
     return best
-
-
-def _alone(request: Request, query: Workload) -> list[float]:
-    """The noise that each question would need alone; its Lipschitz constant where no theorem gives it."""
-    scales = []
-    for _, question, _ in query.asked:
-        try:
-            scales.append(calibrated(replace(request, query=question)).noise_scale)
-        except NotCoveredError:
-            scales.append(0.0)
-    if not all(scales):
-        scales = [question.on(request.belief).lipschitz for _, question, _ in query.asked]
-    largest = max(scales) or 1.0
-    return [scale or largest for scale in scales]  # an answer that nothing changes needs no noise, and gets some
 
 
 def _weight(query: Workload, question: Question) -> float:
