@@ -79,8 +79,8 @@ def print_plan(made: Plan, *, other: Mapping[str, float | None] | None = None) -
             continue
         guarantee = "" if offer.calibration.guarantee != "none" else "NO GUARANTEE. "
         if offer.questions:
-            under = None if other is None else cell(other.get(offer.mechanism))
-            rows += _by_question(offer, guarantee, times=made.multiple(offer), under=under)
+            epsilon = None if other is None else cell(other.get(offer.mechanism))
+            rows += _by_question(offer, guarantee, times=made.multiple(offer), under=epsilon)
             continue
         rows.append(
             {

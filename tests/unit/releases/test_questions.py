@@ -53,14 +53,22 @@ def test_questions_that_follow_are_not_asked_again() -> None:
     result = release(VALUES, ["count:1", "frequencies", "histogram", "transitions"], belief=CHAIN, epsilon=1.0)
     value = result.value
     assert value["frequencies"]["1"] * 200 == pytest.approx(value["histogram"]["1"]) == pytest.approx(value["count:1"])
+    again = calibrate(["histogram", "transitions", "frequencies"], belief=CHAIN, epsilon=1.0, length=200)
     without = calibrate(["histogram", "transitions"], belief=CHAIN, epsilon=1.0, length=200)
-    assert [scale for _, scale in without.scales] == [result.calibration.scales[n][1] for n in (2, 3)]
+    assert [scale for _, scale in without.scales] == [scale for _, scale in again.scales[:2]]
     followed = {question["query"]: question.get("follows_from") for question in result.to_dict()["questions"]}
     assert followed["count:1"] == followed["histogram"] == "frequencies"
     assert followed["frequencies"] is followed["transitions"] is None
     both = release(["sit", "walk"] * 50, ["count:walk", "histogram"], belief=PAIR, epsilon=1.0)
     assert both.value["count:walk"] == both.value["histogram"]["walk"]
     assert sum(both.value["histogram"].values()) == 100
+
+
+def test_a_count_that_needs_little_noise_is_asked_beside_a_histogram() -> None:
+    slow = MarkovChain([[0.99, 0.01, 0], [0.01, 0.98, 0.01], [0.5, 0.5, 0]], initial="stationary")
+    alone = calibrate("count:2", belief=slow, epsilon=1.0).noise_scale
+    (_, histogram), (_, count) = calibrate(["histogram", "count:2"], belief=slow, epsilon=1.0).scales
+    assert count < 3 * alone < histogram
 
 
 def test_one_release_is_one_row_of_a_ledger() -> None:
