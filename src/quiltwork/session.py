@@ -25,7 +25,7 @@ from quiltwork.queries import Count, Frequencies, Histogram, Mean, Sum, Transiti
 from quiltwork.releases.pipeline import as_series, prepare
 from quiltwork.releases.prepared import Prepared
 from quiltwork.releases.result import Release
-from quiltwork.types import Gaps, Guarantee, Segment
+from quiltwork.types import Gaps, Guarantee, Segment, Shown
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from quiltwork.influence.curve.timeline import Losses
 
 LONGEST_NAME = 100
+IN_MEMORY = "sqlite://"  # the name of a ledger that is forgotten with the session
 
 
-class Session:
+class Session(Shown):
     """Releases from one data set within one budget; who releases what is written into the ledger.
 
     ``ledger`` is an address (``sqlite:///path``, a path, ``postgresql://...``) or a :class:`Ledger`; a SQLite file is
@@ -73,6 +74,15 @@ class Session:
         self._gaps = gaps
         self._who = written_down(who, program)
         self._prepared: dict[Hashable, Prepared] = {}
+
+    def __repr__(self) -> str:
+        data = self.data
+        held = repr(data) if isinstance(data, Records) else f"{data.subjects:,} series with {data.size:,} values"
+        where = "" if self.ledger.name == IN_MEMORY else f", ledger {self.ledger.name!r}"
+        return f"Session({held}, budget {self.budget:g}, {self.belief!r}{where})"
+
+    def __str__(self) -> str:
+        return self.explain()
 
     @property
     def budget(self) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 
 from quiltwork.errors import ParameterError
 from quiltwork.queries import Query, Workload
+from quiltwork.types import Shown
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def _float_below(number: Fraction) -> float:
 
 
 @dataclass(frozen=True)
-class Audit:
+class Audit(Shown):
     """The exact loss of releases under a belief, and where it is attained.
 
     ``epsilon`` is rounded up by a bound on the arithmetic's error. ``node`` is a time (or a variable's name), ``pair``

@@ -14,7 +14,7 @@ from quiltwork.calibration.split import split
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.numeric import check_length, round_up
 from quiltwork.queries import Query, Workload
-from quiltwork.types import Duration, Guarantee
+from quiltwork.types import Duration, Guarantee, Shown
 
 # how K releases within one ε are planned: profiles add, quilt releases add by Theorem 3.7, group privacy is DP
 SHARED = {"curve": "influence-curve", "group": "group privacy adds", "entry": "differential privacy adds"}
@@ -73,8 +73,8 @@ class Offer:
         )
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(Shown):
     """What a query would cost under a belief, mechanism by mechanism.
 
     >>> from quiltwork import MarkovChain, plan
@@ -95,6 +95,11 @@ class Plan:
     """The time from a value to the next, if the belief says it."""
     secrets: Secrets = field(default_factory=Secrets.all)
     """What is kept apart."""
+
+    def __repr__(self) -> str:
+        span = "any length" if self.length is None else f"length {self.length:,}"
+        scales = [f"{o.mechanism} {o.noise_scale:.4g}" for o in self.offers if o.noise_scale is not None]
+        return f"Plan({self.query}, ε = {self.epsilon:g}, {span}; noise scale: {', '.join(scales) or 'none'})"
 
     @property
     def best(self) -> Offer | None:

@@ -15,7 +15,7 @@ from quiltwork.certificate import Certificate
 from quiltwork.errors import CertificateError, InputError, ParameterError
 from quiltwork.numeric import float_above
 from quiltwork.queries import Query, Workload
-from quiltwork.types import Floats, Guarantee
+from quiltwork.types import Floats, Guarantee, Shown
 
 GAUSSIAN = (
     "The promise holds for Gaussian values, whatever their mean; quiltwork belief check says how far public data of "
@@ -55,8 +55,8 @@ class Plain(Reason):
         return dict(self.numbers)
 
 
-@dataclass(frozen=True)
-class Calibration:
+@dataclass(frozen=True, repr=False)
+class Calibration(Shown):
     """How much noise a query needs under a belief, and the theorem that says so. No data went into it.
 
     ``noise_scale`` is the scale of the Laplace noise added to each number of the answer.
@@ -111,6 +111,10 @@ class Calibration:
     def __post_init__(self) -> None:
         if not isinstance(self.query, Query):
             raise ParameterError("a calibration must hold its query", got=type(self.query).__name__)
+
+    def __repr__(self) -> str:
+        asked = f"{self.query.text} by {self.mechanism}, ε = {self.epsilon:g}"
+        return f"Calibration({asked}, noise scale {self.noise_scale:.6g}, guarantee {self.guarantee})"
 
     @property
     def scales(self) -> tuple[tuple[Query, float], ...]:

@@ -21,6 +21,7 @@ from quiltwork.cli.options import (
     QuiltSize,
     SecretsText,
     SecretTimes,
+    StateValues,
     WhoName,
     WorkloadFile,
     asked_in,
@@ -55,6 +56,7 @@ def plan(
     epsilon: EpsilonValue,
     query: QueryTexts = None,
     workload: WorkloadFile = None,
+    state_values: StateValues = None,
     length: Annotated[
         str | None, typer.Option("--length", metavar="N", help="Length of the longest series, or any. Not for records.")
     ] = None,
@@ -97,7 +99,8 @@ def plan(
     from quiltwork import load_belief
     from quiltwork import plan as make_plan
 
-    asked, held = asked_in(query, workload), load_belief(belief)
+    held = load_belief(belief)
+    asked = asked_in(query, workload, state_values, held)
     beliefs = _at_distances(held, distance)
     span = needed_length(length, held)
 
@@ -171,11 +174,11 @@ def _at(held: "Belief", made: "Plan") -> dict[str, Any]:
     }
 
 
-def _under_other(made: "Plan", query: "Query", held: "Belief", also: Path) -> dict[str, float | None]:
+def _under_other(made: "Plan", asked: "Query", held: "Belief", also: Path) -> dict[str, float | None]:
     from quiltwork import load_belief
     from quiltwork.accounting.compare import plan_under
 
-    return plan_under(made, query, belief=held, other=load_belief(also))
+    return plan_under(made, asked, belief=held, other=load_belief(also))
 
 
 def _in_options(offer: "Offer") -> "Offer":
@@ -190,6 +193,7 @@ def release(
     how: HowToRead,
     query: QueryTexts = None,
     workload: WorkloadFile = None,
+    state_values: StateValues = None,
     column: Annotated[
         str | None,
         typer.Option(
@@ -252,7 +256,6 @@ def release(
     from quiltwork.releases.pipeline import prepare
     from quiltwork.session import written_down
 
-    asked = asked_in(query, workload)
     if report is not None:
         from quiltwork.show.pages import check_report
 
@@ -268,11 +271,12 @@ def release(
             "a name can only be recorded in a ledger", got="--who without --ledger", fix="Add --ledger URL"
         )
     held = load_belief(belief)
+    asked = asked_in(query, workload, state_values, held)
     times = None if segment is None else segment_of(segment)
     rows: Records | Series
     if held.variables is not None:
         _check_for_records(how, segment, gaps)
-        rows = _read_records(data, held, column, variable, how.subject)
+        rows = _read_records(data, held, column, variable, how)
     else:
         source: object = data
         if how.together is not None:
@@ -395,7 +399,7 @@ def _series_column(column: str | None, variable: str | None, belief: "Belief") -
 
 
 def _check_for_records(how: HowToRead, segment: str | None, gaps: Gaps) -> None:
-    given = [name for name in how.given() if name != "--subject"]
+    given = [name for name in how.given() if name not in ("--subject", "--separator", "--recode")]
     given += ["--segment"] * (segment is not None) + ["--gaps"] * (gaps != "dependent")
     if given:
         raise ParameterError(
@@ -406,14 +410,13 @@ def _check_for_records(how: HowToRead, segment: str | None, gaps: Gaps) -> None:
         )
 
 
-def _read_records(
-    data: str, belief: "Belief", column: str | None, variable: str | None, subject: str | None
-) -> "Records":
+def _read_records(data: str, belief: "Belief", column: str | None, variable: str | None, how: HowToRead) -> "Records":
     from quiltwork import read_records
 
-    if column is None and (variable is not None or subject is not None):
+    if column is None and (variable is not None or how.subject is not None):
         raise ParameterError("--variable and --subject need the column with the values", got="none", fix="--column C")
-    return read_records(data, belief=belief, column=column, variable=variable, subject=subject)
+    columns = {"column": column, "variable": variable, "subject": how.subject}
+    return read_records(data, belief=belief, **columns, separator=how.separator, recode=how.states)
 
 
 def demo(

@@ -69,6 +69,13 @@ class Release:
             return None
         return self._by_part(lambda answer: answer.presented(answer.best))
 
+    @property
+    def derived(self) -> Any:
+        """What was asked for, where it follows from the numbers, such as a median; None if it is the numbers."""
+        if all(answer.derived is None for answer in self.answers):
+            return None
+        return self._by_part(lambda answer: answer.derived)
+
     @cached_property
     def consistent_errors(self) -> tuple[tuple[float, ...] | None, ...]:
         """How far each consistent number of each answer may be off with probability 95 %, measured by simulation."""
@@ -138,11 +145,13 @@ class Release:
 
     def explain(self) -> str:
         """Accuracy and the reason for the noise, in words."""
+        told = [] if self.parts or self.derived is None else [f"{self.calibration.query.text}: {self.derived}"]
         if self.questions:
             accuracy = self.by_question(lambda question: " ".join(question.accuracy()))
-            lines = [f"{text}: {line}" for text, line in accuracy.items()]
-            return "\n".join([*lines, self.calibration.explain(self.belief), *self.notes])
-        return "\n".join([*self.accuracy(), self.calibration.explain(self.belief), *self.notes])
+            told = [f"{text}: {line}" for text, line in accuracy.items()]
+        else:
+            told += self.accuracy()
+        return "\n".join([*told, self.calibration.explain(self.belief), *self.notes])
 
     def accuracy(self) -> list[str]:
         """How far off the noise may be, in words."""
@@ -171,7 +180,9 @@ class Release:
         for answer in self.parts:
             single = len(answer.numbers) == 1
             names = [answer.query.text] if single else answer.labels
-            rows.append({"": answer.name} | dict(zip(names, answer.numbers, strict=True)) | {"values": answer.values})
+            derived = {} if self.derived is None else {answer.query.text: answer.derived}
+            numbers = dict(zip(names, answer.numbers, strict=True))
+            rows.append({"": answer.name} | derived | numbers | {"values": answer.values})
         return rows
 
     def record(self) -> ReleaseRecord:
@@ -240,6 +251,8 @@ class Release:
         if chosen[0].consistent is not None:
             values = {answer.name: answer.presented(answer.best) for answer in chosen}
             after["consistent"] = values if place is None else next(iter(values.values()))
+        if any(answer.derived is not None for answer in chosen):
+            after["derived"] = chosen[0].derived if place is not None else {a.name: a.derived for a in chosen}
         if place is None:
             return after
         answer, errors = chosen[0], self.consistent_errors[place]

@@ -137,6 +137,8 @@ def timeline_chart(losses: Losses, segments: Sequence[tuple[int, int]], *, budge
             ),
         ]
     upper = alt.layer(*layers).properties(width=520, height=220)
+    if not segments:
+        return styled(upper)
     bars = [
         {"first": first, "last": last + (0 if last > first else 0.5), "release": f"release {n}"}
         for n, (first, last) in enumerate(segments[:MOST_BARS], 1)

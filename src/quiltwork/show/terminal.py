@@ -66,8 +66,8 @@ def json_line(content: object) -> str:
     )
 
 
-def print_plan(made: Plan, *, other: Mapping[str, float | None] | None = None) -> None:
-    """Print a plan as a table; with the ε of each mechanism's noise under another belief, if there is one."""
+def plan_rows(made: Plan, *, other: Mapping[str, float | None] | None = None) -> list[dict[str, Any]]:
+    """The mechanisms of a plan; with the ε of each one's noise under another belief, if there is one."""
     rows: list[dict[str, Any]] = []
     several_questions = any(offer.questions for offer in made.offers)
     for offer in made.offers:
@@ -92,6 +92,11 @@ def print_plan(made: Plan, *, other: Mapping[str, float | None] | None = None) -
                 "why": guarantee + offer.calibration.reason.sentence(),
             }
         )
+    return rows
+
+
+def plan_title(made: Plan) -> str:
+    """What a plan is for."""
     span = "any length" if made.length is None else f"length {made.length:,}"
     if made.step is not None:
         span += f" in steps of {made.step}"
@@ -103,7 +108,12 @@ def print_plan(made: Plan, *, other: Mapping[str, float | None] | None = None) -
     if apart is not None:
         span += f", differences of up to {apart}"
     several = "" if made.releases == 1 else f" shared by {made.releases:,} releases (noise of each)"
-    out.print(table(rows, title=f"{made.query}, ε = {made.epsilon:g}{several}, {span}"))
+    return f"{made.query}, ε = {made.epsilon:g}{several}, {span}"
+
+
+def print_plan(made: Plan, *, other: Mapping[str, float | None] | None = None) -> None:
+    """Print a plan as a table; with the ε of each mechanism's noise under another belief, if there is one."""
+    out.print(table(plan_rows(made, other=other), title=plan_title(made)))
     if made.best is not None:
         among = "" if made.complete else " among those shown"
         out.print(f"Least noise with a guarantee{among}: {made.best.mechanism}.")
@@ -175,14 +185,9 @@ def print_composed(
     out.print(table(rows))
 
 
-def print_statement(now: "Statement") -> None:
-    """Print what was spent of a budget: a bar, and a table of releases."""
-    budget, width = now.terms.budget, 40
-    full = min(width, round(width * now.spent / budget))
-    about = "" if now.terms.secrets.everything else f", secret: {now.terms.secrets.text}"
-    out.print(f"{now.name}: {now.terms.belief!r}, {now.terms.guarantee}{about}")
-    out.print(f"{'█' * full}{'░' * (width - full)} spent {now.spent:.6g} of {budget:g}, {now.remaining:.6g} remain")
-    rows = [
+def statement_rows(now: "Statement") -> list[dict[str, Any]]:
+    """The releases in a ledger."""
+    return [
         {
             "row": release["row"],
             "time": release["time"][:16].replace("T", " "),
@@ -196,6 +201,21 @@ def print_statement(now: "Statement") -> None:
         }
         for release in now.releases()
     ]
+
+
+def statement_title(now: "Statement") -> str:
+    """What a ledger is for."""
+    about = "" if now.terms.secrets.everything else f", secret: {now.terms.secrets.text}"
+    return f"{now.name}: {now.terms.belief!r}, {now.terms.guarantee}{about}"
+
+
+def print_statement(now: "Statement") -> None:
+    """Print what was spent of a budget: a bar, and a table of releases."""
+    budget, width = now.terms.budget, 40
+    full = min(width, round(width * now.spent / budget))
+    out.print(statement_title(now))
+    out.print(f"{'█' * full}{'░' * (width - full)} spent {now.spent:.6g} of {budget:g}, {now.remaining:.6g} remain")
+    rows = statement_rows(now)
     out.print(table(rows) if rows else "Nothing has been released yet.")
     if rows:
         read = "unknown (not recorded by the earlier version)" if now.reading is None else str(now.reading)
