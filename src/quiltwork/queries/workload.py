@@ -156,6 +156,10 @@ class Workload(Query):
         """Each question as it is asked of values that consist of several variables."""
         return self._each([query.within(belief) for query in self.questions])
 
+    def in_windows(self) -> Query:
+        """Each question as it is asked of windows, where a change may move more than one answer."""
+        return self._each([query.in_windows() for query in self.questions])
+
     def simplest(self, belief: Belief) -> Query:
         """Each question in the form that needs the least noise."""
         if belief.real:
@@ -219,10 +223,10 @@ def gives(source: Query, question: Query) -> bool:
     """
     if isinstance(source, InSteps) and isinstance(question, InSteps):
         return source.variables == question.variables and gives(source.query, question.query)
-    if source.undivided() == question.undivided():
+    if same(source, question):
         return True
     wanted = question.undivided()
-    if not isinstance(wanted, Count):
+    if not isinstance(wanted, Count) or "|" in wanted.state:  # a set of states would add up the noise of each
         return False
     if isinstance(source, Count):
         return wanted.state in (source.state, getattr(source, "rest", source.state))
@@ -238,7 +242,7 @@ def picked(source: Query, question: Query, states: States) -> list[int] | None:
     if isinstance(source, InSteps) and isinstance(question, InSteps):
         return picked(source.query, question.query, source.labels(states))
     wanted = question.undivided()
-    if not isinstance(wanted, Count) or source.undivided() == wanted:
+    if not isinstance(wanted, Count) or same(source, question):
         return None
     names = (source.state, getattr(source, "rest", source.state)) if isinstance(source, Count) else tuple(states)
     return [names.index(wanted.state)]
