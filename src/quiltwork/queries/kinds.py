@@ -289,8 +289,8 @@ class Sum(Query):
                     got=f"state {state!r} without one",
                     why="only numbers can be added up",
                     fix="Name the states by their numbers, use bins with two edges or more, or say which number each "
-                    f"stands for: {self.text.title()}({{state: number}}), state_values='off=0,on=1.5'; for records, use "
-                    "`over A,B`",
+                    f"stands for: {self.text.title()}({{state: number}}), state_values='off=0,on=1.5'; for records, "
+                    "use `over A,B`",
                 ) from None
             if numbers[-1] and not LEAST <= abs(numbers[-1]) <= 1 / LEAST:
                 raise QueryError(

@@ -176,9 +176,7 @@ def _of_series(
         unit=query.unit(series.states),
         states=series.states,
         sizes=(series.subjects, series.size),
-        layout=_layout(series, ready.belief, window, by_subject)
-        if any(one.steps(series.states) is not None for one in questions)
-        else None,
+        layout=_layout(series, ready.belief, window, by_subject),
         notes=(
             *about_steps,
             *((UNEVEN,) if series.shape.uneven else ()),

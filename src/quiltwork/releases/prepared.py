@@ -131,6 +131,7 @@ class Prepared:
         released: list[PartAnswer] = []
         for answer, drawn in zip(answers, noisy, strict=True):
             divisor = query.divisor(answer.values)
+            subject, window = self._place(answer.part)
             if query.integer:
                 own = tuple(
                     map(
@@ -151,6 +152,8 @@ class Prepared:
                     limits=answer.limits,
                     draws=None if len(drawn) == len(own) else len(drawn),
                     name=answer.part,
+                    subject=subject,
+                    window=window,
                 )
             )
         return Release(
@@ -164,9 +167,15 @@ class Prepared:
             notes=self.notes,
         )
 
+    def _place(self, part: str) -> tuple[str, str]:
+        """The subject and the window that an answer is about; empty where it is about all of them."""
+        if self.request.window is None:
+            return part, ""
+        return Window.parse(self.request.window).split(part) if self.request.by_subject else ("", part)
+
     def _estimated(self, released: list[PartAnswer]) -> tuple[PartAnswer, ...]:
         """With estimates where the belief gives some. The noise is drawn: nothing here may lose the answer."""
-        if self.layout is None:
+        if self.layout is None or self.request.query.steps(self.states) is None:
             return tuple(released)
         from quiltwork.releases.estimate import estimates  # it needs scipy, which loads slowly
 
