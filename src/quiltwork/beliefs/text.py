@@ -70,6 +70,8 @@ def _where_else(path: Path) -> str:
 
 def parse_json(text: str, what: str, *, error: type[InputError] = InputError, **options: Any) -> Any:
     """The contents of a JSON text; a line of its own says what is wrong with it."""
+    if not text.strip():
+        raise error(f"{what} must be JSON", got="an empty file", fix="Check that it was written to the end")
     try:
         return json.loads(text, **options)
     except RecursionError as problem:
@@ -77,4 +79,5 @@ def parse_json(text: str, what: str, *, error: type[InputError] = InputError, **
     except ValueError as problem:
         line = getattr(problem, "lineno", None)
         why = str(problem) if line is not None else "a number has too many digits"
-        raise error(f"{what} must be JSON", why=why) from problem
+        fix = "Look there for a comma, a quotation mark or a bracket that is missing or too many"
+        raise error(f"{what} must be JSON", why=why, fix=fix if line is not None else None) from problem

@@ -10,7 +10,7 @@ from typing import Any
 
 from quiltwork.beliefs import Belief
 from quiltwork.data import Series
-from quiltwork.errors import InputError, ParameterError
+from quiltwork.errors import InputError, ParameterError, did_you_mean
 from quiltwork.papers.base import Effort, Found
 from quiltwork.papers.bayesian import bayesian_counterexamples
 from quiltwork.papers.contagion import contagion
@@ -73,7 +73,8 @@ def reproduce(
     ['.csv', '.png', '.svg']
     """
     if name not in NAMES:
-        raise ParameterError("the result is not known", got=repr(name), fix=f"Known: {', '.join(NAMES)}, all")
+        known = f"Known: {', '.join(NAMES)}, all"
+        raise ParameterError("the result is not known", got=repr(name), fix=did_you_mean(name, NAMES, known))
     effort = Effort(quick, progress)
     if series is not None and name != "activity":
         raise ParameterError("your own data is only for activity", got=name)
