@@ -87,16 +87,14 @@ def test_the_command(tmp_path: Path) -> None:
     own = ["--data", tmp_path / "diary.parquet", "--column", "activity", "--subject", "person", "--time", "time"]
     asked = ["reproduce", "activity", "--quick", "--out", tmp_path / "made", *own, "--belief", tmp_path / "belief.json"]
     assert "Add --yes if you may see and keep them" in run(*asked, code=2).stderr
-    for agreed in (False, True):
-        with (
-            mock.patch("quiltwork.cli.check.can_ask", return_value=True),
-            mock.patch("typer.confirm", return_value=agreed) as confirm,
-        ):
-            done = run(*asked, code=0 if agreed else 130)
-        assert "true shares of your own data, without noise" in confirm.call_args.args[0]
-        assert ("Nothing was read or shown" in done.stderr) is not agreed
-        assert (tmp_path / "made").exists() is agreed
-    assert "Do not publish the table or the figures" in done.stdout
+    asking = mock.patch("quiltwork.cli.check.can_ask", return_value=True)
+    with asking, mock.patch("typer.confirm", return_value=False) as confirm:
+        assert "Nothing was read or shown" in run(*asked, code=130).stderr
+    assert "true shares of your own data, without noise" in confirm.call_args.args[0]
+    elsewhere = ["nowhere.parquet" if word == tmp_path / "diary.parquet" else word for word in asked]
+    with asking, mock.patch("typer.confirm", return_value=True):
+        assert "nowhere.parquet cannot be read" in run(*elsewhere, code=2).stderr
+    assert not (tmp_path / "made").exists()
     found = answer(*asked, "--yes")
     assert found["name"] == "activity"
     assert "true shares of your own data" in found["remarks"][0]
