@@ -6,8 +6,9 @@ What may an adversary believe?   MarkovChain, ChainSet, IntervalChain, MixingCla
 What is secret?                  Secrets
 What does public data say?       fit_chain, Fit, fit_gaussian, GaussianFit
 What if the belief is wrong?     compare, Comparison
-What is asked?                   Count, Histogram, Frequencies, Sum, Mean, Transitions, Custom, Query, parse_query
-                                 for records also Over, Tally
+What is asked?                   Count, Share, Histogram, Frequencies, Sum, Mean, Transitions, Stays, StayLength,
+                                 StayLengths, Custom, Query, parse_query
+                                 for records also Over, Tally; several questions in one release: Workload
                                  for real values also Trend, ShareAbove, Difference, WeightedSum, Lipschitz
 Does a belief fit the data?      check_belief, BeliefCheck, GaussianCheck
 What is the data?                Series, read_series, Records, read_records, Measurements, read_measurements
@@ -61,12 +62,17 @@ from quiltwork.queries import (
     Mean,
     Over,
     Query,
+    Share,
     ShareAbove,
+    StayLength,
+    StayLengths,
+    Stays,
     Sum,
     Tally,
     Transitions,
     Trend,
     WeightedSum,
+    Workload,
     parse_query,
 )
 from quiltwork.releases.pipeline import release
@@ -163,12 +169,17 @@ __all__ = [
     "Secrets",
     "Series",
     "Session",
+    "Share",
     "ShareAbove",
+    "StayLength",
+    "StayLengths",
+    "Stays",
     "Sum",
     "Tally",
     "Transitions",
     "Trend",
     "WeightedSum",
+    "Workload",
     "__version__",
     "audit",
     "bayesian_leakage",

@@ -9,15 +9,33 @@ from quiltwork.beliefs import Belief, Secrets
 from quiltwork.calibration.accuracy import noise_error
 from quiltwork.calibration.calibrate import MECHANISMS, calibrated, find_mechanism, takes_long
 from quiltwork.calibration.record import Calibration
-from quiltwork.calibration.request import Request
+from quiltwork.calibration.request import Questions, Request
+from quiltwork.calibration.split import split
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.numeric import check_length, round_up
-from quiltwork.queries import Query
-from quiltwork.types import Duration, Guarantee
+from quiltwork.queries import Query, Workload
+from quiltwork.types import Duration, Guarantee, Shown
 
 # how K releases within one ε are planned: profiles add, quilt releases add by Theorem 3.7, group privacy is DP
 SHARED = {"curve": "influence-curve", "group": "group privacy adds", "entry": "differential privacy adds"}
 SPLIT = {"quilt-exact": "sequential-quilt", "quilt-approx": "sequential-quilt"}
+
+
+@dataclass(frozen=True)
+class QuestionNoise:
+    """The noise of one question, where there are several: on each number as people read it."""
+
+    query: str
+    noise_scale: float
+    error_95: float
+    error_95_all: float
+    follows: str | None = None
+    """The question that it is computed from, if it is not asked itself."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The noise as plain values."""
+        numbers = {key: getattr(self, key) for key in ("query", "noise_scale", "error_95", "error_95_all")}
+        return numbers | ({} if self.follows is None else {"follows_from": self.follows})
 
 
 @dataclass(frozen=True)
@@ -34,6 +52,8 @@ class Offer:
     refused: str | None = None
     skipped: bool = False
     """Whether it was not tried because it takes long."""
+    questions: tuple[QuestionNoise, ...] = ()
+    """The noise of each question, if there are several; ``noise_scale`` is that of the first one that is asked."""
 
     def to_dict(self) -> dict[str, Any]:
         """The offer as plain values, as ``quiltwork plan --json`` prints it."""
@@ -47,11 +67,14 @@ class Offer:
             "error_95_all": self.error_95_all,
             "detail": self.calibration.detail(),
             "seconds": self.seconds,
-        } | ({} if self.rule is None else {"rule": self.rule})
+        } | (
+            ({} if self.rule is None else {"rule": self.rule})
+            | ({"questions": [question.to_dict() for question in self.questions]} if self.questions else {})
+        )
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(Shown):
     """What a query would cost under a belief, mechanism by mechanism.
 
     >>> from quiltwork import MarkovChain, plan
@@ -72,6 +95,11 @@ class Plan:
     """The time from a value to the next, if the belief says it."""
     secrets: Secrets = field(default_factory=Secrets.all)
     """What is kept apart."""
+
+    def __repr__(self) -> str:
+        span = "any length" if self.length is None else f"length {self.length:,}"
+        scales = [f"{o.mechanism} {o.noise_scale:.4g}" for o in self.offers if o.noise_scale is not None]
+        return f"Plan({self.query}, ε = {self.epsilon:g}, {span}; noise scale: {', '.join(scales) or 'none'})"
 
     @property
     def best(self) -> Offer | None:
@@ -110,7 +138,7 @@ class Plan:
 
 
 def plan(  # noqa: PLR0913 - the public signature is meant to be read
-    query: Query | str,
+    query: Questions,
     *,
     belief: Belief,
     epsilon: float,
@@ -124,6 +152,8 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
     quilt_size: int | None = None,
 ) -> Plan:
     """Compare mechanisms for series of up to this length (None or "any": any).
+
+    Several queries are planned as one release, in which they share ε.
 
     ``values`` is the number of values of all series together, which frequencies and means are divided by; it is the
     length if there is one series. A ``delta`` above 0 goes to the Wasserstein mechanism, whose promise is then (ε, δ).
@@ -150,29 +180,34 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
         secrets=Secrets.of(secrets),
         quilt_size=quilt_size,
     )
+    request = split(request)
     asked, values = request.query, check_length(values)
     for name in mechanisms or ():
         find_mechanism(name)
     if isinstance(releases, bool) or not isinstance(releases, int) or not 1 <= releases <= 10**9:
         raise ParameterError("releases must be a whole number, at least 1", got=str(releases))
-    if request.length is None and values is None and asked.divisor(2) != 1:
+    questions = asked.questions if isinstance(asked, Workload) else (asked,)
+    if request.length is None and values is None and any(question.divisor(2) != 1 for question in questions):
         raise ParameterError(
             f"{asked.text} needs a length",
             got="any",
             why="its noise is that of the counts or sums, divided by the number of values",
             fix="Give the length or the number of values, or plan for histogram or sum",
         )
-    divisor = asked.divisor(asked.values_in(values)) if values else asked.on(belief).divisor(request.length or 1)
+    divisors = [
+        question.divisor(question.values_in(values)) if values else question.on(belief).divisor(request.length or 1)
+        for question in questions
+    ]
     names = tuple(dict.fromkeys(mechanisms)) if mechanisms else belief.mechanisms or MECHANISMS
     return Plan(
         query=asked.text,
         epsilon=request.epsilon,
         length=request.length,
-        lipschitz=request.lipschitz / divisor,
+        lipschitz=request.lipschitz / (divisors[0] if len(divisors) == 1 else 1),
         offers=tuple(
             _too_slow(name)
             if not mechanisms and releases == 1 and takes_long(name, request)
-            else _offer(replace(request, mechanism=name), divisor, releases)
+            else _offer(replace(request, mechanism=name), divisors, releases)
             for name in names
         ),
         releases=releases,
@@ -195,19 +230,38 @@ class _Each(NamedTuple):
     times: int
 
 
-def _offer(request: Request, divisor: int, releases: int) -> Offer:
-    begun, name, query, belief = time.perf_counter(), request.mechanism or "", request.query, request.belief
+def _offer(request: Request, divisors: Sequence[int], releases: int) -> Offer:
+    begun, name = time.perf_counter(), request.mechanism or ""
     try:
         each = _for_each(name, request, releases)
     except NotCoveredError as refusal:
         return Offer(name, time.perf_counter() - begun, refused=str(refusal))
     seconds = time.perf_counter() - begun
-    step = float(query.on(belief).unit / divisor)
-    scale = round_up(each.calibration.noise_scale * each.times / divisor)
-    single, everyone = (
-        noise_error(scale, 0.95, unit=step, integer=query.integer, numbers=n) for n in (1, len(query.on(belief).labels))
+    calibration = each.calibration
+    noise = [
+        _noise(query, request.belief, scale * each.times, divisor)
+        for (query, scale), divisor in zip(calibration.scales, divisors, strict=True)
+    ]
+    if not isinstance(request.query, Workload):
+        (only,) = noise
+        return Offer(name, seconds, calibration, only.noise_scale, only.error_95, only.error_95_all, each.rule)
+    first, *_ = request.query.asked
+    sources = [request.query.source(place) for place in range(len(noise))]
+    questions = tuple(
+        one if source is None else replace(one, follows=request.query.questions[source].text)
+        for one, source in zip(noise, sources, strict=True)
     )
-    return Offer(name, seconds, each.calibration, scale, single, everyone, each.rule)
+    shown, scale = questions[first.place], round_up(calibration.noise_scale * each.times)
+    return Offer(name, seconds, calibration, scale, shown.error_95, shown.error_95_all, each.rule, questions=questions)
+
+
+def _noise(query: Query, belief: Belief, scale: float, divisor: int) -> QuestionNoise:
+    asked, divided = query.on(belief), round_up(scale / divisor)
+    single, everyone = (
+        noise_error(divided, 0.95, unit=float(asked.unit / divisor), integer=query.integer, numbers=n)
+        for n in (1, len(asked.labels))
+    )
+    return QuestionNoise(query.text, divided, single, everyone)
 
 
 def _for_each(name: str, request: Request, releases: int) -> _Each:

@@ -17,15 +17,16 @@ from quiltwork.cli.options import (
     GuaranteeName,
     HowToRead,
     KeyFile,
-    QueryText,
+    QueryTexts,
     QuiltSize,
     SecretsText,
     SecretTimes,
     StateValues,
     WhoName,
+    WorkloadFile,
+    asked_in,
     in_options,
     needed_length,
-    query_of,
     reads_data,
     secrets_of,
     segment_of,
@@ -52,8 +53,9 @@ if TYPE_CHECKING:
 
 def plan(
     belief: BeliefFile,
-    query: QueryText,
     epsilon: EpsilonValue,
+    query: QueryTexts = None,
+    workload: WorkloadFile = None,
     state_values: StateValues = None,
     length: Annotated[
         str | None, typer.Option("--length", metavar="N", help="Length of the longest series, or any. Not for records.")
@@ -98,7 +100,7 @@ def plan(
     from quiltwork import plan as make_plan
 
     held = load_belief(belief)
-    asked = query_of(query, state_values, held)
+    asked = asked_in(query, workload, state_values, held)
     beliefs = _at_distances(held, distance)
     span = needed_length(length, held)
 
@@ -187,9 +189,10 @@ def _in_options(offer: "Offer") -> "Offer":
 def release(
     data: DataFile,
     belief: Annotated[Path, typer.Option("--belief", metavar="B", help="Belief file (JSON or TOML).")],
-    query: QueryText,
     epsilon: EpsilonValue,
     how: HowToRead,
+    query: QueryTexts = None,
+    workload: WorkloadFile = None,
     state_values: StateValues = None,
     column: Annotated[
         str | None,
@@ -268,7 +271,7 @@ def release(
             "a name can only be recorded in a ledger", got="--who without --ledger", fix="Add --ledger URL"
         )
     held = load_belief(belief)
-    asked = query_of(query, state_values, held)
+    asked = asked_in(query, workload, state_values, held)
     times = None if segment is None else segment_of(segment)
     rows: Records | Series
     if held.variables is not None:

@@ -40,7 +40,7 @@ from quiltwork.ledger.seal import Seal, key_of_environment
 from quiltwork.ledger.store import Store, Transaction
 from quiltwork.ledger.terms import Reservation, Statement, Terms
 from quiltwork.numeric import check_epsilon
-from quiltwork.types import Guarantee
+from quiltwork.types import Guarantee, Shown
 
 Clock = Callable[[], datetime]
 LOOK = "`quiltwork ledger verify` names what is broken; compare it with an earlier export"
@@ -59,7 +59,7 @@ class _TooMuchError(Exception):
         self.total, self.epsilon = total, epsilon
 
 
-class Ledger:
+class Ledger(Shown):
     """What was spent of a budget under a belief, in a SQLite file or in PostgreSQL.
 
     ``clock`` tells the time; it is passed in for tests. ``key`` seals the rows; where it is left out, the environment
@@ -190,6 +190,9 @@ class Ledger:
         return cls.create(
             "sqlite://", belief=belief, budget=budget, guarantee=guarantee, secrets=kept_apart, store=memory
         )
+
+    def __repr__(self) -> str:
+        return f"Ledger({self.name!r}, budget {self.terms.budget:g}, {self.terms.belief!r})"
 
     @property
     def name(self) -> str:

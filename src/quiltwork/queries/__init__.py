@@ -5,10 +5,13 @@ from quiltwork.queries.base import (
     Numbers,
     Query,
 )
-from quiltwork.queries.kinds import Count, Custom, Declared, Frequencies, Histogram, Mean, Sum, Transitions
+from quiltwork.queries.kinds import Count, Custom, Declared, Frequencies, Histogram, Mean, Share, Sum, Transitions
+from quiltwork.queries.limits import Limits
 from quiltwork.queries.measured import Difference, Lipschitz, Measured, ShareAbove, Trend, WeightedSum
 from quiltwork.queries.parse import parse_query, query_from_dict
+from quiltwork.queries.stays import StayLength, StayLengths, Stays
 from quiltwork.queries.variables import Over, Tally
+from quiltwork.queries.workload import Workload
 
 __all__ = [
     "Asked",
@@ -18,18 +21,24 @@ __all__ = [
     "Difference",
     "Frequencies",
     "Histogram",
+    "Limits",
     "Lipschitz",
     "Mean",
     "Measured",
     "Numbers",
     "Over",
     "Query",
+    "Share",
     "ShareAbove",
+    "StayLength",
+    "StayLengths",
+    "Stays",
     "Sum",
     "Tally",
     "Transitions",
     "Trend",
     "WeightedSum",
+    "Workload",
     "parse_query",
     "query_from_dict",
 ]

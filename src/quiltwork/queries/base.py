@@ -22,6 +22,7 @@ from quiltwork.beliefs import Belief
 from quiltwork.data import Countable
 from quiltwork.errors import QueryError
 from quiltwork.numeric import float_above, round_up
+from quiltwork.queries.limits import Limits
 from quiltwork.types import Codes
 
 States = Sequence[str]
@@ -107,6 +108,14 @@ class Query(ABC):
 
         return InSteps(self, tuple(belief.step_variables.items()))
 
+    def in_windows(self) -> "Query":
+        """The query as it is asked of each window of a series: the same, unless a value matters to two windows."""
+        return self
+
+    def derived(self, numbers: Sequence[float], states: States) -> Any:  # noqa: ARG002 - few have more to say
+        """What was asked for, if that is not the numbers but follows from them: a median, a mean length."""
+        return None
+
     def unrolled(self, names: Mapping[str, Sequence[str]]) -> "Query | None":  # noqa: ARG002 - few are about steps
         """The same asked of a network with a variable for each step, if it is about steps of several variables."""
         return None
@@ -117,9 +126,23 @@ class Query(ABC):
 
         return Over(self, [name for named in names.values() for name in named])
 
-    def completed(self, numbers: Sequence[Fraction]) -> Sequence[Fraction]:
-        """The noisy numbers with those that follow from them."""
+    def completed(self, numbers: Sequence[Fraction], whole: Fraction) -> Sequence[Fraction]:  # noqa: ARG002
+        """The noisy numbers with those that follow from them; ``whole`` is what all values make together."""
         return numbers
+
+    def limits(self, states: States, size: int, links: int | None = None) -> Limits | None:  # noqa: ARG002
+        """What is public about the answer, given the number of values and how many of them directly follow another.
+
+        None where nothing is known. Limits are those of the numbers that people read, divided where those are.
+
+        >>> from quiltwork import Frequencies
+        >>> Frequencies().limits(["sit", "walk", "run"], 500).total
+        1.0
+        """
+        steps = self.steps(states)
+        if steps is None:
+            return None
+        return Limits.of_steps([steps], [size], unit=self.unit(states), divisor=self.divisor(self.values_in(size)))
 
     def steps(self, states: States) -> Codes | None:  # noqa: ARG002 - additive queries need the states
         """What each value adds to each number of the answer, in units, as (numbers, states); None if not additive."""
@@ -247,6 +270,16 @@ class Asked:
     def divisor(self, length: int) -> int:
         """What the answer is divided by: the number of values of a series, or of the variables asked for."""
         return self.query.divisor(self.query.values_in(length) if self.asked is None else self.asked)
+
+    def limits(self, size: int, links: int | None = None) -> Limits | None:
+        """What is public about the answer, given the number of values of all series together, or of records."""
+        if self.asked is None:
+            return self.query.limits(self.states, size, links)
+        known = [steps for steps in self.steps if steps is not None]
+        if len(known) < len(self.steps):
+            return None
+        divisor = self.query.divisor(size * self.asked)
+        return Limits.of_steps(known, [size] * len(known), unit=self.unit, divisor=divisor)
 
     def total(self, counts: Sequence[Codes]) -> Codes:
         """The answer in units, from how often each variable has each of its states."""

@@ -15,18 +15,21 @@ from quiltwork.data.values import level_numbers
 from quiltwork.errors import QueryError, did_you_mean
 from quiltwork.numeric import float_above
 from quiltwork.queries.base import Asked, Numbers, Query, States, Variables
+from quiltwork.queries.limits import Limits
 from quiltwork.queries.measured import MeasuredMean, MeasuredSum
-from quiltwork.types import Codes
+from quiltwork.types import Codes, Flags
 
 LEAST = Fraction(1, 10**50)
 
 
 @dataclass(frozen=True)
 class Count(Query):
-    """How often a state occurs.
+    """How often a state occurs, or any of several: ``walk|run``, unless a state has that very name.
 
     >>> Count("walk").sensitivity(["sit", "walk", "run"]).tolist()
     [[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+    >>> Count("walk|run").sensitivity(["sit", "walk", "run"]).tolist()
+    [[0.0, 1.0, 1.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
     """
 
     state: str
@@ -40,27 +43,65 @@ class Count(Query):
         """The query as plain values."""
         return {"kind": "count", "state": self.state}
 
-    def _code(self, states: States) -> int:
-        if self.state not in states:
-            raise QueryError(
-                "the counted state must be one of the belief's states",
-                got=repr(self.state),
-                fix=did_you_mean(self.state, states, f"Choose from {', '.join(states)}"),
-            )
-        return list(states).index(self.state)
+    def counted(self, states: States) -> Flags:
+        """Which states are counted."""
+        return among(self.state, states)
 
     def sensitivity(self, states: States) -> NDArray[np.float64]:
-        """1 where exactly one of the two states is the counted one."""
-        hit = np.arange(len(states)) == self._code(states)
+        """1 where exactly one of the two states is counted."""
+        hit = self.counted(states)
         return np.asarray(np.not_equal.outer(hit, hit), dtype=np.float64)
 
     def steps(self, states: States) -> Codes:
-        """1 for the counted state."""
-        return np.eye(len(states), dtype=np.int64)[[self._code(states)]]
+        """1 for what is counted."""
+        return self.counted(states)[None, :].astype(np.int64)
 
     def evaluate(self, series: Countable) -> Codes:
         """The count."""
-        return series.counts()[[self._code(series.states)]]
+        return np.asarray(self.steps(series.states) @ series.counts())
+
+
+def among(name: str, states: States) -> Flags:
+    """Which states a text names: one of them, or several with ``|`` between them.
+
+    >>> among("b|c", ["a", "b", "c"]).tolist(), among("b|c", ["a", "b|c"]).tolist()
+    ([False, True, True], [False, True])
+    """
+    named = [name] if name in states else [part.strip() for part in name.split("|")]
+    for state in named:
+        if state not in states:
+            raise QueryError(
+                "the counted state must be one of the belief's states",
+                got=repr(state),
+                fix=did_you_mean(state, states, f"Choose from {', '.join(states)}"),
+            )
+    return np.array([state in named for state in states])
+
+
+@dataclass(frozen=True)
+class Share(Count):
+    """Which share of the values is one of these states: the count, divided by the public number of values.
+
+    >>> Share("walk|run").text, Share("walk|run").divisor(1000), Share("walk|run").lipschitz(["sit", "walk", "run"])
+    ('share:walk|run', 1000, 1.0)
+    """
+
+    @property
+    def text(self) -> str:
+        """The query as written on the command line."""
+        return f"share:{self.state}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The query as plain values."""
+        return {"kind": "share", "state": self.state}
+
+    def divisor(self, size: int) -> int:
+        """The number of values."""
+        return size
+
+    def undivided(self) -> Query:
+        """The count."""
+        return Count(self.state)
 
 
 @dataclass(frozen=True)
@@ -100,6 +141,15 @@ class Histogram(Query):
         """Numbers by state."""
         return dict(zip(states, numbers, strict=True))
 
+    def simplest(self, belief: Belief) -> Query:
+        """Of two states one is counted, and the rest is the other: a change moves one count by 1, not two counts."""
+        if belief.variables is not None or belief.step_variables is not None or len(belief.states) != 2:
+            return self.within(belief)
+        return self._of_two(*belief.states)
+
+    def _of_two(self, state: str, rest: str) -> Query:
+        return TwoCounts(state, rest)
+
 
 @dataclass(frozen=True)
 class Frequencies(Histogram):
@@ -122,23 +172,55 @@ class Frequencies(Histogram):
         """The histogram."""
         return Histogram()
 
-    def simplest(self, belief: Belief) -> Query:
-        """Two shares are one count: a change moves it by 1, not two counts."""
-        if belief.variables is not None or belief.step_variables is not None or len(belief.states) != 2:
-            return self.within(belief)
-        return TwoShares(*belief.states)
+    def _of_two(self, state: str, rest: str) -> Query:
+        return TwoShares(state, rest)
 
 
 @dataclass(frozen=True)
-class TwoShares(Count):
-    """The shares of two states: one count with noise, divided by the public number of values, and the rest.
+class TwoCounts(Count):
+    """The histogram of two states: one count with noise, and the rest of the public number of values.
 
-    >>> shares = TwoShares("sit", "walk")
-    >>> shares.completed([Fraction(3, 4)]), shares.lipschitz(["sit", "walk"])
-    ((Fraction(3, 4), Fraction(1, 4)), 1.0)
+    >>> counts = TwoCounts("sit", "walk")
+    >>> counts.completed([Fraction(70)], Fraction(100)), counts.lipschitz(["sit", "walk"])
+    ((Fraction(70, 1), Fraction(30, 1)), 1.0)
     """
 
     rest: str
+
+    @property
+    def text(self) -> str:
+        """The query as written on the command line."""
+        return "histogram"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The query as plain values."""
+        return {"kind": "two-counts", "state": self.state, "rest": self.rest}
+
+    def completed(self, numbers: Sequence[Fraction], whole: Fraction) -> Sequence[Fraction]:
+        """What is not the counted state is the other one."""
+        (counted,) = numbers
+        return counted, whole - counted
+
+    def limits(self, states: States, size: int, links: int | None = None) -> Limits | None:
+        """Two numbers that make the whole."""
+        return Histogram().limits(states, size, links)
+
+    def labels(self, states: States) -> tuple[str, ...]:
+        """The states."""
+        return tuple(states)
+
+    def present(self, numbers: Sequence[float], states: States) -> dict[str, float]:
+        """Numbers by state."""
+        return dict(zip(states, numbers, strict=True))
+
+
+@dataclass(frozen=True)
+class TwoShares(TwoCounts):
+    """The shares of two states: one count with noise, divided by the public number of values, and the rest.
+
+    >>> TwoShares("sit", "walk").completed([Fraction(3, 4)], Fraction(1))
+    (Fraction(3, 4), Fraction(1, 4))
+    """
 
     @property
     def text(self) -> str:
@@ -157,18 +239,9 @@ class TwoShares(Count):
         """The count."""
         return Count(self.state)
 
-    def completed(self, numbers: Sequence[Fraction]) -> Sequence[Fraction]:
-        """What is not the counted state is the other one."""
-        (share,) = numbers
-        return share, 1 - share
-
-    def labels(self, states: States) -> tuple[str, ...]:
-        """The states."""
-        return tuple(states)
-
-    def present(self, numbers: Sequence[float], states: States) -> dict[str, float]:
-        """Shares by state."""
-        return dict(zip(states, numbers, strict=True))
+    def limits(self, states: States, size: int, links: int | None = None) -> Limits | None:
+        """Two shares that make 1."""
+        return Frequencies().limits(states, size, links)
 
 
 @dataclass(frozen=True)
@@ -337,6 +410,11 @@ class Transitions(Query):
         raise QueryError(
             "transitions need a series", got=f"a record of {len(variables)} variables", why="they have no order in time"
         )
+
+    def limits(self, states: States, size: int, links: int | None = None) -> Limits | None:
+        """As many as there are values that directly follow another; in one series all but the first do."""
+        total = float(max(0, size - 1) if links is None else links)
+        return Limits((0.0,) * len(states) ** 2, (total,) * len(states) ** 2, total)
 
     def evaluate(self, series: Countable) -> Codes:
         """The counts, row by row."""

@@ -19,6 +19,7 @@ from quiltwork.data import Countable
 from quiltwork.errors import QueryError
 from quiltwork.numeric import float_above, round_up
 from quiltwork.queries.base import Asked, Numbers, Query, States, Variables
+from quiltwork.queries.limits import Limits
 from quiltwork.types import Floats, Segment
 
 MOST_WEIGHTS = 5_000_000
@@ -265,6 +266,10 @@ class ShareAbove(Measured):
     def transformed(self, number: Any) -> Any:
         """The ramp."""
         return ((number - (self.threshold - self.width / 2)) / self.width).clip(0.0, 1.0)
+
+    def limits(self, states: States, size: int, links: int | None = None) -> Limits | None:  # noqa: ARG002 - a share
+        """A share."""
+        return Limits((0.0,), (1.0,))
 
     def divisor(self, size: int) -> int:
         """The number of values."""

@@ -5,7 +5,18 @@ from typing import Any
 
 from quiltwork.errors import QueryError, nearest
 from quiltwork.queries.base import Query
-from quiltwork.queries.kinds import Count, Declared, Frequencies, Histogram, Mean, Sum, Transitions, TwoShares
+from quiltwork.queries.kinds import (
+    Count,
+    Declared,
+    Frequencies,
+    Histogram,
+    Mean,
+    Share,
+    Sum,
+    Transitions,
+    TwoCounts,
+    TwoShares,
+)
 from quiltwork.queries.measured import (
     DeclaredChange,
     Difference,
@@ -19,8 +30,10 @@ from quiltwork.queries.measured import (
     periods,
     share_above,
 )
+from quiltwork.queries.stays import StayLength, StayLengths, Stays
 from quiltwork.queries.steps import InSteps
 from quiltwork.queries.variables import Over, Tally
+from quiltwork.queries.workload import Workload
 
 _NAMED: dict[str, Callable[[], Query]] = {
     "histogram": Histogram,
@@ -28,10 +41,18 @@ _NAMED: dict[str, Callable[[], Query]] = {
     "mean": Mean,
     "sum": Sum,
     "transitions": Transitions,
+    "stays": Stays,
     "trend": Trend,
 }
+_OF_STATES: dict[str, Callable[[str], Query]] = {
+    "count": Count,
+    "share": Share,
+    "stays": Stays,
+    "stay-length": StayLength,
+    "stay-lengths": StayLengths.parse,
+}
 _WITH_MORE = {
-    "count": ":STATE",
+    **dict.fromkeys(_OF_STATES, ":STATE"),
     "tally": ":A=x,B=y",
     "above": ":THRESHOLD:WIDTH",
     "difference": ":A-B|C-D",
@@ -41,6 +62,10 @@ _WITH_MORE = {
 
 def parse_query(text: str, values: Mapping[str, float | str] | None = None) -> Query:
     """The query that a text names: ``count:STATE``, ``histogram``, ``frequencies``, ``mean``, ``sum``, ``transitions``.
+
+    ``share:A|B`` asks which share of the values is A or B, ``stays`` for the number of stays in each state,
+    ``stays:STATE`` in one, ``stay-length:STATE`` how long they are on average, and ``stay-lengths:STATE:2,5,10`` how
+    many of them have each class of lengths.
 
     Of a record, ``QUERY over A,B`` asks the variables A and B only, ``sum over A,B=2`` counts B twice, and
     ``tally:A=yes,B=low|high`` counts the variables that have one of these values.
@@ -66,8 +91,8 @@ def parse_query(text: str, values: Mapping[str, float | str] | None = None) -> Q
             raise QueryError("numbers for states are for mean and sum", got=f"query {text!r}", fix="Leave them out")
         return Mean(values) if text == "mean" else Sum(values)
     kind, colon, rest = text.partition(":")
-    if kind == "count" and rest:
-        return Count(rest)
+    if kind in _OF_STATES and rest:
+        return _OF_STATES[kind](rest)
     if kind == "tally" and rest:
         return Tally({name: [value.strip() for value in values.split("|")] for name, values in _pairs(rest)})
     if kind == "above" and rest:
@@ -79,8 +104,8 @@ def parse_query(text: str, values: Mapping[str, float | str] | None = None) -> Q
     if not colon and kind in _NAMED:
         return _NAMED[kind]()
     known = (
-        f"Known: count:STATE, {', '.join(_NAMED)}; for records also QUERY over A,B and tally:A=x,B=y|z; for real "
-        "values also above:THRESHOLD:WIDTH, difference:A-B|C-D and weighted:W1,W2,.."
+        f"Known: {', '.join([f'{name}:STATE' for name in _OF_STATES] + list(_NAMED))}; for records also QUERY over A,B "
+        "and tally:A=x,B=y|z; for real values also above:THRESHOLD:WIDTH, difference:A-B|C-D and weighted:W1,W2,.."
     )
     near = nearest(kind, [*_NAMED, *_WITH_MORE])
     meant = "" if near is None else f"Did you mean {near + _WITH_MORE.get(near, '')}? "
@@ -126,9 +151,17 @@ def _in_steps(query: Mapping[str, Any], variables: list[list[Any]]) -> InSteps:
     return InSteps(query_from_dict(query), named)
 
 
+def _workload(questions: list[Mapping[str, Any]], ratios: list[str | None]) -> Workload:
+    return Workload([query_from_dict(question) for question in questions], ratios=ratios)
+
+
 _READERS: dict[str, Callable[..., Query]] = {
     "count": lambda state: Count(str(state)),
+    "share": lambda state: Share(str(state)),
     **_NAMED,
+    "stays": lambda state=None, windows=False: Stays(None if state is None else str(state), windows is True),
+    "stay-length": lambda state, windows=False: StayLength(str(state), windows is True),
+    "stay-lengths": lambda state, edges: StayLengths(str(state), tuple(edges)),
     "transitions": lambda linked=False: Transitions(linked=linked is True),
     "measured-sum": MeasuredSum,
     "measured-mean": MeasuredMean,
@@ -137,10 +170,12 @@ _READERS: dict[str, Callable[..., Query]] = {
     "difference": lambda before, after: Difference(tuple(before), tuple(after)),
     "weighted": lambda weights: WeightedSum(weights),
     "lipschitz": lambda name, constant: DeclaredChange(str(name), constant),
+    "two-counts": lambda state, rest: TwoCounts(str(state), str(rest)),
     "two-shares": lambda state, rest: TwoShares(str(state), str(rest)),
     "over": _over,
     "tally": _tally,
     "in-steps": _in_steps,
+    "workload": _workload,
     "declared": lambda name, sensitivity: Declared(name, sensitivity),
 }
 

@@ -99,9 +99,9 @@ class InSteps(Query):
         """The counts or sums that it is made of."""
         return InSteps(self.query.undivided(), self.variables)
 
-    def completed(self, numbers: Sequence[Fraction]) -> Sequence[Fraction]:
+    def completed(self, numbers: Sequence[Fraction], whole: Fraction) -> Sequence[Fraction]:
         """As for the query itself."""
-        return self.query.completed(numbers)
+        return self.query.completed(numbers, whole)
 
     def within(self, belief: Belief) -> Query:  # noqa: ARG002 - it knows the variables
         """The query itself."""

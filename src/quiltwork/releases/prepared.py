@@ -1,6 +1,6 @@
 """A release before it is made: everything is checked and calibrated; counting and drawing are left to do."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -13,15 +13,19 @@ from quiltwork.beliefs import Belief
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
 from quiltwork.data import Reading, Series, Window
-from quiltwork.errors import DataError, LedgerError, ParameterError, check_name
+from quiltwork.data.layout import Layout
+from quiltwork.errors import DataError, LedgerError, ParameterError, QuiltworkError, check_name
 from quiltwork.numeric import round_up
-from quiltwork.queries import Numbers, Query
+from quiltwork.queries import Limits, Numbers, Query, Workload
+from quiltwork.queries.workload import picked
+from quiltwork.releases.answer import PartAnswer
 from quiltwork.releases.noise import add_noise
-from quiltwork.releases.result import PartAnswer, Release
+from quiltwork.releases.result import Release
 
 if TYPE_CHECKING:
     from quiltwork.ledger import Ledger
 
+Drawn = Fraction | float
 OTHER_SECRETS = "The release is about the secrets {}; the ledger counts what it tells about its own ({})."
 
 
@@ -31,7 +35,11 @@ class Answer:
 
     numbers: Numbers
     values: int
-    part: str | None = None
+    part: str = ""
+    limits: Limits | None = None
+    """What is public about it."""
+    question: int = 0
+    """Which of several questions it is about."""
 
 
 @dataclass(frozen=True)
@@ -50,47 +58,124 @@ class Prepared:
     sizes: tuple[int, int]
     """The numbers of subjects and of values."""
     notes: tuple[str, ...] = ()
+    layout: Callable[[], Layout] | None = None
+    """Where the values are, where that is known and small: estimates need it."""
+    each: tuple["Prepared", ...] = ()
+    """The same for each question, if there are several."""
+
+    def with_each(self, units: Sequence[tuple[Fraction, tuple[str, ...]]]) -> "Prepared":
+        """With the questions of a workload one by one, given the unit and the states of each."""
+        if not isinstance(self.request.query, Workload):
+            return self
+        each = [
+            replace(
+                self,
+                request=replace(self.request, query=query),
+                calibration=replace(
+                    self.calibration,
+                    query=query,
+                    noise_scale=scale,
+                    lipschitz=query.on(self.belief).lipschitz,
+                    certificate=None,
+                ),
+                unit=unit,
+                states=states,
+            )
+            for (query, scale), (unit, states) in zip(self.calibration.scales, units, strict=True)
+        ]
+        return replace(self, each=tuple(each))
 
     def draw(self, answers: list[Answer] | None = None) -> Release:
         """Count, unless that was done, and draw the noise."""
-        query, calibration, (subjects, values) = self.request.query, self.calibration, self.sizes
         answers = self.answers() if answers is None else answers
+        query = self.request.query
+        if not isinstance(query, Workload):
+            return self._released(answers, self._noisy(answers))
+        by_question = [[answer for answer in answers if answer.question == n] for n in range(len(self.each))]
+        noisy = {n: self.each[n]._noisy(by_question[n]) for n, _, _ in query.asked}
+        releases = []
+        for n, (each, own) in enumerate(zip(self.each, by_question, strict=True)):
+            source = query.source(n)
+            drawn = noisy[n] if source is None else self._following(source, n, own, noisy[source])
+            releases.append(each._released(own, drawn))
+        return replace(
+            releases[0],
+            answers=tuple(answer for one in releases for answer in one.answers),
+            calibration=self.calibration,
+            divisor=1,
+            questions=tuple(releases),
+        )
+
+    def _noisy(self, answers: list[Answer]) -> list[list[Drawn]]:
+        """The numbers of each answer with noise."""
         exact = np.concatenate([answer.numbers for answer in answers])
-        noisy: Iterator[Fraction | float] = iter(add_noise(exact, scale=calibration.noise_scale, unit=self.unit))
-        parts: list[PartAnswer] = []
-        numbers: list[float] = []
-        labels: list[str] = []
-        for answer in answers:
+        noisy: Iterator[Drawn] = iter(add_noise(exact, scale=self.calibration.noise_scale, unit=self.unit))
+        return [[next(noisy) for _ in answer.numbers] for answer in answers]
+
+    def _following(self, source: int, place: int, answers: list[Answer], noisy: list[list[Drawn]]) -> list[list[Drawn]]:
+        """The noisy numbers of a question that follow from those of another one."""
+        asked, question = self.each[source].request.query, self.each[place].request.query
+        chosen = picked(asked, question, self.each[source].states)
+        if chosen is None:
+            return noisy
+        whole = [
+            asked.completed([Fraction(n) for n in own], Fraction(answer.values))
+            for answer, own in zip(answers, noisy, strict=True)
+        ]
+        return [[numbers[n] for n in chosen] for numbers in whole]
+
+    def _released(self, answers: list[Answer], noisy: list[list[Drawn]]) -> Release:
+        """What may be published, from noisy numbers."""
+        query, calibration, (subjects, values) = self.request.query, self.calibration, self.sizes
+        released: list[PartAnswer] = []
+        for answer, drawn in zip(answers, noisy, strict=True):
             divisor = query.divisor(answer.values)
-            drawn = [next(noisy) for _ in answer.numbers]
             if query.integer:
-                own = tuple(map(_plain, query.completed([Fraction(n) / divisor for n in drawn])))
+                own = tuple(
+                    map(
+                        _plain,
+                        query.completed([Fraction(n) / divisor for n in drawn], Fraction(answer.values, divisor)),
+                    )
+                )
             else:
                 own = tuple(map(float, drawn))
-            value = query.present(own, self.states)
-            scale, step = round_up(calibration.noise_scale / divisor), float(self.unit / divisor)
-            parts.append(PartAnswer(answer.part or "", value, answer.values, scale, step))
-            numbers += own
-            labels += self._labels(answer.part, len(own))
-        divisor = min(query.divisor(answer.values) for answer in answers)
-        whole = answers[0].part is None
+            released.append(
+                PartAnswer(
+                    query,
+                    self.states,
+                    own,
+                    values=answer.values,
+                    noise_scale=round_up(calibration.noise_scale / divisor),
+                    step=float(self.unit / divisor) if query.integer else 0.0,
+                    limits=answer.limits,
+                    draws=None if len(drawn) == len(own) else len(drawn),
+                    name=answer.part,
+                )
+            )
         return Release(
-            value=parts[0].value if whole else {part.name: part.value for part in parts},
-            numbers=tuple(numbers),
-            labels=tuple(labels),
-            noise_scale=round_up(calibration.noise_scale / divisor),
-            step=float(self.unit / divisor),
-            integer=query.integer,
-            divisor=divisor,
+            answers=self._estimated(released),
+            divisor=min(query.divisor(answer.values) for answer in answers),
             subjects=subjects,
             values=values,
             belief=self.belief,
             calibration=calibration,
             recorded=self.record,
-            parts=() if whole else tuple(parts),
-            draws=len(exact),
             notes=self.notes,
         )
+
+    def _estimated(self, released: list[PartAnswer]) -> tuple[PartAnswer, ...]:
+        """With estimates where the belief gives some. The noise is drawn: nothing here may lose the answer."""
+        if self.layout is None:
+            return tuple(released)
+        from quiltwork.releases.estimate import estimates  # it needs scipy, which loads slowly
+
+        record = self.record
+        fresh = record.segment is None and record.gaps is None
+        try:
+            found = estimates(released, self.layout(), self.belief, unit=self.unit, fresh=fresh)
+        except (ArithmeticError, ValueError, np.linalg.LinAlgError, QuiltworkError):
+            found = None
+        return tuple(released if found is None else found)
 
     def draw_within(self, ledger: "Ledger", who: Mapping[str, Any]) -> Release:
         """Within the budget of a ledger: count, reserve, draw, note that it was made, in this order.
@@ -112,20 +197,11 @@ class Prepared:
             notes = (*notes, OTHER_SECRETS.format(self.record.secrets.text, counted.text))
         return replace(release, ledger=written, notes=notes)
 
-    def _labels(self, part: str | None, count: int) -> list[str]:
-        query = self.request.query
-        names = query.labels(self.states)
-        if len(names) != count:
-            names = tuple(f"{query.text}[{n}]" for n in range(count))
-        if part is None:
-            return list(names)
-        return [part] if count == 1 else [f"{part} {name}" for name in names]
-
 
 def check_asked(series: Series, query: Query, window: Window | None, by_subject: bool) -> None:
     """What cannot be answered is refused before anything is spent."""
     if not query.by_part and (window is not None or by_subject):
-        raise ParameterError("a custom query cannot be split by window or subject", got=query.text)
+        raise ParameterError("this query cannot be split by window or subject", got=query.text)
     series.check_asked(window=window, ordered=query.ordered)
     for name in series.subject_names() if by_subject else ():
         check_name(name, "a subject", error=DataError)

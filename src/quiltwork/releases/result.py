@@ -1,23 +1,20 @@
 """A noisy value with its accuracy and the reason for its noise."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.beliefs import Belief
 from quiltwork.calibration.accuracy import noise_error
 from quiltwork.calibration.record import Calibration
+from quiltwork.queries import Workload
+from quiltwork.releases.answer import PartAnswer
 
-
-@dataclass(frozen=True)
-class PartAnswer:
-    """The answer about one window or one subject."""
-
-    name: str
-    value: Any
-    values: int
-    noise_scale: float
-    step: float
+MOST_SIMULATED = 400_000  # numbers that are drawn to measure errors, of all answers together
+FEWEST, MOST = 200, 2000
+"""Simulated draws of each number."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +22,8 @@ class Release:
     """What may be published: the noisy value, how far off the noise may be, and why.
 
     ``value`` is a number, or numbers by state; ``numbers`` the same numbers in a row, named by ``labels``. Of windows
-    or subjects it is a value for each of them, by name. ``noise_scale`` is the scale of the noise on each number; where
-    they are divided by different numbers of values, the largest.
+    or subjects it is a value for each of them, by name. ``consistent`` is the same where it keeps to what is public:
+    no count below 0, and all of them together the number of values.
 
     >>> from quiltwork import MarkovChain, release
     >>> coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]])
@@ -35,45 +32,131 @@ class Release:
     (3.0, 1, 100)
     """
 
-    value: Any
-    numbers: tuple[float, ...]
-    labels: tuple[str, ...]
-    noise_scale: float
-    step: float
-    integer: bool
-    divisor: int
+    answers: tuple[PartAnswer, ...]
+    """One, or one for each window or subject."""
     subjects: int
     values: int
     belief: Belief
     calibration: Calibration
     recorded: ReleaseRecord
+    divisor: int = 1
+    """What counts or sums were divided by; the least, if there are several."""
     ledger: dict[str, Any] | None = None
     """Where its spending was recorded, and what is left."""
-    parts: tuple[PartAnswer, ...] = ()
-    """The answers about windows or subjects, if those were asked for."""
-    draws: int | None = None
-    """How many of its numbers have noise of their own; None for all of them. Others follow from those."""
     notes: tuple[str, ...] = ()
     """What else to know about the data."""
+    questions: tuple["Release", ...] = ()
+    """The answer to each question by itself, if several were asked in one release; they share ε, record and ledger."""
+
+    @property
+    def parts(self) -> tuple[PartAnswer, ...]:
+        """The answers about windows or subjects, if those were asked for."""
+        return self.answers if self.answers[0].name and not self.questions else ()
+
+    @property
+    def value(self) -> Any:
+        """The noisy value as it was drawn; of several questions, that of each by its text."""
+        if self.questions:
+            return self.by_question(lambda question: question.value)
+        return self._by_part(lambda answer: answer.value)
+
+    @property
+    def consistent(self) -> Any:
+        """The nearest value that keeps to what is public; None if nothing is."""
+        if self.questions:
+            return self.by_question(lambda question: question.consistent)
+        if self.answers[0].consistent is None:
+            return None
+        return self._by_part(lambda answer: answer.presented(answer.best))
+
+    @property
+    def derived(self) -> Any:
+        """What was asked for, where it follows from the numbers, such as a median; None if it is the numbers."""
+        if all(answer.derived is None for answer in self.answers):
+            return None
+        return self._by_part(lambda answer: answer.derived)
+
+    @cached_property
+    def consistent_errors(self) -> tuple[tuple[float, ...] | None, ...]:
+        """How far each consistent number of each answer may be off with probability 95 %, measured by simulation."""
+        draws = max(FEWEST, min(MOST, MOST_SIMULATED // max(1, len(self.numbers))))
+        return tuple(answer.consistent_errors(draws=draws) for answer in self.answers)
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """All noisy numbers in a row."""
+        return tuple(number for answer in self.answers for number in answer.numbers)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """A name for each number."""
+        if self.questions:
+            named = self.by_question(lambda question: question.labels)
+            return tuple(f"{text}: {label}" for text, labels in named.items() for label in labels)
+        return tuple(label for answer in self.answers for label in _labels(answer))
+
+    @property
+    def noise_scale(self) -> float:
+        """The scale of the noise on each number; where they are divided by different numbers, the largest."""
+        return max(answer.noise_scale for answer in self.answers)
+
+    @property
+    def draws(self) -> int:
+        """How many numbers have noise of their own."""
+        return sum(answer.draws or len(answer.numbers) for answer in self.answers)
+
+    @property
+    def integer(self) -> bool:
+        """Whether noise was drawn on whole numbers."""
+        return all(answer.query.integer for answer in self.answers)
 
     def error(self, confidence: float = 0.95, *, simultaneous: bool = False) -> float:
         """How far the noise may have moved a number, up or down, with this probability.
 
         With ``simultaneous`` it holds for all numbers of the answer at once. It is about the noise only: it says
-        nothing about how well the data stands for a larger population, so it is not a confidence interval.
+        nothing about how well the data stands for a larger population, so it is not a confidence interval. Of several
+        questions it is the largest; each of ``questions`` has its own.
         """
+        if self.questions:
+            if not simultaneous:
+                return max(question.error(confidence) for question in self.questions)
+            each = confidence ** (1 / self.draws)
+            return max(question.error(each**question.draws, simultaneous=True) for question in self.questions)
+        least_precise = max(self.answers, key=lambda answer: answer.noise_scale)
         return noise_error(
-            self.noise_scale,
+            least_precise.noise_scale,
             confidence,
-            unit=self.step,
+            unit=least_precise.step,
             integer=self.integer,
-            numbers=(self.draws or len(self.numbers)) if simultaneous else 1,
+            numbers=self.draws if simultaneous else 1,
         )
+
+    def by_question(self, value: Callable[["Release"], Any]) -> dict[str, Any]:
+        """Something about each of several questions, by its text; a text that comes again gets a number."""
+        found: dict[str, Any] = {}
+        for question in self.questions:
+            text = name = question.calibration.query.text
+            again = 1
+            while name in found:
+                again += 1
+                name = f"{text} ({again})"
+            found[name] = value(question)
+        return found
 
     def explain(self) -> str:
         """Accuracy and the reason for the noise, in words."""
+        told = [] if self.parts or self.derived is None else [f"{self.calibration.query.text}: {self.derived}"]
+        if self.questions:
+            accuracy = self.by_question(lambda question: " ".join(question.accuracy()))
+            told = [f"{text}: {line}" for text, line in accuracy.items()]
+        else:
+            told += self.accuracy()
+        return "\n".join([*told, self.calibration.explain(self.belief), *self.notes])
+
+    def accuracy(self) -> list[str]:
+        """How far off the noise may be, in words."""
         lines = [f"Each number is within ±{self.error():.6g} of the truth with probability 95 % (noise only)."]
-        if (self.draws or len(self.numbers)) > 1:
+        if self.draws > 1:
             everyone = self.error(simultaneous=True)
             lines = [f"{lines[0][:-1]}; all {len(self.numbers)} at once within ±{everyone:.6g}."]
         if self.divisor > 1:
@@ -82,24 +165,24 @@ class Release:
                 if not self.parts
                 else f"the values of each part ({self.divisor:,} or more)"
             )
-            smallest = min((part.values for part in self.parts), default=self.values)
+            smallest = min(answer.values for answer in self.answers)
             if self.belief.real and self.divisor != smallest:
                 by = f"{self.divisor:,}" + (" or more" if self.parts else "")
             lines.append(
                 f"The numbers are counts or sums with noise, divided by {by}; so is their noise, to a scale of "
                 f"{'at most ' if self.parts else ''}{self.noise_scale:.6g}."
             )
-        return "\n".join([*lines, self.calibration.explain(self.belief), *self.notes])
+        return lines
 
     def table(self) -> list[dict[str, Any]]:
         """The answers about windows or subjects, a row each with a column for each number."""
-        count = len(self.numbers) // max(1, len(self.parts))
         rows = []
-        for n, part in enumerate(self.parts):
-            own = self.numbers[n * count : (n + 1) * count]
-            names = [label.removeprefix(f"{part.name} ") for label in self.labels[n * count : (n + 1) * count]]
-            names = [self.calibration.query.text] if count == 1 else names
-            rows.append({"": part.name} | dict(zip(names, own, strict=True)) | {"values": part.values})
+        for answer in self.parts:
+            single = len(answer.numbers) == 1
+            names = [answer.query.text] if single else answer.labels
+            derived = {} if self.derived is None else {answer.query.text: answer.derived}
+            numbers = dict(zip(names, answer.numbers, strict=True))
+            rows.append({"": answer.name} | derived | numbers | {"values": answer.values})
         return rows
 
     def record(self) -> ReleaseRecord:
@@ -114,33 +197,94 @@ class Release:
 
     def to_dict(self) -> dict[str, Any]:
         """The release as plain values, as ``quiltwork release --json`` prints it."""
-        return {
-            "value": self.value,
-            "noise_scale": self.noise_scale,
-            "error_95": self.error(),
-            "error_95_all": self.error(simultaneous=True),
-            "lipschitz": self.calibration.lipschitz / self.divisor,
-            "record": self.record().to_dict(),
-            "epsilon": self.calibration.epsilon,
-            "mechanism": self.calibration.mechanism,
-            "guarantee": self.calibration.guarantee,
-            "secrets": self.calibration.secrets.text,
-            "meaning": self.calibration.meaning(self.belief),
-            "query": self.calibration.query.text,
-            "length": self.calibration.length,
-            "subjects": self.subjects,
-            "values": self.values,
-            "belief": self.belief.fingerprint,
-            "detail": self.calibration.detail(),
-            "ledger": self.ledger,
-            "notes": list(self.notes),
-        } | ({"parts": [self._part(part) for part in self.parts]} if self.parts else {})
+        own = {"questions": self._each()} if self.questions else self._answered()
+        parts = {"parts": own.pop("parts")} if "parts" in own else {}
+        return (
+            own
+            | {
+                "lipschitz": self.calibration.lipschitz / self.divisor,
+                "record": self.record().to_dict(),
+                "epsilon": self.calibration.epsilon,
+                "mechanism": self.calibration.mechanism,
+                "guarantee": self.calibration.guarantee,
+                "secrets": self.calibration.secrets.text,
+                "meaning": self.calibration.meaning(self.belief),
+                "query": self.calibration.query.text,
+                "length": self.calibration.length,
+                "subjects": self.subjects,
+                "values": self.values,
+                "belief": self.belief.fingerprint,
+                "detail": self.calibration.detail(),
+                "ledger": self.ledger,
+                "notes": list(self.notes),
+            }
+            | parts
+        )
 
-    def _part(self, part: PartAnswer) -> dict[str, Any]:
+    def _answered(self) -> dict[str, Any]:
+        """What is said about the answer to one question."""
+        return (
+            {
+                "value": self.value,
+                "noise_scale": self.noise_scale,
+                "error_95": self.error(),
+                "error_95_all": self.error(simultaneous=True),
+            }
+            | self._after(0 if not self.parts else None)
+            | ({"parts": [self._part(n) for n in range(len(self.parts))]} if self.parts else {})
+        )
+
+    def _each(self) -> list[dict[str, Any]]:
+        """What is said about the answers to several questions; some may follow from another one."""
+        query = self.calibration.query
+        rows = []
+        for place, question in enumerate(self.questions):
+            source = query.source(place) if isinstance(query, Workload) else None
+            follows = {} if source is None else {"follows_from": self.questions[source].calibration.query.text}
+            rows.append({"query": question.calibration.query.text} | question._answered() | follows)
+        return rows
+
+    def _after(self, place: int | None) -> dict[str, Any]:
+        """What follows from the noisy numbers of an answer, or of all of them."""
+        chosen = self.answers if place is None else (self.answers[place],)
+        after: dict[str, Any] = {}
+        if chosen[0].consistent is not None:
+            values = {answer.name: answer.presented(answer.best) for answer in chosen}
+            after["consistent"] = values if place is None else next(iter(values.values()))
+        if any(answer.derived is not None for answer in chosen):
+            after["derived"] = chosen[0].derived if place is not None else {a.name: a.derived for a in chosen}
+        if place is None:
+            return after
+        answer, errors = chosen[0], self.consistent_errors[place]
+        if errors is not None:
+            after["consistent_error_95"] = answer.presented(errors)
+        if answer.estimate is not None:
+            estimate = answer.estimate
+            after["estimate"] = {
+                "value": answer.presented(estimate.numbers),
+                "low": answer.presented(estimate.low),
+                "high": answer.presented(estimate.high),
+                "leans_on": "the belief",
+            }
+        return after
+
+    def _part(self, place: int) -> dict[str, Any]:
+        part = self.answers[place]
         return {
             "part": part.name,
             "value": part.value,
             "values": part.values,
             "noise_scale": part.noise_scale,
-            "error_95": noise_error(part.noise_scale, 0.95, unit=part.step, integer=self.integer, numbers=1),
-        }
+            "error_95": part.error(),
+        } | self._after(place)
+
+    def _by_part(self, value: Callable[[PartAnswer], Any]) -> Any:
+        if not self.parts:
+            return value(self.answers[0])
+        return {answer.name: value(answer) for answer in self.answers}
+
+
+def _labels(answer: PartAnswer) -> Sequence[str]:
+    if not answer.name:
+        return answer.labels
+    return [answer.name] if len(answer.numbers) == 1 else [f"{answer.name} {label}" for label in answer.labels]

@@ -137,6 +137,8 @@ def timeline_chart(losses: Losses, segments: Sequence[tuple[int, int]], *, budge
             ),
         ]
     upper = alt.layer(*layers).properties(width=520, height=220)
+    if not segments:
+        return styled(upper)
     bars = [
         {"first": first, "last": last + (0 if last > first else 0.5), "release": f"release {n}"}
         for n, (first, last) in enumerate(segments[:MOST_BARS], 1)
@@ -256,26 +258,15 @@ def promises_chart(rows: Sequence[dict[str, Any]]) -> Chart:
 def write_report(path: str | Path, *, release: Release, plan: Plan | None = None) -> Path:
     """Write one self-contained HTML file about a release, and beside it what other mechanisms would have needed."""
     calibration = release.calibration
-    everyone = release.error(simultaneous=True)
-    several = len(release.numbers) > 1
-    together = f"All {len(release.numbers)} numbers at once: ± {everyone:,.6g}." if several else ""
-    chart, values = _values(release)
+    noise = ", ".join(f"{scale:,.6g}" for _, scale in calibration.scales) if release.questions else ""
     sections = [
         f"<h1>{html.escape(_title(calibration.query.text))}, private</h1>",
         f"<p class=lead>ε = {calibration.epsilon:g} · {html.escape(calibration.mechanism)} · noise scale "
-        f"{release.noise_scale:,.6g} on each number · {release.subjects:,} {release.belief.noun}, "
+        f"{noise or f'{release.noise_scale:,.6g}'} on each number · {release.subjects:,} {release.belief.noun}, "
         f"{release.values:,} values</p>",
-        figure(
-            to_svg(chart),
-            "Released values for each window or subject. Shaded: the range of each true value with probability 95 % "
-            "(noise only), where there are few lines."
-            if release.parts
-            else "Bars: released values. Lines: the range of the true values, all at once with probability 95 % "
-            "(noise only).",
-        ),
-        values,
-        f"<p>{together} These limits cover the added noise only, not how well the data represents a larger "
-        "population. A noisy count or share may be negative; setting it to 0 costs no privacy.</p>",
+        *(section for question in release.questions or (release,) for section in _answered(question, release)),
+        "<p>These limits cover the added noise only, not how well the data represents a larger population. A noisy "
+        "count or share may be negative; setting it to 0 costs no privacy.</p>",
         "<h2>Why this much noise</h2>",
         "".join(
             f"<p>{html.escape(line)}</p>"
@@ -304,6 +295,23 @@ def write_report(path: str | Path, *, release: Release, plan: Plan | None = None
         footer(),
     ]
     return write_page(path, f"private {calibration.query.text}", sections)
+
+
+def _answered(question: Release, release: Release) -> list[str]:
+    """The numbers of one question, under a title of their own if there are several."""
+    chart, values = _values(question)
+    several = len(question.numbers) > 1
+    everyone = question.error(simultaneous=True)
+    together = f"<p>All {len(question.numbers)} numbers at once: ± {everyone:,.6g}.</p>" if several else ""
+    caption = (
+        "Released values for each window or subject. Shaded: the range of each true value with probability 95 % "
+        "(noise only), where there are few lines."
+        if question.parts
+        else "Bars: released values. Lines: the range of the true values, all at once with probability 95 % (noise "
+        "only)."
+    )
+    title = [f"<h2>{html.escape(_title(question.calibration.query.text))}</h2>"] if release.questions else []
+    return [*title, figure(to_svg(chart), caption), values, together]
 
 
 def _believed(belief: Belief) -> str:

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from quiltwork.beliefs.secrets import likely, posterior
-from quiltwork.calibration.plan import Plan
+from quiltwork.calibration.plan import Offer, Plan
 from quiltwork.errors import visible
 from quiltwork.releases.result import Release
 
@@ -66,16 +66,22 @@ def json_line(content: object) -> str:
     )
 
 
-def print_plan(made: Plan, *, other: Mapping[str, float | None] | None = None) -> None:
-    """Print a plan as a table; with the ε of each mechanism's noise under another belief, if there is one."""
+def plan_rows(made: Plan, *, other: Mapping[str, float | None] | None = None) -> list[dict[str, Any]]:
+    """The mechanisms of a plan; with the ε of each one's noise under another belief, if there is one."""
     rows: list[dict[str, Any]] = []
+    several_questions = any(offer.questions for offer in made.offers)
     for offer in made.offers:
         if offer.calibration is None:
-            blank = {"noise scale": "-", "±95 %": "-", "× least": "-"}
+            blank = {"query": ""} if several_questions else {}
+            blank |= {"noise scale": "-", "±95 %": "-", "× least": "-"}
             under = {} if other is None else {"ε if other": "-"}
             rows.append({"mechanism": offer.mechanism, **blank, **under, "why": offer.refused})
             continue
         guarantee = "" if offer.calibration.guarantee != "none" else "NO GUARANTEE. "
+        if offer.questions:
+            under = None if other is None else cell(other.get(offer.mechanism))
+            rows += _by_question(offer, guarantee, times=made.multiple(offer), under=under)
+            continue
         rows.append(
             {
                 "mechanism": offer.mechanism,
@@ -86,6 +92,11 @@ def print_plan(made: Plan, *, other: Mapping[str, float | None] | None = None) -
                 "why": guarantee + offer.calibration.reason.sentence(),
             }
         )
+    return rows
+
+
+def plan_title(made: Plan) -> str:
+    """What a plan is for."""
     span = "any length" if made.length is None else f"length {made.length:,}"
     if made.step is not None:
         span += f" in steps of {made.step}"
@@ -97,7 +108,12 @@ def print_plan(made: Plan, *, other: Mapping[str, float | None] | None = None) -
     if apart is not None:
         span += f", differences of up to {apart}"
     several = "" if made.releases == 1 else f" shared by {made.releases:,} releases (noise of each)"
-    out.print(table(rows, title=f"{made.query}, ε = {made.epsilon:g}{several}, {span}"))
+    return f"{made.query}, ε = {made.epsilon:g}{several}, {span}"
+
+
+def print_plan(made: Plan, *, other: Mapping[str, float | None] | None = None) -> None:
+    """Print a plan as a table; with the ε of each mechanism's noise under another belief, if there is one."""
+    out.print(table(plan_rows(made, other=other), title=plan_title(made)))
     if made.best is not None:
         among = "" if made.complete else " among those shown"
         out.print(f"Least noise with a guarantee{among}: {made.best.mechanism}.")
@@ -105,6 +121,26 @@ def print_plan(made: Plan, *, other: Mapping[str, float | None] | None = None) -
             out.print(made.best.calibration.along_time())
     if made.releases > 1:
         out.print(_against_adding(made))
+
+
+def _by_question(offer: Offer, guarantee: str, *, times: float | None, under: str | None) -> list[dict[str, Any]]:
+    """A row for each question that shares ε with others."""
+    rows = []
+    for n, question in enumerate(offer.questions):
+        why = guarantee + offer.calibration.reason.sentence() if n == 0 and offer.calibration is not None else ""
+        follows = "" if question.follows is None else f"(from {question.follows})"
+        rows.append(
+            {
+                "mechanism": offer.mechanism if n == 0 else "",
+                "query": question.query,
+                "noise scale": question.noise_scale,
+                "±95 %": question.error_95,
+                "× least": "" if times is None or n else f"{times:,.3g}",
+                **({} if under is None else {"ε if other": "" if n else under}),
+                "why": why or follows,
+            }
+        )
+    return rows
 
 
 def _against_adding(plan: Plan) -> str:
@@ -149,14 +185,9 @@ def print_composed(
     out.print(table(rows))
 
 
-def print_statement(now: "Statement") -> None:
-    """Print what was spent of a budget: a bar, and a table of releases."""
-    budget, width = now.terms.budget, 40
-    full = min(width, round(width * now.spent / budget))
-    about = "" if now.terms.secrets.everything else f", secret: {now.terms.secrets.text}"
-    out.print(f"{now.name}: {now.terms.belief!r}, {now.terms.guarantee}{about}")
-    out.print(f"{'█' * full}{'░' * (width - full)} spent {now.spent:.6g} of {budget:g}, {now.remaining:.6g} remain")
-    rows = [
+def statement_rows(now: "Statement") -> list[dict[str, Any]]:
+    """The releases in a ledger."""
+    return [
         {
             "row": release["row"],
             "time": release["time"][:16].replace("T", " "),
@@ -170,6 +201,21 @@ def print_statement(now: "Statement") -> None:
         }
         for release in now.releases()
     ]
+
+
+def statement_title(now: "Statement") -> str:
+    """What a ledger is for."""
+    about = "" if now.terms.secrets.everything else f", secret: {now.terms.secrets.text}"
+    return f"{now.name}: {now.terms.belief!r}, {now.terms.guarantee}{about}"
+
+
+def print_statement(now: "Statement") -> None:
+    """Print what was spent of a budget: a bar, and a table of releases."""
+    budget, width = now.terms.budget, 40
+    full = min(width, round(width * now.spent / budget))
+    out.print(statement_title(now))
+    out.print(f"{'█' * full}{'░' * (width - full)} spent {now.spent:.6g} of {budget:g}, {now.remaining:.6g} remain")
+    rows = statement_rows(now)
     out.print(table(rows) if rows else "Nothing has been released yet.")
     if rows:
         read = "unknown (not recorded by the earlier version)" if now.reading is None else str(now.reading)
@@ -188,12 +234,11 @@ def print_statement(now: "Statement") -> None:
 def print_release(result: Release) -> None:
     """Print a release with bars, its accuracy and the reason for its noise."""
     out.print(f"{result.subjects:,} {result.belief.noun}, {result.values:,} values in total.")
-    wide = result.parts and len(result.numbers) <= MOST_COLUMNS * len(result.parts)
-    rows = _with_errors(result) if wide else _bars(result)
-    out.print(table(rows[:MOST_ROWS]))
-    if len(rows) > MOST_ROWS:
-        out.print(f"... and {len(rows) - MOST_ROWS:,} more; --json prints all.")
-    out.print(result.explain())
+    for question in result.questions or (result,):
+        if result.questions:
+            out.print(f"\n{question.calibration.query.text}:")
+        _print_values(question)
+    out.print(("\n" if result.questions else "") + result.explain())
     if result.ledger is not None:
         out.print(
             f"Recorded as row {result.ledger['row']} of {result.ledger['address']}: spent "
@@ -208,6 +253,15 @@ def print_release(result: Release) -> None:
                 f"The data was not always read in the same way ({result.ledger['mixed']}), so every release in this "
                 "ledger counts as if it covered every moment."
             )
+
+
+def _print_values(result: Release) -> None:
+    """The numbers of one question."""
+    wide = result.parts and len(result.numbers) <= MOST_COLUMNS * len(result.parts)
+    rows = _with_errors(result) if wide else _bars(result)
+    out.print(table(rows[:MOST_ROWS]))
+    if len(rows) > MOST_ROWS:
+        out.print(f"... and {len(rows) - MOST_ROWS:,} more; --json prints all.")
 
 
 def _with_errors(result: Release) -> list[dict[str, Any]]:

@@ -1,0 +1,147 @@
+"""One answer: noisy numbers about all values, a window or a subject, with their accuracy and what follows from them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from quiltwork.calibration.accuracy import noise_error
+from quiltwork.queries import Limits, Query
+from quiltwork.releases.simulation import errors_within
+from quiltwork.types import Floats
+
+WIDTHS = 2  # digits of an error that mean something
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The answer that is likely given the noisy one and the belief, with a range that holds it with probability 95 %.
+
+    It leans on the belief: where that is wrong, so is the estimate.
+    """
+
+    numbers: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class PartAnswer:
+    """The answer about one window or one subject; about all values if it has no name.
+
+    ``numbers`` are as they were drawn; ``consistent`` are the nearest that keep to what is public.
+
+    >>> from quiltwork import Histogram
+    >>> limits = Histogram().limits(["sit", "walk", "run"], 10)
+    >>> answer = PartAnswer(Histogram(), ("sit", "walk", "run"), (8, 5, -4), values=10, noise_scale=3.0, limits=limits)
+    >>> answer.value, answer.consistent
+    ({'sit': 8, 'walk': 5, 'run': -4}, (7, 3, 0))
+    """
+
+    query: Query
+    states: tuple[str, ...]
+    numbers: tuple[float, ...]
+    values: int = field(kw_only=True)
+    """How many values it is about."""
+    noise_scale: float = field(kw_only=True)
+    step: float = field(default=1.0, kw_only=True)
+    """The smallest difference between two noisy numbers; 0 for those of floats."""
+    limits: Limits | None = field(default=None, kw_only=True)
+    """What is public about it."""
+    draws: int | None = field(default=None, kw_only=True)
+    """How many of its numbers have noise of their own; None for all of them. Others follow from those."""
+    name: str = field(default="", kw_only=True)
+    estimate: Estimate | None = field(default=None, kw_only=True)
+
+    @property
+    def value(self) -> Any:
+        """The noisy answer in the form that people read."""
+        return self.presented(self.numbers)
+
+    @property
+    def derived(self) -> Any:
+        """What was asked for, where it follows from the numbers: from consistent ones, if there are limits."""
+        return self.query.derived(self.best, self.states)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """A name for each number."""
+        names = self.query.labels(self.states)
+        if len(names) == len(self.numbers):
+            return names
+        return tuple(f"{self.query.text}[{n}]" for n in range(len(self.numbers)))
+
+    def presented(self, numbers: Sequence[float]) -> Any:
+        """Numbers of this answer in the form that people read: a number, or numbers by state."""
+        return self.query.present(numbers, self.states)
+
+    def error(self, confidence: float = 0.95, *, simultaneous: bool = False) -> float:
+        """How far the noise may have moved a number, up or down, with this probability; or all of them at once."""
+        return noise_error(
+            self.noise_scale,
+            confidence,
+            unit=self.step,
+            integer=self.query.integer,
+            numbers=(self.draws or len(self.numbers)) if simultaneous else 1,
+        )
+
+    @property
+    def pure_noise(self) -> bool:
+        """Whether the noise may move a number further than from one end of what it can be to the other."""
+        return self.limits is not None and self.error() >= self.limits.width
+
+    @cached_property
+    def consistent(self) -> tuple[float, ...] | None:
+        """The nearest numbers that keep to what is public; None if nothing is.
+
+        Counts stay whole. No privacy is lost, and all numbers together are nearer to the truth, or as near.
+        """
+        if self.limits is None:
+            return None
+        nearest = self.limits.nearest(np.array(self.numbers, dtype=np.float64))
+        if not self.whole:
+            return tuple(float(n) for n in nearest)
+        return tuple(int(n) for n in self.limits.whole(nearest))
+
+    @property
+    def whole(self) -> bool:
+        """Whether its numbers are whole."""
+        return self.query.integer and self.step == 1
+
+    @property
+    def best(self) -> tuple[float, ...]:
+        """The numbers to show: consistent ones where they are known."""
+        return self.numbers if self.consistent is None else self.consistent
+
+    def consistent_errors(self, *, draws: int = 2000) -> tuple[float, ...] | None:
+        """How far each consistent number may be off with probability 95 %, measured by simulation.
+
+        The consistent numbers are taken as the truth; noise like that of the release is added, and the distance of
+        what is consistent with public facts again is measured. Where the noise is large the truth may be elsewhere.
+        """
+        if self.limits is None or self.consistent is None:
+            return None
+        truth: Floats = np.array(self.consistent, dtype=np.float64)
+        free = len(truth) if self.draws is None else self.draws
+        return errors_within(self.limits, truth, self.noise_scale, free=free, draws=draws)
+
+    @property
+    def digits(self) -> int:
+        """How many digits after the point to show, for an error of two digits; negative for tens and hundreds."""
+        error = self.error()
+        return 0 if error <= 0 or not math.isfinite(error) else WIDTHS - 1 - math.floor(math.log10(error))
+
+    def rounded(self, number: float) -> str:
+        """A number as it is shown: rounded to the noise.
+
+        >>> from quiltwork import Count
+        >>> PartAnswer(Count("sit"), ("sit",), (123456,), values=10**6, noise_scale=500.0).rounded(123456)
+        '123,500'
+        >>> PartAnswer(Count("sit"), ("sit",), (0.123456,), values=9, noise_scale=0.01, step=0.001).rounded(0.123456)
+        '0.123'
+        """
+        digits = self.digits if not self.whole or self.digits < 0 else 0
+        return f"{round(number, digits) + 0.0:,.{max(0, digits)}f}"
