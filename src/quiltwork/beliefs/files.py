@@ -18,7 +18,7 @@ from quiltwork.beliefs.mixing import MixingClass
 from quiltwork.beliefs.mixture import AnyMixture
 from quiltwork.beliefs.network import BayesianNetwork, NetworkSet
 from quiltwork.beliefs.record import variables_in
-from quiltwork.beliefs.text import parse_json, read_text
+from quiltwork.beliefs.text import parse_json, read_text, why_unwritten
 from quiltwork.errors import BeliefError, did_you_mean
 
 _TABLES = (".csv", ".tsv", ".gz", ".parquet")
@@ -75,7 +75,8 @@ def save_belief(belief: Belief, path: str | Path) -> None:
     try:
         path.write_text(json.dumps(belief.to_dict(), indent=1) + "\n", encoding="utf-8")
     except OSError as problem:
-        raise BeliefError(f"belief file {path} cannot be written", why=problem.strerror) from problem
+        why, fix = why_unwritten(path, problem)
+        raise BeliefError(f"belief file {path} cannot be written", why=why, fix=fix) from problem
 
 
 def belief_from_dict(content: object) -> Belief:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from quiltwork.beliefs import Belief
+from quiltwork.beliefs.text import why_unwritten
 from quiltwork.data import Series
 from quiltwork.errors import InputError, ParameterError, did_you_mean
 from quiltwork.papers.base import Effort, Found
@@ -128,4 +129,5 @@ def _writing(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as problem:
-        raise InputError(f"{folder} cannot be written", why=problem.strerror or "the system refused") from problem
+        why, fix = why_unwritten(folder, problem)
+        raise InputError(f"{folder} cannot be written", why=why, fix=fix) from problem

@@ -168,6 +168,23 @@ def test_the_nearest_name_is_offered(belief: Path, diary: Path, arguments: list[
     assert said in done.stderr
 
 
+def test_files_that_cannot_be_used_come_with_a_next_step(belief: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.json").write_text("")
+    asked = ("--query", "histogram", "--length", 5, "--epsilon", 1)
+    new = tmp_path / "new"
+    for arguments, said in (
+        (("plan", tmp_path / "beleif.json", *asked), "Did you mean"),
+        (("plan", tmp_path / "empty.json", *asked), "got an empty file. Check that it was written to the end"),
+        (("plan", tmp_path, *asked), "it is a folder. Name a file in it"),
+        (("plan", belief, *asked, "--out", new / "r.html"), f"mkdir -p {new}"),
+        (("belief", "every", belief, 2, "--out", new / "b.json"), f"Create its folder first: mkdir -p {new}"),
+        (("ledger", "create", new / "l.db", "--belief", belief, "--budget", 1), f"mkdir -p {new}"),
+        (("ledger", "show", tmp_path / "belief.jso"), "belief.json? Create it first"),
+        (("reproduce", "bayesian-counterexamples", "--out", belief), "Choose a name that is not taken"),
+    ):
+        assert said in run(*arguments, code=2).stderr, arguments
+
+
 def test_an_unused_column_of_people_is_pointed_out(belief: Path, tmp_path: Path) -> None:
     data = tmp_path / "d.csv"
     data.write_text("user_id,doing\na,sit\na,walk\nb,sit\n")
