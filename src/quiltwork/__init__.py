@@ -6,7 +6,8 @@ What may an adversary believe?   MarkovChain, ChainSet, IntervalChain, MixingCla
 What is secret?                  Secrets
 What does public data say?       fit_chain, Fit, fit_gaussian, GaussianFit
 What if the belief is wrong?     compare, Comparison
-What is asked?                   Count, Histogram, Frequencies, Sum, Mean, Transitions, Custom, Query, parse_query
+What is asked?                   Count, Share, Histogram, Frequencies, Sum, Mean, Transitions, Stays, StayLength,
+                                 StayLengths, Custom, Query, parse_query
                                  for records also Over, Tally
                                  for real values also Trend, ShareAbove, Difference, WeightedSum, Lipschitz
 Does a belief fit the data?      check_belief, BeliefCheck, GaussianCheck
@@ -61,7 +62,11 @@ from quiltwork.queries import (
     Mean,
     Over,
     Query,
+    Share,
     ShareAbove,
+    StayLength,
+    StayLengths,
+    Stays,
     Sum,
     Tally,
     Transitions,
@@ -163,7 +168,11 @@ __all__ = [
     "Secrets",
     "Series",
     "Session",
+    "Share",
     "ShareAbove",
+    "StayLength",
+    "StayLengths",
+    "Stays",
     "Sum",
     "Tally",
     "Transitions",

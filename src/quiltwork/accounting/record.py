@@ -96,7 +96,8 @@ class ReleaseRecord:
         if isinstance(self.delta, bool) or not isinstance(self.delta, int | float) or not 0 <= self.delta < 1:
             raise ParameterError("delta of a release must be from 0 to below 1", got=repr(self.delta)[:40])
         if self.query is not None:
-            object.__setattr__(self, "query", as_query(self.query))
+            query = as_query(self.query)
+            object.__setattr__(self, "query", query if self.window is None else query.in_windows())
         object.__setattr__(self, "secrets", Secrets.of(self.secrets))
         if self.segment is not None:
             object.__setattr__(self, "segment", _segment(self.segment))

@@ -5,7 +5,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from quiltwork.errors import InputError
+from quiltwork.errors import InputError, nearest
 
 MOST_BYTES = 64 * 2**20
 
@@ -34,8 +34,38 @@ def read_text(path: str | Path, what: str, *, error: type[InputError] = InputErr
         with path.open("rb") as file:
             return file.read(MOST_BYTES).decode(encoding)
     except (OSError, UnicodeDecodeError, ValueError) as problem:
-        why = getattr(problem, "strerror", None) or "it is not text"
-        raise error(f"{what} {path} cannot be read", why=why, fix="Check the path") from problem
+        why, fix = why_unread(path, problem)
+        raise error(f"{what} {path} cannot be read", why=why, fix=fix) from problem
+
+
+def why_unread(path: str | Path, problem: Exception) -> tuple[str, str]:
+    """Why a file cannot be read, and what to do about it; names of files only, never what they hold.
+
+    >>> why_unread("nowhere.csv", FileNotFoundError(2, "No such file or directory"))
+    ('No such file or directory', 'Check the path')
+    """
+    path = Path(path)
+    why = getattr(problem, "strerror", None) or "it is not text in UTF-8"
+    if isinstance(problem, FileNotFoundError):
+        return why, _where_else(path)
+    if isinstance(problem, PermissionError):
+        return why, "Ask its owner for permission to read it, or copy it to a place of your own"
+    if isinstance(problem, IsADirectoryError):
+        return "it is a folder", "Name a file in it"
+    if isinstance(problem, UnicodeDecodeError):
+        return why, f"Save it as UTF-8, or convert it: iconv -f WINDOWS-1252 -t UTF-8 {path.name} > new{path.suffix}"
+    return why, "Check the path"
+
+
+def _where_else(path: Path) -> str:
+    """Files of a similar name in the same folder, or the part of the path that is not there."""
+    try:
+        if not path.parent.is_dir():
+            return f"Check the path: there is no folder {path.parent}"
+        near = nearest(path.name, sorted(file.name for file in path.parent.iterdir()))
+    except OSError:
+        near = None
+    return "Check the path" if near is None else f"Did you mean {path.with_name(near)}?"
 
 
 def parse_json(text: str, what: str, *, error: type[InputError] = InputError, **options: Any) -> Any:

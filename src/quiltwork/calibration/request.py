@@ -58,7 +58,8 @@ class Request:
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         object.__setattr__(self, "length", self.belief.size(self.length))
-        object.__setattr__(self, "query", self.query.simplest(self.belief))
+        query = self.query if self.window is None else self.query.in_windows()
+        object.__setattr__(self, "query", query.simplest(self.belief))
         self.secrets.on(self.belief)  # refused where it names what the belief does not have
         if self.belief.variables is None:
             self.secrets.check_length(self.length)

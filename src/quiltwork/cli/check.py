@@ -18,11 +18,13 @@ from quiltwork.cli.options import (
     SecretsText,
     SecretTimes,
     Seen,
+    StateValues,
     about,
     as_said,
     known_values,
     length_of,
     needed_length,
+    query_of,
     reads_data,
     secrets_of,
     segment_of,
@@ -44,6 +46,7 @@ def audit(
     ] = None,
     releases: Seen = 1,
     values: DividedBy = None,
+    state_values: StateValues = None,
     know: Annotated[
         list[str] | None,
         typer.Option("--know", metavar="POS=STATE", help="Value that the adversary knows; may be repeated."),
@@ -59,7 +62,7 @@ def audit(
     as_json: AsJson = False,
 ) -> None:
     """Compute the exact privacy loss of Laplace noise. Also shows where it is largest."""
-    from quiltwork import load_belief, parse_query
+    from quiltwork import load_belief
     from quiltwork.auditor import Noisy
     from quiltwork.auditor import audit as make_audit
     from quiltwork.auditor.exact import check_releases
@@ -68,7 +71,7 @@ def audit(
         raise ParameterError("releases must be at least 1", got=str(releases))
     check_releases(releases)
     held = load_belief(belief)
-    asked, scale = whole_of(parse_query(query).simplest(held), noise_scale, values)
+    asked, scale = whole_of(query_of(query, state_values, held).simplest(held), noise_scale, values)
     noisy = [Noisy(asked, scale, None if segment is None else segment_of(segment))] * releases
     span = None if length is None else length_of(length)
     with progress("exact laws") as bar:
@@ -163,6 +166,7 @@ def leakage(
     ] = None,
     releases: Seen = 1,
     values: DividedBy = None,
+    state_values: StateValues = None,
     method: Annotated[
         Method | None,
         typer.Option("--method", help="Exact search, or a bound for chains and trees (default: exact where possible)."),
@@ -178,11 +182,11 @@ def leakage(
 
     This is the leakage of Bayesian differential privacy: the adversary may know any of the other values exactly.
     """
-    from quiltwork import load_belief, parse_query
+    from quiltwork import load_belief
     from quiltwork.accounting.leakage import bayesian_leakage
 
     held = load_belief(belief)
-    asked, scale = whole_of(parse_query(query).simplest(held), noise_scale, values)
+    asked, scale = whole_of(query_of(query, state_values, held).simplest(held), noise_scale, values)
     apart = secrets_of(secrets, secret_times)
     with progress("adversaries") as bar:
         found = bayesian_leakage(

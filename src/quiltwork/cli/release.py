@@ -21,9 +21,11 @@ from quiltwork.cli.options import (
     QuiltSize,
     SecretsText,
     SecretTimes,
+    StateValues,
     WhoName,
     in_options,
     needed_length,
+    query_of,
     reads_data,
     secrets_of,
     segment_of,
@@ -46,7 +48,7 @@ PAGES = (".html", ".htm")
 Form = Literal["table", "csv", "parquet", "json", "markdown"]
 
 if TYPE_CHECKING:
-    from quiltwork import Belief, Plan, Records, Release, Series
+    from quiltwork import Belief, Plan, Query, Records, Release, Series
     from quiltwork.calibration.plan import Offer
     from quiltwork.releases.prepared import Prepared
 
@@ -55,6 +57,7 @@ def plan(
     belief: BeliefFile,
     query: QueryText,
     epsilon: EpsilonValue,
+    state_values: StateValues = None,
     length: Annotated[
         str | None, typer.Option("--length", metavar="N", help="Length of the longest series, or any. Not for records.")
     ] = None,
@@ -94,16 +97,17 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Show how much noise each mechanism needs. Reads no data and spends no budget."""
-    from quiltwork import load_belief, parse_query
+    from quiltwork import load_belief
     from quiltwork import plan as make_plan
 
     held = load_belief(belief)
+    asked = query_of(query, state_values, held)
     beliefs = _at_distances(held, distance)
     span = needed_length(length, held)
 
     def planned(believed: "Belief") -> "Plan":
         return make_plan(
-            parse_query(query),
+            asked,
             belief=believed,
             epsilon=epsilon,
             length=span,
@@ -127,7 +131,7 @@ def plan(
         from quiltwork.show.pages import write_plan
 
         write_plan(report, plan=made, belief=held)
-    other = None if also is None else _under_other(made, query, held, also)
+    other = None if also is None else _under_other(made, asked, held, also)
     if as_json:
         content = made.to_dict()
         for offer in content["mechanisms"] if other is not None else ():
@@ -171,11 +175,11 @@ def _at(held: "Belief", made: "Plan") -> dict[str, Any]:
     }
 
 
-def _under_other(made: "Plan", query: str, held: "Belief", also: Path) -> dict[str, float | None]:
-    from quiltwork import load_belief, parse_query
+def _under_other(made: "Plan", asked: "Query", held: "Belief", also: Path) -> dict[str, float | None]:
+    from quiltwork import load_belief
     from quiltwork.accounting.compare import plan_under
 
-    return plan_under(made, parse_query(query), belief=held, other=load_belief(also))
+    return plan_under(made, asked, belief=held, other=load_belief(also))
 
 
 def _in_options(offer: "Offer") -> "Offer":
@@ -189,6 +193,7 @@ def release(
     query: QueryText,
     epsilon: EpsilonValue,
     how: HowToRead,
+    state_values: StateValues = None,
     column: Annotated[
         str | None,
         typer.Option(
@@ -252,7 +257,7 @@ def release(
     as_json: AsJson = False,
 ) -> None:
     """Release a statistic with noise that protects every value."""
-    from quiltwork import Secrets, load_belief, parse_query
+    from quiltwork import Secrets, load_belief
     from quiltwork.calibration.request import Request
     from quiltwork.ledger import Ledger, read_key
     from quiltwork.releases.pipeline import prepare
@@ -270,12 +275,13 @@ def release(
         raise ParameterError(
             "a name can only be recorded in a ledger", got="--who without --ledger", fix="Add --ledger URL"
         )
-    held, asked = load_belief(belief), parse_query(query)
+    held = load_belief(belief)
+    asked = query_of(query, state_values, held)
     times = None if segment is None else segment_of(segment)
     rows: Records | Series
     if held.variables is not None:
         _check_for_records(how, segment, gaps)
-        rows = _read_records(data, held, column, variable, how.subject)
+        rows = _read_records(data, held, column, variable, how)
     else:
         source: object = data
         if how.together is not None:
@@ -429,7 +435,7 @@ def _series_column(column: str | None, variable: str | None, belief: "Belief") -
 
 
 def _check_for_records(how: HowToRead, segment: str | None, gaps: Gaps) -> None:
-    given = [name for name in how.given() if name != "--subject"]
+    given = [name for name in how.given() if name not in ("--subject", "--separator", "--recode")]
     given += ["--segment"] * (segment is not None) + ["--gaps"] * (gaps != "dependent")
     if given:
         raise ParameterError(
@@ -440,14 +446,13 @@ def _check_for_records(how: HowToRead, segment: str | None, gaps: Gaps) -> None:
         )
 
 
-def _read_records(
-    data: str, belief: "Belief", column: str | None, variable: str | None, subject: str | None
-) -> "Records":
+def _read_records(data: str, belief: "Belief", column: str | None, variable: str | None, how: HowToRead) -> "Records":
     from quiltwork import read_records
 
-    if column is None and (variable is not None or subject is not None):
+    if column is None and (variable is not None or how.subject is not None):
         raise ParameterError("--variable and --subject need the column with the values", got="none", fix="--column C")
-    return read_records(data, belief=belief, column=column, variable=variable, subject=subject)
+    columns = {"column": column, "variable": variable, "subject": how.subject}
+    return read_records(data, belief=belief, **columns, separator=how.separator, recode=how.states)
 
 
 def demo(

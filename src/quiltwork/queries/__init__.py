@@ -5,10 +5,11 @@ from quiltwork.queries.base import (
     Numbers,
     Query,
 )
-from quiltwork.queries.kinds import Count, Custom, Declared, Frequencies, Histogram, Mean, Sum, Transitions
+from quiltwork.queries.kinds import Count, Custom, Declared, Frequencies, Histogram, Mean, Share, Sum, Transitions
 from quiltwork.queries.limits import Limits
 from quiltwork.queries.measured import Difference, Lipschitz, Measured, ShareAbove, Trend, WeightedSum
 from quiltwork.queries.parse import parse_query, query_from_dict
+from quiltwork.queries.stays import StayLength, StayLengths, Stays
 from quiltwork.queries.variables import Over, Tally
 
 __all__ = [
@@ -26,7 +27,11 @@ __all__ = [
     "Numbers",
     "Over",
     "Query",
+    "Share",
     "ShareAbove",
+    "StayLength",
+    "StayLengths",
+    "Stays",
     "Sum",
     "Tally",
     "Transitions",

@@ -108,6 +108,14 @@ class Query(ABC):
 
         return InSteps(self, tuple(belief.step_variables.items()))
 
+    def in_windows(self) -> "Query":
+        """The query as it is asked of each window of a series: the same, unless a value matters to two windows."""
+        return self
+
+    def derived(self, numbers: Sequence[float], states: States) -> Any:  # noqa: ARG002 - few have more to say
+        """What was asked for, if that is not the numbers but follows from them: a median, a mean length."""
+        return None
+
     def unrolled(self, names: Mapping[str, Sequence[str]]) -> "Query | None":  # noqa: ARG002 - few are about steps
         """The same asked of a network with a variable for each step, if it is about steps of several variables."""
         return None

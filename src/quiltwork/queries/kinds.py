@@ -17,17 +17,19 @@ from quiltwork.numeric import float_above
 from quiltwork.queries.base import Asked, Numbers, Query, States, Variables
 from quiltwork.queries.limits import Limits
 from quiltwork.queries.measured import MeasuredMean, MeasuredSum
-from quiltwork.types import Codes
+from quiltwork.types import Codes, Flags
 
 LEAST = Fraction(1, 10**50)
 
 
 @dataclass(frozen=True)
 class Count(Query):
-    """How often a state occurs.
+    """How often a state occurs, or any of several: ``walk|run``, unless a state has that very name.
 
     >>> Count("walk").sensitivity(["sit", "walk", "run"]).tolist()
     [[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+    >>> Count("walk|run").sensitivity(["sit", "walk", "run"]).tolist()
+    [[0.0, 1.0, 1.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
     """
 
     state: str
@@ -41,27 +43,65 @@ class Count(Query):
         """The query as plain values."""
         return {"kind": "count", "state": self.state}
 
-    def _code(self, states: States) -> int:
-        if self.state not in states:
-            raise QueryError(
-                "the counted state must be one of the belief's states",
-                got=repr(self.state),
-                fix=f"Choose from {', '.join(states)}",
-            )
-        return list(states).index(self.state)
+    def counted(self, states: States) -> Flags:
+        """Which states are counted."""
+        return among(self.state, states)
 
     def sensitivity(self, states: States) -> NDArray[np.float64]:
-        """1 where exactly one of the two states is the counted one."""
-        hit = np.arange(len(states)) == self._code(states)
+        """1 where exactly one of the two states is counted."""
+        hit = self.counted(states)
         return np.asarray(np.not_equal.outer(hit, hit), dtype=np.float64)
 
     def steps(self, states: States) -> Codes:
-        """1 for the counted state."""
-        return np.eye(len(states), dtype=np.int64)[[self._code(states)]]
+        """1 for what is counted."""
+        return self.counted(states)[None, :].astype(np.int64)
 
     def evaluate(self, series: Countable) -> Codes:
         """The count."""
-        return series.counts()[[self._code(series.states)]]
+        return np.asarray(self.steps(series.states) @ series.counts())
+
+
+def among(name: str, states: States) -> Flags:
+    """Which states a text names: one of them, or several with ``|`` between them.
+
+    >>> among("b|c", ["a", "b", "c"]).tolist(), among("b|c", ["a", "b|c"]).tolist()
+    ([False, True, True], [False, True])
+    """
+    named = [name] if name in states else [part.strip() for part in name.split("|")]
+    for state in named:
+        if state not in states:
+            raise QueryError(
+                "the counted state must be one of the belief's states",
+                got=repr(state),
+                fix=f"Choose from {', '.join(states)}",
+            )
+    return np.array([state in named for state in states])
+
+
+@dataclass(frozen=True)
+class Share(Count):
+    """Which share of the values is one of these states: the count, divided by the public number of values.
+
+    >>> Share("walk|run").text, Share("walk|run").divisor(1000), Share("walk|run").lipschitz(["sit", "walk", "run"])
+    ('share:walk|run', 1000, 1.0)
+    """
+
+    @property
+    def text(self) -> str:
+        """The query as written on the command line."""
+        return f"share:{self.state}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The query as plain values."""
+        return {"kind": "share", "state": self.state}
+
+    def divisor(self, size: int) -> int:
+        """The number of values."""
+        return size
+
+    def undivided(self) -> Query:
+        """The count."""
+        return Count(self.state)
 
 
 @dataclass(frozen=True)
@@ -248,8 +288,9 @@ class Sum(Query):
                     f"{self.text} needs a number for every state",
                     got=f"state {state!r} without one",
                     why="only numbers can be added up",
-                    fix="Name the states by their numbers, use bins with two edges or more, or pass values={state: "
-                    "number}; for records, use `over A,B`",
+                    fix="Name the states by their numbers, use bins with two edges or more, or say which number each "
+                    f"stands for: {self.text.title()}({{state: number}}), state_values='off=0,on=1.5'; for records, use "
+                    "`over A,B`",
                 ) from None
             if numbers[-1] and not LEAST <= abs(numbers[-1]) <= 1 / LEAST:
                 raise QueryError(

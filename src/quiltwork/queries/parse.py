@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from quiltwork.errors import QueryError
+from quiltwork.errors import QueryError, nearest
 from quiltwork.queries.base import Query
 from quiltwork.queries.kinds import (
     Count,
@@ -11,6 +11,7 @@ from quiltwork.queries.kinds import (
     Frequencies,
     Histogram,
     Mean,
+    Share,
     Sum,
     Transitions,
     TwoCounts,
@@ -29,6 +30,7 @@ from quiltwork.queries.measured import (
     periods,
     share_above,
 )
+from quiltwork.queries.stays import StayLength, StayLengths, Stays
 from quiltwork.queries.steps import InSteps
 from quiltwork.queries.variables import Over, Tally
 
@@ -38,12 +40,31 @@ _NAMED: dict[str, Callable[[], Query]] = {
     "mean": Mean,
     "sum": Sum,
     "transitions": Transitions,
+    "stays": Stays,
     "trend": Trend,
+}
+_OF_STATES: dict[str, Callable[[str], Query]] = {
+    "count": Count,
+    "share": Share,
+    "stays": Stays,
+    "stay-length": StayLength,
+    "stay-lengths": StayLengths.parse,
+}
+_WITH_MORE = {
+    **dict.fromkeys(_OF_STATES, ":STATE"),
+    "tally": ":A=x,B=y",
+    "above": ":THRESHOLD:WIDTH",
+    "difference": ":A-B|C-D",
+    "weighted": ":W1,W2,..",
 }
 
 
-def parse_query(text: str) -> Query:
+def parse_query(text: str, values: Mapping[str, float | str] | None = None) -> Query:
     """The query that a text names: ``count:STATE``, ``histogram``, ``frequencies``, ``mean``, ``sum``, ``transitions``.
+
+    ``share:A|B`` asks which share of the values is A or B, ``stays`` for the number of stays in each state,
+    ``stays:STATE`` in one, ``stay-length:STATE`` how long they are on average, and ``stay-lengths:STATE:2,5,10`` how
+    many of them have each class of lengths.
 
     Of a record, ``QUERY over A,B`` asks the variables A and B only, ``sum over A,B=2`` counts B twice, and
     ``tally:A=yes,B=low|high`` counts the variables that have one of these values.
@@ -52,17 +73,25 @@ def parse_query(text: str) -> Query:
     (with a ramp of width 0.5), ``difference:1-96|97-192`` how much the mean of a second period is above that of a
     first, and ``weighted:1,0.5`` for a sum with a weight for each position.
 
+    ``values`` are the numbers that states stand for, for ``mean`` and ``sum``.
+
     >>> parse_query("count:walk")
     Count(state='walk')
     >>> parse_query("sum over visits,nights=2.5").variables
     {'visits': '1', 'nights': '2.5'}
+    >>> parse_query("mean", {"off": "0", "on": "1.5"})
+    Mean(values={'off': '0', 'on': '1.5'})
     """
     whole, over, chosen = text.partition(" over ")
     if over:
-        return Over(parse_query(whole.strip()), _weights(chosen))
+        return Over(parse_query(whole.strip(), values), _weights(chosen))
+    if values is not None:
+        if text not in ("mean", "sum"):
+            raise QueryError("numbers for states are for mean and sum", got=f"query {text!r}", fix="Leave them out")
+        return Mean(values) if text == "mean" else Sum(values)
     kind, colon, rest = text.partition(":")
-    if kind == "count" and rest:
-        return Count(rest)
+    if kind in _OF_STATES and rest:
+        return _OF_STATES[kind](rest)
     if kind == "tally" and rest:
         return Tally({name: [value.strip() for value in values.split("|")] for name, values in _pairs(rest)})
     if kind == "above" and rest:
@@ -73,12 +102,13 @@ def parse_query(text: str) -> Query:
         return WeightedSum(rest.split(","))
     if not colon and kind in _NAMED:
         return _NAMED[kind]()
-    raise QueryError(
-        "the query is not known",
-        got=repr(text),
-        fix=f"Known: count:STATE, {', '.join(_NAMED)}; for records also QUERY over A,B and tally:A=x,B=y|z; for real "
-        "values also above:THRESHOLD:WIDTH, difference:A-B|C-D and weighted:W1,W2,..",
+    known = (
+        f"Known: {', '.join([f'{name}:STATE' for name in _OF_STATES] + list(_NAMED))}; for records also QUERY over A,B "
+        "and tally:A=x,B=y|z; for real values also above:THRESHOLD:WIDTH, difference:A-B|C-D and weighted:W1,W2,.."
     )
+    near = nearest(kind, [*_NAMED, *_WITH_MORE])
+    meant = "" if near is None else f"Did you mean {near + _WITH_MORE.get(near, '')}? "
+    raise QueryError("the query is not known", got=repr(text), fix=meant + known)
 
 
 def query_from_dict(contents: Mapping[str, Any]) -> Query:
@@ -122,7 +152,11 @@ def _in_steps(query: Mapping[str, Any], variables: list[list[Any]]) -> InSteps:
 
 _READERS: dict[str, Callable[..., Query]] = {
     "count": lambda state: Count(str(state)),
+    "share": lambda state: Share(str(state)),
     **_NAMED,
+    "stays": lambda state=None, windows=False: Stays(None if state is None else str(state), windows is True),
+    "stay-length": lambda state, windows=False: StayLength(str(state), windows is True),
+    "stay-lengths": lambda state, edges: StayLengths(str(state), tuple(edges)),
     "transitions": lambda linked=False: Transitions(linked=linked is True),
     "measured-sum": MeasuredSum,
     "measured-mean": MeasuredMean,

@@ -62,6 +62,11 @@ class PartAnswer:
         return self.presented(self.numbers)
 
     @property
+    def derived(self) -> Any:
+        """What was asked for, where it follows from the numbers: from consistent ones, if there are limits."""
+        return self.query.derived(self.best, self.states)
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """A name for each number."""
         names = self.query.labels(self.states)

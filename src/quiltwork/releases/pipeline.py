@@ -1,14 +1,15 @@
 """Making a release: check and calibrate first, count and draw afterwards."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from os import PathLike
 
-from quiltwork.beliefs import Belief, Secrets
+from quiltwork.beliefs import Belief, CycleChain, Secrets
 from quiltwork.calibration.calibrate import calibrated
 from quiltwork.calibration.request import Request
 from quiltwork.calibration.series import ForSeries, for_series, least_noise, with_a_promise
 from quiltwork.data import Countable, Series, Window
+from quiltwork.data.layout import Layout
 from quiltwork.data.records import Records
 from quiltwork.data.steps import check_step
 from quiltwork.errors import DataError, NotCoveredError, ParameterError
@@ -26,6 +27,7 @@ UNEVEN = (
     "option, pauses up to that gap count as one step, and longer ones split the series."
 )
 BY_ORDER = "Rows were matched to variables by their order ({}); to be sure, name the column with the variable."
+MOST_LOOKED_AT = 10**7  # values whose places are looked at once more for estimates
 MOST_STEPS = 2**55  # noise of a larger scale would not fit into 64-bit integers
 
 
@@ -163,12 +165,20 @@ def _of_series(
         unit=query.unit(series.states),
         states=series.states,
         sizes=(series.subjects, series.size),
+        layout=_layout(series, ready.belief, window, by_subject) if query.steps(series.states) is not None else None,
         notes=(
             *about_steps,
             *((UNEVEN,) if series.shape.uneven else ()),
             *((SINGLE_RELEASE,) if request.mechanism is None and ready.calibration.one_length else ()),
         ),
     )
+
+
+def _layout(series: Series, belief: Belief, window: Window | None, by_subject: bool) -> Callable[[], Layout] | None:
+    """Where values are, if the belief gives a law for estimates and there are not too many to look again."""
+    if series.size > MOST_LOOKED_AT or not (belief.chains or belief.hidden_chains or isinstance(belief, CycleChain)):
+        return None
+    return lambda: series.layout(window=window, by_subject=by_subject, timed=isinstance(belief, CycleChain))
 
 
 def _check_unchanged(series: Series, parts: Iterable[Countable], followed: bool) -> None:

@@ -13,7 +13,8 @@ from quiltwork.beliefs import Belief
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
 from quiltwork.data import Reading, Series, Window
-from quiltwork.errors import DataError, LedgerError, ParameterError, check_name
+from quiltwork.data.layout import Layout
+from quiltwork.errors import DataError, LedgerError, ParameterError, QuiltworkError, check_name
 from quiltwork.numeric import round_up
 from quiltwork.queries import Limits, Numbers, Query
 from quiltwork.releases.answer import PartAnswer
@@ -53,6 +54,8 @@ class Prepared:
     sizes: tuple[int, int]
     """The numbers of subjects and of values."""
     notes: tuple[str, ...] = ()
+    layout: Callable[[], Layout] | None = None
+    """Where the values are, where that is known and small: estimates need it."""
 
     def draw(self, answers: list[Answer] | None = None) -> Release:
         """Count, unless that was done, and draw the noise."""
@@ -87,7 +90,7 @@ class Prepared:
                 )
             )
         return Release(
-            answers=tuple(released),
+            answers=self._estimated(released),
             divisor=min(query.divisor(answer.values) for answer in answers),
             subjects=subjects,
             values=values,
@@ -96,6 +99,20 @@ class Prepared:
             recorded=self.record,
             notes=self.notes,
         )
+
+    def _estimated(self, released: list[PartAnswer]) -> tuple[PartAnswer, ...]:
+        """With estimates where the belief gives some. The noise is drawn: nothing here may lose the answer."""
+        if self.layout is None:
+            return tuple(released)
+        from quiltwork.releases.estimate import estimates  # it needs scipy, which loads slowly
+
+        record = self.record
+        fresh = record.segment is None and record.gaps is None
+        try:
+            found = estimates(released, self.layout(), self.belief, unit=self.unit, fresh=fresh)
+        except (ArithmeticError, ValueError, np.linalg.LinAlgError, QuiltworkError):
+            found = None
+        return tuple(released if found is None else found)
 
     def draw_within(self, ledger: "Ledger", who: Mapping[str, Any]) -> Release:
         """Within the budget of a ledger: count, reserve, draw, note that it was made, in this order.
@@ -121,7 +138,7 @@ class Prepared:
 def check_asked(series: Series, query: Query, window: Window | None, by_subject: bool) -> None:
     """What cannot be answered is refused before anything is spent."""
     if not query.by_part and (window is not None or by_subject):
-        raise ParameterError("a custom query cannot be split by window or subject", got=query.text)
+        raise ParameterError("this query cannot be split by window or subject", got=query.text)
     series.check_asked(window=window, ordered=query.ordered)
     for name in series.subject_names() if by_subject else ():
         check_name(name, "a subject", error=DataError)

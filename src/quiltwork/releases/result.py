@@ -99,6 +99,13 @@ class Release(Shown):
             return None
         return self._by_part(lambda answer: answer.presented(answer.best))
 
+    @property
+    def derived(self) -> Any:
+        """What was asked for, where it follows from the numbers, such as a median; None if it is the numbers."""
+        if all(answer.derived is None for answer in self.answers):
+            return None
+        return self._by_part(lambda answer: answer.derived)
+
     @cached_property
     def consistent_errors(self) -> tuple[tuple[float, ...] | None, ...]:
         """How far each consistent number of each answer may be off with probability 95 %, measured by simulation."""
@@ -147,6 +154,7 @@ class Release(Shown):
 
     def explain(self) -> str:
         """Accuracy and the reason for the noise, in words."""
+        told = [] if self.parts or self.derived is None else [f"{self.calibration.query.text}: {self.derived}"]
         lines = [f"Each number is within ±{self.error():.6g} of the truth with probability 95 % (noise only)."]
         if self.draws > 1:
             everyone = self.error(simultaneous=True)
@@ -164,7 +172,7 @@ class Release(Shown):
                 f"The numbers are counts or sums with noise, divided by {by}; so is their noise, to a scale of "
                 f"{'at most ' if self.parts else ''}{self.noise_scale:.6g}."
             )
-        return "\n".join([*lines, self.calibration.explain(self.belief), *self.notes])
+        return "\n".join([*told, *lines, self.calibration.explain(self.belief), *self.notes])
 
     def table(self) -> list[dict[str, Any]]:
         """The answers about windows or subjects, a row each with a column for each number."""
@@ -172,7 +180,9 @@ class Release(Shown):
         for answer in self.parts:
             single = len(answer.numbers) == 1
             names = [answer.query.text] if single else answer.labels
-            rows.append({"": answer.name} | dict(zip(names, answer.numbers, strict=True)) | {"values": answer.values})
+            derived = {} if self.derived is None else {answer.query.text: answer.derived}
+            numbers = dict(zip(names, answer.numbers, strict=True))
+            rows.append({"": answer.name} | derived | numbers | {"values": answer.values})
         return rows
 
     def to_polars(self) -> "pl.DataFrame":
@@ -267,6 +277,8 @@ class Release(Shown):
         if chosen[0].consistent is not None:
             values = {answer.name: answer.presented(answer.best) for answer in chosen}
             after["consistent"] = values if place is None else next(iter(values.values()))
+        if any(answer.derived is not None for answer in chosen):
+            after["derived"] = chosen[0].derived if place is not None else {a.name: a.derived for a in chosen}
         if place is None:
             return after
         answer, errors = chosen[0], self.consistent_errors[place]

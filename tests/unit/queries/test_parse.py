@@ -5,13 +5,39 @@ import json
 import numpy as np
 import pytest
 
-from quiltwork import Count, Frequencies, Histogram, InputError, Mean, Over, Query, Sum, Tally, Transitions, parse_query
+from quiltwork import (
+    Count,
+    Frequencies,
+    Histogram,
+    InputError,
+    Mean,
+    Over,
+    Query,
+    Share,
+    StayLength,
+    StayLengths,
+    Stays,
+    Sum,
+    Tally,
+    Transitions,
+    parse_query,
+)
 from quiltwork.queries import query_from_dict
 
 
 @pytest.mark.parametrize(
     ("text", "query"),
-    [("count:a:b", Count("a:b")), ("histogram", Histogram()), ("mean", Mean()), ("transitions", Transitions())],
+    [
+        ("count:a:b", Count("a:b")),
+        ("share:a|b", Share("a|b")),
+        ("histogram", Histogram()),
+        ("mean", Mean()),
+        ("transitions", Transitions()),
+        ("stays", Stays()),
+        ("stays:a|b", Stays("a|b")),
+        ("stay-length:a:b", StayLength("a:b")),
+        ("stay-lengths:a:b:2,10", StayLengths("a:b", (2, 10))),
+    ],
 )
 def test_parsing(text: str, query: Query) -> None:
     assert parse_query(text) == query
@@ -34,6 +60,11 @@ def test_unknown_queries(text: str) -> None:
         Sum({"0": 0.1, "1": "2/3"}),
         Mean({"0": 0, "1": 1e-3}),
         Transitions(),
+        Share("0|1"),
+        Stays(),
+        Stays("0").in_windows(),
+        StayLength("0|1").in_windows(),
+        StayLengths("0", [2, 9]),
         Over(Sum({"0": 1, "1": 2}), {"a=2": "1/3", "b": -2.5}),
         Over(Count("0"), ["a", "b"]),
         Tally({"a": ["0", "1|2"], "b": "0"}),

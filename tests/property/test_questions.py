@@ -1,0 +1,109 @@
+"""Sensitivities of questions against all pairs of short series: never too small, and as small as they can be."""
+
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from strategies import chains, epsilons
+
+from quiltwork import MarkovChain, NotCoveredError, Query, Series, parse_query
+from quiltwork.calibration.calibrate import calibrated
+from quiltwork.calibration.request import Request
+
+STATES = ("a", "b", "c")
+GAPS: list[tuple[int, ...]] = [(5,), (2, 3), (1, 1, 2)]
+Array = NDArray[np.float64]
+
+
+def paths_of(length: int, states: int) -> NDArray[np.int64]:
+    return np.array(list(itertools.product(range(states), repeat=length)))
+
+
+def series_of(path: NDArray[np.int64], stretches: tuple[int, ...], states: tuple[str, ...]) -> Series:
+    """One subject whose values are parted by gaps."""
+    pieces = np.split(path, np.cumsum(stretches)[:-1])
+    codes = np.concatenate([np.append(piece, -1) for piece in pieces])[:-1]
+    return Series.from_codes([codes], states=states, missing="split")
+
+
+def whole(query: Query, series: Series) -> NDArray[np.int64]:
+    return np.asarray(query.evaluate(series))
+
+
+def by_window(query: Query, series: Series) -> NDArray[np.int64]:
+    from quiltwork.data import Window
+
+    parts = series.parts(window=Window.parse(2), by_subject=False, transitions=query.followed)
+    return np.concatenate([np.asarray(query.evaluate(part)) for part in parts.values()])
+
+
+def check(query: Query, answer: Callable[[Query, Series], NDArray[np.int64]], states: tuple[str, ...]) -> Array:
+    """The largest change for each pair of states when one value changes, over all series."""
+    k, allowed = len(states), query.sensitivity(states)
+    seen = np.zeros((k, k))
+    for stretches in GAPS:
+        length = sum(stretches)
+        paths = paths_of(length, k)
+        answers = np.array([answer(query, series_of(path, stretches, states)) for path in paths])
+        moved = np.abs(answers[:, None, :] - answers[None, :, :]).sum(axis=2)
+        costs = allowed[paths[:, None, :], paths[None, :, :]]
+        differ = paths[:, None, :] != paths[None, :, :]
+        assert (moved <= (costs * differ).sum(axis=2) + 1e-9).all()
+        for t in range(length):
+            alone = differ[..., t] & (differ.sum(axis=2) == 1)
+            first, second = np.nonzero(alone)
+            np.maximum.at(seen, (paths[first, t], paths[second, t]), moved[first, second])
+    return seen
+
+
+@pytest.mark.parametrize("states", [STATES[:2], STATES])
+@pytest.mark.parametrize(
+    "text",
+    ["count:a", "count:a|b", "share:b|c", "stays", "stays:a", "stays:a|b", "stay-length:b", "stay-lengths:a:2,3"],
+)
+def test_sensitivity_is_that_of_the_worst_series(text: str, states: tuple[str, ...]) -> None:
+    query = parse_query(text)
+    if "c" in text.partition(":")[2] and len(states) == 2:
+        return
+    assert np.array_equal(check(query, whole, states), query.sensitivity(states))
+
+
+@pytest.mark.parametrize("states", [STATES[:2], STATES])
+@pytest.mark.parametrize("text", ["count:a|b", "stays", "stays:a", "stay-length:b"])
+def test_windows_are_covered(text: str, states: tuple[str, ...]) -> None:
+    query = parse_query(text).in_windows()
+    assert np.array_equal(check(query, by_window, states), query.sensitivity(states))
+
+
+@settings(max_examples=12, deadline=None)
+@given(chains(max_states=3), epsilons, st.integers(2, 4), st.sampled_from(["stays", "stays:0", "stay-lengths:0:2,3"]))
+def test_noise_hides_every_moment(chain: MarkovChain, epsilon: float, length: int, text: str) -> None:
+    """The loss by enumeration of all series, at their own answers and beside them."""
+    query, states = parse_query(text), chain.states
+    paths = paths_of(length, len(states))
+    for window, answer in ((None, whole), (2, by_window)) if query.by_part else ((None, whole),):
+        try:
+            found = calibrated(Request.of(query, belief=chain, epsilon=epsilon, length=length, window=window))
+        except NotCoveredError:
+            continue  # nothing is promised
+        answers = np.array([answer(query, series_of(path, (length,), states)) for path in paths])
+        seen = np.vstack([np.unique(answers, axis=0), answers[::3] - 1, answers[::2] + 1])
+        noise = np.exp(-np.abs(seen[:, None, :] - answers[None, :, :]).sum(axis=2) / found.noise_scale)
+        for start in starts(chain):
+            weight = start[paths[:, 0]] * np.prod(chain.transition[paths[:, :-1], paths[:, 1:]], axis=1)
+            for t, (a, b) in itertools.product(range(length), itertools.permutations(range(len(states)), 2)):
+                laws = [weight * (paths[:, t] == s) for s in (a, b)]
+                if min(law.sum() for law in laws) > 0:
+                    above, below = (noise @ law / law.sum() for law in laws)
+                    assert np.log(above / below).max() <= epsilon * (1 + 1e-9)
+
+
+def starts(chain: MarkovChain) -> list[Array]:
+    if chain.start == "given":
+        return [np.asarray(chain.initial)]
+    k = len(chain.states)
+    return [chain.stationary] if chain.start == "stationary" else [*np.eye(k), np.full(k, 1 / k)]
