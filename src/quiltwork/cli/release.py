@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -32,7 +32,7 @@ from quiltwork.cli.options import (
     secrets_of,
     segment_of,
 )
-from quiltwork.errors import NotCoveredError, ParameterError, QuiltworkError
+from quiltwork.errors import NotCoveredError, ParameterError, QuiltworkError, visible
 from quiltwork.show.terminal import (
     err,
     give_up_output,
@@ -45,6 +45,9 @@ from quiltwork.show.terminal import (
     table,
 )
 from quiltwork.types import Gaps
+
+PAGES = (".html", ".htm")
+Form = Literal["table", "csv", "parquet", "json", "markdown"]
 
 if TYPE_CHECKING:
     from quiltwork import Belief, Plan, Query, Records, Release, Series
@@ -286,9 +289,16 @@ def release(
     key: KeyFile = None,
     who: WhoName = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before a release that would be noise only.")] = False,
-    report: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE.html", help="Also write an HTML report.")
+    files: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="Also write a file: .html for a report, .csv, .parquet or .md for a table, .json for everything. "
+            "May be repeated.",
+        ),
     ] = None,
+    form: Annotated[Form, typer.Option("--format", help="What to print. json is the same as --json.")] = "table",
     as_json: AsJson = False,
 ) -> None:
     """Release a statistic with noise that protects every value."""
@@ -298,12 +308,10 @@ def release(
     from quiltwork.releases.pipeline import prepare
     from quiltwork.session import written_down
 
-    if report is not None:
-        from quiltwork.show.pages import check_report
-
-        used: list[str | Path] = [data, belief, *([] if key is None else [key])]
-        used += [] if ledger is None else [ledger.removeprefix("sqlite:///")]
-        check_report(report, *used)  # before anything is spent
+    used: list[str | Path] = [data, belief, *([] if key is None else [key])]
+    used += [] if ledger is None else [ledger.removeprefix("sqlite:///")]
+    files = _checked(files or [], used)  # before anything is spent
+    form = _printed_as(form, as_json=as_json)
     if sys.stdout is None:
         raise ParameterError("the value needs somewhere to go", got="a standard output that is closed")
     if key is not None and ledger is None:
@@ -357,14 +365,13 @@ def release(
     with progress("Counting"):
         answers = ready.answers()
         warnings = ready.warnings(answers)
-    _confirm(warnings, epsilon, yes=yes or as_json)
+    _confirm(warnings, epsilon, yes=yes or form != "table")
     result = ready.draw(answers) if book is None else ready.draw_within(book, written_down(who), answers)
     result = replace(result, notes=(*result.notes, *warnings))
-    _show(result, report, as_json=as_json)  # what was spent is shown, whatever becomes of the report
-    if report is not None:
-        _write(report, result, ready, quilt_size)
-        if not as_json:
-            out.print(f"Report: {report}")
+    _show(result, files, form)  # what was spent is shown, whatever becomes of the files
+    for file in files:
+        if _write(file, result, ready, quilt_size) and form == "table":
+            out.print(f"{'Report' if file.suffix.lower() in PAGES else 'Written'}: {file}")
 
 
 def _confirm(warnings: Sequence[str], epsilon: float, *, yes: bool) -> None:
@@ -375,15 +382,41 @@ def _confirm(warnings: Sequence[str], epsilon: float, *, yes: bool) -> None:
         typer.confirm(f"Release it all the same, and spend ε = {epsilon:g}?", abort=True, err=True)
 
 
-def _show(result: "Release", report: Path | None, *, as_json: bool) -> None:
+def _checked(files: list[Path], used: "list[str | Path]") -> list[Path]:
+    """Files that can be written, none of them twice."""
+    if not files:
+        return []
+    from quiltwork.show.files import check_file
+
+    return [check_file(file, *used) for file in dict.fromkeys(files)]
+
+
+def _printed_as(form: Form, *, as_json: bool) -> Form:
+    if as_json and form not in ("table", "json"):
+        raise ParameterError("one form can be printed", got=f"--json and --format {form}", fix="Leave one of them out")
+    if form == "parquet" and sys.stdout is not None and sys.stdout.isatty():
+        raise ParameterError(
+            "Parquet is not text", got="a terminal to print it to", fix="--out FILE.parquet, or redirect the output"
+        )
+    return "json" if as_json else form
+
+
+def _show(result: "Release", files: list[Path], form: Form) -> None:
     """Print the value. It is spent: where standard output does not take it, standard error does."""
     from quiltwork.data.steps import NO_STEP
 
     try:
         if NO_STEP in result.notes:
             err.print(f"warning: {NO_STEP}")
-        if as_json:
-            print_json(result.to_dict() | ({} if report is None else {"report": str(report)}))
+        if form == "json":
+            report = next((file for file in files if file.suffix.lower() in PAGES), None)
+            written = {} if report is None else {"report": str(report)}
+            print_json(result.to_dict() | written | ({"files": list(map(str, files))} if files else {}))
+        elif form != "table":
+            from quiltwork.show.files import content
+
+            sys.stdout.buffer.write(content(result, form))
+            sys.stdout.buffer.flush()
         else:  # what was a warning is not said twice
             print_release(replace(result, notes=tuple(note for note in result.notes if note != NO_STEP)))
     except BrokenPipeError:
@@ -395,14 +428,20 @@ def _show(result: "Release", report: Path | None, *, as_json: bool) -> None:
         give_up_output()
 
 
-def _write(path: Path, result: "Release", ready: "Prepared", quilt_size: int | None) -> None:
-    """A report; the value is out already, so that a report which fails is no more than a warning."""
+def _write(path: Path, result: "Release", ready: "Prepared", quilt_size: int | None) -> bool:
+    """A file; the value is out already, so that one which fails is no more than a warning."""
+    page = path.suffix.lower() in PAGES
     try:
-        _write_report(path, result, ready, quilt_size)
+        if page:
+            _write_report(path, result, ready, quilt_size)
+        else:
+            result.save(path)
     except Exception as problem:
         why = str(problem) if isinstance(problem, QuiltworkError) else type(problem).__name__
-        err.print(f"warning: the report could not be written ({why.rstrip('.')}). The value above was released.")
-        raise typer.Exit from None
+        what = "the report" if page else visible(str(path))
+        err.print(f"warning: {what} could not be written ({why.rstrip('.')}). The value above was released.")
+        return False
+    return True
 
 
 def _write_report(path: Path, result: "Release", ready: "Prepared", quilt_size: int | None) -> None:
