@@ -125,7 +125,7 @@ class Calibration(Shown):
         >>> asked = ["histogram", "transitions", "frequencies"]
         >>> both = calibrate(asked, belief=chain, epsilon=1.0, length=1000)
         >>> [(query.text, round(scale, 1)) for query, scale in both.scales]
-        [('histogram', 17.5), ('transitions', 35.0), ('frequencies', 17.5)]
+        [('histogram', 19.4), ('transitions', 23.6), ('frequencies', 19.4)]
         """
         if not isinstance(self.query, Workload):
             return ((self.query, self.noise_scale),)

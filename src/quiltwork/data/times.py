@@ -74,6 +74,16 @@ class Window:
             )
         return cls("values", number)
 
+    def split(self, label: str) -> tuple[str, str]:
+        """The names of a subject and of one of its windows, from both in one text.
+
+        >>> Window.parse("hour").split("ann lee 2024-03-04 05:00")
+        ('ann lee', '2024-03-04 05:00')
+        """
+        words = label.split(" ")
+        own = 2 if self.kind == "hour" and len(words) > 1 else 1
+        return " ".join(words[:-own]), " ".join(words[-own:])
+
     @property
     def on_the_clock(self) -> bool:
         """Whether it is told by the time column rather than by position."""

@@ -40,14 +40,15 @@ class Workload(Query):
     value changes the log-density of all results together (Statement 75). ``ratios`` are chosen for the least total
     error when a workload is calibrated, unless they are given; ``weights`` say how much each question's error counts.
 
-    A question that follows from another one, such as shares from a histogram, is not asked again: its ratio is None.
+    A question that follows from another one need not be asked again; its ratio is None. Shares follow from a histogram.
+    So does a count, but where it needs much less noise of its own it is asked.
 
-    >>> from quiltwork import Count, Frequencies, Histogram, Transitions
+    >>> from quiltwork import Frequencies, Histogram, Transitions
     >>> both = Workload([Histogram(), Transitions()], ratios=[1, 2])
     >>> both.text, both.sensitivity(["sit", "walk"]).tolist()
     ('histogram + transitions', [[1.0, 3.0], [3.0, 1.0]])
-    >>> [question.query.text for question in Workload([Count("sit"), Histogram(), Frequencies()]).asked]
-    ['histogram']
+    >>> [question.query.text for question in Workload([Histogram(), Frequencies(), Transitions()]).asked]
+    ['histogram', 'transitions']
     """
 
     questions: Sequence[Query]
@@ -155,6 +156,10 @@ class Workload(Query):
         """Each question as it is asked of values that consist of several variables."""
         return self._each([query.within(belief) for query in self.questions])
 
+    def in_windows(self) -> Query:
+        """Each question as it is asked of windows, where a change may move more than one answer."""
+        return self._each([query.in_windows() for query in self.questions])
+
     def simplest(self, belief: Belief) -> Query:
         """Each question in the form that needs the least noise."""
         if belief.real:
@@ -218,10 +223,10 @@ def gives(source: Query, question: Query) -> bool:
     """
     if isinstance(source, InSteps) and isinstance(question, InSteps):
         return source.variables == question.variables and gives(source.query, question.query)
-    if source.undivided() == question.undivided():
+    if same(source, question):
         return True
     wanted = question.undivided()
-    if not isinstance(wanted, Count):
+    if not isinstance(wanted, Count) or "|" in wanted.state:  # a set of states would add up the noise of each
         return False
     if isinstance(source, Count):
         return wanted.state in (source.state, getattr(source, "rest", source.state))
@@ -237,20 +242,32 @@ def picked(source: Query, question: Query, states: States) -> list[int] | None:
     if isinstance(source, InSteps) and isinstance(question, InSteps):
         return picked(source.query, question.query, source.labels(states))
     wanted = question.undivided()
-    if not isinstance(wanted, Count) or source.undivided() == wanted:
+    if not isinstance(wanted, Count) or same(source, question):
         return None
     names = (source.state, getattr(source, "rest", source.state)) if isinstance(source, Count) else tuple(states)
     return [names.index(wanted.state)]
 
 
+def same(question: Query, other: Query) -> bool:
+    """Whether noise is drawn for the same numbers, so that one of them need not be asked.
+
+    >>> from quiltwork import Frequencies
+    >>> same(Histogram(), Frequencies()), same(Histogram(), Count("sit"))
+    (True, False)
+    """
+    if isinstance(question, InSteps) and isinstance(other, InSteps):
+        return question.variables == other.variables and same(question.query, other.query)
+    own, others = question.undivided(), other.undivided()
+    return own == others or (isinstance(own, Count) and isinstance(others, Count) and own.state == others.state)
+
+
 def _needed(questions: Sequence[Query]) -> set[int]:
-    """Places of questions that give all others: those that give most come first."""
+    """Places of questions that are asked: of those about the same numbers, the one that gives the most others."""
     left, needed = set(range(len(questions))), set()
     while left:
-        given = {n: {m for m in left if m == n or gives(questions[n], questions[m])} for n in sorted(left)}
-        best = max(given, key=lambda n: len(given[n]))
-        needed.add(best)
-        left -= given[best]
+        alike = [n for n in sorted(left) if same(questions[min(left)], questions[n])]
+        needed.add(max(alike, key=lambda n: sum(gives(questions[n], other) for other in questions)))
+        left -= set(alike)
     return needed
 
 

@@ -130,7 +130,7 @@ def prepare(data: Series | Records | Iterable[object], request: Request) -> Prep
             why="the noise would not fit into 64-bit integers",
             fix="Use a larger epsilon",
         )
-    return prepared
+    return replace(prepared, again=lambda epsilon: prepare(data, replace(request, epsilon=epsilon)))
 
 
 def _of_series(
@@ -176,7 +176,7 @@ def _of_series(
         unit=query.unit(series.states),
         states=series.states,
         sizes=(series.subjects, series.size),
-        layout=_layout(series, ready.belief, window, by_subject) if query.steps(series.states) is not None else None,
+        layout=_layout(series, ready.belief, window, by_subject),
         notes=(
             *about_steps,
             *((UNEVEN,) if series.shape.uneven else ()),
