@@ -2,6 +2,7 @@
 
 import json
 import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,8 @@ def _commands(command: Any, path: str) -> list[str]:
             continue
         said = str(getattr(parameter, "help", "") or "").replace("|", "\\|")
         lines.append(f"| {_written(parameter)} | {said}{_default(parameter)} |")
-    return [*lines, ""]
+    examples = (command.epilog or "").partition("Examples:\n")[2]
+    return [*lines, "", *(["```console", textwrap.dedent(examples), "```", ""] if examples else [])]
 
 
 def _written(parameter: Any) -> str:
