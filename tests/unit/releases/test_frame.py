@@ -22,7 +22,9 @@ def _released(query: Any = "histogram", **options: Any) -> Release:
 def test_a_row_for_each_number() -> None:
     result = _released()
     table = result.to_polars()
-    assert table.columns == ["query", "state", "value", "error_95", "consistent", "consistent_error_95", "values"]
+    estimated = ["estimate", "estimate_low", "estimate_high"]
+    numbers = ["value", "error_95", "consistent", "consistent_error_95", *estimated, "values"]
+    assert table.columns == ["query", "state", *numbers]
     assert dict(table.select("state", "value").rows()) == result.value
     assert dict(table.select("state", "consistent").rows()) == result.consistent
     assert table["consistent"].sum() == table["values"][0] == 100
@@ -84,8 +86,8 @@ def test_printing_is_short() -> None:
 
 def test_markdown_is_for_people() -> None:
     text = as_markdown(_released()).splitlines()
-    assert text[0] == "| query | state | released | ±95 % | consistent | its ±95 % | values |"
-    assert text[1] == "| --- | --- | ---: | ---: | ---: | ---: | ---: |"
+    assert text[0] == "| query | state | released | ±95 % | consistent | its ±95 % | estimate | from | to | values |"
+    assert text[1] == "| --- | --- |" + " ---: |" * 8
     assert "walk\\|run" in text[3]
 
 
