@@ -24,7 +24,7 @@ from quiltwork import (
     plan,
     release,
 )
-from quiltwork.queries import query_from_dict
+from quiltwork.queries import Stays, query_from_dict
 from quiltwork.queries.files import load_workload
 
 CHAIN = MarkovChain(
@@ -91,6 +91,21 @@ def test_windows_and_subjects_answer_every_question() -> None:
     shares, counts, _ = (question.table() for question in result.questions)
     assert [row["2"] * 50 for row in shares] == pytest.approx([row["count:2"] for row in counts])
     assert len(result.to_dict()["questions"][2]["parts"]) == 4
+
+
+def test_windows_count_for_each_question() -> None:
+    asked = Workload([Stays("1"), Histogram()], ratios=[1, 2])
+    windows = asked.in_windows()
+    assert windows.sensitivity(CHAIN.states).max() == asked.sensitivity(CHAIN.states).max() + 1
+    record = release(VALUES, asked, belief=CHAIN, epsilon=1.0, window=50).record()
+    assert isinstance(record.query, Workload)
+    assert record.query.questions[0] == Stays("1").in_windows()
+
+
+def test_a_set_of_states_is_not_read_off_a_histogram() -> None:
+    found = release(VALUES, ["histogram", "share:1|2", "count:1|2"], belief=CHAIN, epsilon=1.0)
+    assert found.value["share:1|2"] * 200 == pytest.approx(found.value["count:1|2"])
+    assert [row.get("follows_from") for row in found.to_dict()["questions"]] == [None, None, "share:1|2"]
 
 
 def test_more_of_the_noise_goes_where_errors_count_more() -> None:
