@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -128,8 +129,8 @@ Step = str | float | timedelta | Duration
 class Shown:
     """What a notebook shows as a small page, and what can be drawn.
 
-    Pictures stand last in the order of imports and load slowly, so they are looked for when they are first asked for:
-    here, and nowhere else.
+    Pictures stand last in the order of imports and load slowly, so they are looked for when they are first asked for,
+    by ``show_module`` only.
 
     >>> from quiltwork import MarkovChain
     >>> type(MarkovChain([[0.9, 0.1], [0.4, 0.6]]).plot()).__name__
@@ -140,9 +141,14 @@ class Shown:
 
     def plot(self) -> "ChartType":
         """An Altair chart of it; ``chart.save("chart.svg")`` writes it to a file."""
-        chart: ChartType = import_module("quiltwork.show.plots").drawn(self)
+        chart: ChartType = show_module("plots").drawn(self)
         return chart
 
     def _repr_html_(self) -> str:
         """What notebooks show."""
-        return str(import_module("quiltwork.show.notebook").as_html(self))
+        return str(show_module("notebook").as_html(self))
+
+
+def show_module(name: str) -> ModuleType:
+    """A module that shows things."""
+    return import_module(f"quiltwork.show.{name}")

@@ -8,7 +8,7 @@ from typing import Any, Protocol, cast
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Questions, Request
-from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.errors import NotCoveredError, ParameterError, did_you_mean
 from quiltwork.queries import Workload
 from quiltwork.types import Guarantee
 
@@ -43,7 +43,8 @@ class Mechanism(Protocol):
 def find_mechanism(name: str, *, real: bool = False) -> Mechanism:
     """The mechanism of that name, for states or for real values."""
     if name not in _WHERE:
-        raise ParameterError("the mechanism is not known", got=repr(name), fix=f"Known: {', '.join(MECHANISMS)}")
+        known = f"Known: {', '.join(MECHANISMS)}"
+        raise ParameterError("the mechanism is not known", got=repr(name), fix=did_you_mean(name, _WHERE, known))
     where = _OF_REAL_VALUES if real else _WHERE
     if name not in where:
         raise NotCoveredError(

@@ -1,7 +1,8 @@
 """How much noise each mechanism would need: looks at no data, spends nothing."""
 
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -11,13 +12,15 @@ from quiltwork.calibration.calibrate import MECHANISMS, calibrated, find_mechani
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Questions, Request
 from quiltwork.calibration.split import split
+from quiltwork.calibration.target import PURE_NOISE, USEFUL, Remedy, Target, noise_only, remedy
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.numeric import check_length, round_up
-from quiltwork.queries import Query, Workload
+from quiltwork.queries import Query, TwoCounts, Workload
 from quiltwork.types import Duration, Guarantee, Shown
 
 # how K releases within one ε are planned: profiles add, quilt releases add by Theorem 3.7, group privacy is DP
 SHARED = {"curve": "influence-curve", "group": "group privacy adds", "entry": "differential privacy adds"}
+ONE_COUNT = "Of two states one is counted, with this noise; the other number is the rest. It has the same noise."
 SPLIT = {"quilt-exact": "sequential-quilt", "quilt-approx": "sequential-quilt"}
 
 
@@ -95,6 +98,12 @@ class Plan(Shown):
     """The time from a value to the next, if the belief says it."""
     secrets: Secrets = field(default_factory=Secrets.all)
     """What is kept apart."""
+    remedy: Remedy | None = None
+    """What makes answers as precise as was asked for."""
+    warnings: tuple[str, ...] = ()
+    """Which answers would be noise only, and what would change that."""
+    note: str | None = None
+    """What else to know about the noise."""
 
     def __repr__(self) -> str:
         span = "any length" if self.length is None else f"length {self.length:,}"
@@ -133,6 +142,9 @@ class Plan(Shown):
             "mechanisms": offers,
         } | (
             ({} if self.step is None else {"step": self.step.plain})
+            | ({} if self.remedy is None else {"target": self.remedy.to_dict()})
+            | ({"warnings": list(self.warnings)} if self.warnings else {})
+            | ({} if self.note is None else {"note": self.note})
             | ({} if self.secrets.everything else {"secrets": self.secrets.text})
         )
 
@@ -150,6 +162,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
     guarantee: Guarantee = "pufferfish",
     secrets: Secrets | str | None = None,
     quilt_size: int | None = None,
+    target_error: str | float | None = None,
 ) -> Plan:
     """Compare mechanisms for series of up to this length (None or "any": any).
 
@@ -160,7 +173,8 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
     With ``releases`` above 1, ε is for all of them together, and the noise is that of each of them.
     With ``guarantee="bayesian"`` it is Bayesian differential privacy, against adversaries who know any other values.
     ``secrets`` says what is to be kept apart (see :class:`Secrets`), ``quilt_size`` how many variables a quilt in a
-    network may have.
+    network may have. ``target_error`` asks what it takes for the noise to stay within it with probability 95 %: a
+    number in the unit of the answer, or ``"5%"`` of what the answer can be.
 
     >>> from quiltwork import Count, MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
@@ -199,7 +213,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
         for question in questions
     ]
     names = tuple(dict.fromkeys(mechanisms)) if mechanisms else belief.mechanisms or MECHANISMS
-    return Plan(
+    made = Plan(
         query=asked.text,
         epsilon=request.epsilon,
         length=request.length,
@@ -214,7 +228,60 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
         records=belief.variables is not None,
         step=belief.step,
         secrets=request.secrets,
+        note=next((ONE_COUNT for question in questions if isinstance(question, TwoCounts)), None),
     )
+    return _with_remedies(made, request, divisors, values, None if target_error is None else Target.parse(target_error))
+
+
+def _with_remedies(
+    made: Plan, request: Request, divisors: Sequence[int], values: int | None, target: Target | None
+) -> Plan:
+    """With what makes answers precise enough, where they would be noise only or where it was asked."""
+    best = made.best
+    if best is None or best.error_95 is None:
+        return made
+    asked, belief = request.query, request.belief
+    questions = asked.questions if isinstance(asked, Workload) else (asked,)
+    size = values or request.length
+
+    def error_at(place: int) -> Callable[[float], float]:
+        def at(epsilon: float) -> float:
+            offer = _offer(replace(request, mechanism=best.mechanism, epsilon=epsilon), divisors, made.releases)
+            return _errors(offer)[place]
+
+        return at
+
+    found, warnings = None, []
+    for place, (question, error) in enumerate(zip(questions, _errors(best), strict=True)):
+        limits = None if size is None or made.records else question.on(belief).limits(size)
+
+        def improved(wanted: float, *, relative: bool, place: int = place, error: float = error) -> Remedy:
+            return remedy(
+                questions[place],
+                error=error,
+                wanted=wanted,
+                relative=relative,
+                epsilon=request.epsilon,
+                error_at=error_at(place),
+                values=None if made.records else size,
+                people=1 if values is None or not request.length else max(1, values // request.length),
+                length=request.length,
+                step=made.step,
+            )
+
+        if target is not None and place == 0:
+            found = improved(target.within(limits), relative=target.relative)
+        if limits is not None and error >= PURE_NOISE * limits.width:
+            better = improved(USEFUL * limits.width, relative=True)
+            warnings.append(noise_only(question, error, limits, better))
+    return replace(made, remedy=found, warnings=tuple(warnings))
+
+
+def _errors(offer: Offer) -> list[float]:
+    """The ± of each question."""
+    if offer.questions:
+        return [question.error_95 for question in offer.questions]
+    return [math.inf if offer.error_95 is None else offer.error_95]
 
 
 def _too_slow(name: str) -> Offer:

@@ -4,6 +4,7 @@ import functools
 import inspect
 import re
 import shlex
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
@@ -418,6 +419,11 @@ def _option_names(command: Any) -> Iterator[str]:
         yield from _option_names(child)
     for parameter in command.params:
         yield from (name[2:].replace("-", "_") for name in parameter.opts if name.startswith("--"))
+
+
+def can_ask() -> bool:
+    """Whether somebody sits at a terminal, who sees a question and can answer it."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
 def segment_of(text: str) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
-from quiltwork.errors import DataError, ParameterError
+from quiltwork.errors import DataError, ParameterError, did_you_mean
 from quiltwork.types import MICROSECONDS, NUMBER, Duration
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Window:
             raise ParameterError(
                 f"window must be {', '.join(known.kind for known in ON_THE_CLOCK)} or a number of values",
                 got=repr(given)[:40],
-                fix="For example day, hour-of-day or 96",
+                fix=did_you_mean(str(given)[:40], [known.kind for known in ON_THE_CLOCK], "For example day or 96"),
             )
         return cls("values", number)
 

@@ -5,7 +5,18 @@ from quiltwork.queries.base import (
     Numbers,
     Query,
 )
-from quiltwork.queries.kinds import Count, Custom, Declared, Frequencies, Histogram, Mean, Share, Sum, Transitions
+from quiltwork.queries.kinds import (
+    Count,
+    Custom,
+    Declared,
+    Frequencies,
+    Histogram,
+    Mean,
+    Share,
+    Sum,
+    Transitions,
+    TwoCounts,
+)
 from quiltwork.queries.limits import Limits
 from quiltwork.queries.measured import Difference, Lipschitz, Measured, ShareAbove, Trend, WeightedSum
 from quiltwork.queries.parse import parse_query, query_from_dict
@@ -37,6 +48,7 @@ __all__ = [
     "Tally",
     "Transitions",
     "Trend",
+    "TwoCounts",
     "WeightedSum",
     "Workload",
     "parse_query",

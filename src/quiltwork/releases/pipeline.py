@@ -130,7 +130,7 @@ def prepare(data: Series | Records | Iterable[object], request: Request) -> Prep
             why="the noise would not fit into 64-bit integers",
             fix="Use a larger epsilon",
         )
-    return prepared
+    return replace(prepared, again=lambda epsilon: prepare(data, replace(request, epsilon=epsilon)))
 
 
 def _of_series(

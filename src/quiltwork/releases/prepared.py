@@ -10,8 +10,10 @@ import numpy as np
 
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.beliefs import Belief
+from quiltwork.calibration.accuracy import noise_error
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
+from quiltwork.calibration.target import PURE_NOISE, USEFUL, noise_only, remedy
 from quiltwork.data import Reading, Series, Window
 from quiltwork.data.layout import Layout
 from quiltwork.errors import DataError, LedgerError, ParameterError, QuiltworkError, check_name
@@ -62,6 +64,8 @@ class Prepared:
     """Where the values are, where that is known and small: estimates need it."""
     each: tuple["Prepared", ...] = ()
     """The same for each question, if there are several."""
+    again: Callable[[float], "Prepared"] | None = None
+    """The same with another ε."""
 
     def with_each(self, units: Sequence[tuple[Fraction, tuple[str, ...]]]) -> "Prepared":
         """With the questions of a workload one by one, given the unit and the states of each."""
@@ -84,6 +88,50 @@ class Prepared:
             for (query, scale), (unit, states) in zip(self.calibration.scales, units, strict=True)
         ]
         return replace(self, each=tuple(each))
+
+    def warnings(self, answers: list[Answer]) -> tuple[str, ...]:
+        """Which answers would be noise only, and what would change that. It looks at sizes, which are public."""
+        said = []
+        for place, question in enumerate(self.each or (self,)):
+            own = [answer for answer in answers if answer.question == place]
+            poor = {n: share for n, answer in enumerate(own) if (share := question._share(answer)) >= PURE_NOISE}
+            if poor:
+                worst = own[max(poor, key=lambda n: poor[n])]
+                where = f" for {len(poor):,} of {len(own):,} parts" if worst.part else ""
+                said.append(self._noise_only(place, question, worst, where))
+        return tuple(said)
+
+    def _share(self, answer: Answer) -> float:
+        """The ± of an answer as a share of what it can be."""
+        width = 0.0 if answer.limits is None else answer.limits.width
+        return self._error(answer) / width if width > 0 else 0.0
+
+    def _error(self, answer: Answer) -> float:
+        query, divisor = self.request.query, self.request.query.divisor(answer.values)
+        scale = round_up(self.calibration.noise_scale / divisor)
+        return noise_error(scale, 0.95, unit=float(self.unit / divisor), integer=query.integer)
+
+    def _noise_only(self, place: int, question: "Prepared", answer: Answer, where: str) -> str:
+        def error_at(epsilon: float) -> float:
+            other = self.again(epsilon) if self.again is not None else self
+            return (other.each or (other,))[place]._error(answer)
+
+        request, limits = question.request, answer.limits
+        assert limits is not None  # noqa: S101 - an answer without limits is not poor
+        people = 1 if request.by_subject else max(1, self.sizes[0])
+        better = remedy(
+            request.query,
+            error=question._error(answer),
+            wanted=USEFUL * limits.width,
+            relative=True,
+            epsilon=request.epsilon,
+            error_at=error_at,
+            values=answer.values,
+            people=people,
+            length=None if request.by_subject else max(1, answer.values // people),
+            step=self.belief.step if request.window is not None else None,
+        )
+        return noise_only(request.query, question._error(answer), limits, better, where=where)
 
     def draw(self, answers: list[Answer] | None = None) -> Release:
         """Count, unless that was done, and draw the noise."""
@@ -186,14 +234,14 @@ class Prepared:
             found = None
         return tuple(released if found is None else found)
 
-    def draw_within(self, ledger: "Ledger", who: Mapping[str, Any]) -> Release:
+    def draw_within(self, ledger: "Ledger", who: Mapping[str, Any], answers: list[Answer] | None = None) -> Release:
         """Within the budget of a ledger: count, reserve, draw, note that it was made, in this order.
 
         Counting can fail, and nothing is shown by it; so it comes before anything is spent.
         """
         ledger.check(belief=self.request.belief, guarantee=self.record.guarantee)
         counted = ledger.terms.secrets
-        answers = self.answers()
+        answers = self.answers() if answers is None else answers
         reservation = ledger.reserve(self.record, who)
         release = self.draw(answers)
         with suppress(LedgerError):  # the reservation is durable and counts; only the note that it was made is lost

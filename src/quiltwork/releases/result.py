@@ -3,22 +3,30 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.beliefs import Belief
 from quiltwork.calibration.accuracy import noise_error
 from quiltwork.calibration.record import Calibration
+from quiltwork.errors import ParameterError
 from quiltwork.queries import Workload
 from quiltwork.releases.answer import PartAnswer
+from quiltwork.releases.frame import frame_of
+from quiltwork.types import Shown, show_module
 
+if TYPE_CHECKING:
+    import polars as pl
+
+MOST_SHOWN, MOST_LINES = 6, 30
 MOST_SIMULATED = 400_000  # numbers that are drawn to measure errors, of all answers together
 FEWEST, MOST = 200, 2000
 """Simulated draws of each number."""
 
 
-@dataclass(frozen=True)
-class Release:
+@dataclass(frozen=True, repr=False)
+class Release(Shown):
     """What may be published: the noisy value, how far off the noise may be, and why.
 
     ``value`` is a number, or numbers by state; ``numbers`` the same numbers in a row, named by ``labels``. Of windows
@@ -47,6 +55,35 @@ class Release:
     """What else to know about the data."""
     questions: tuple["Release", ...] = ()
     """The answer to each question by itself, if several were asked in one release; they share ε, record and ledger."""
+
+    def __repr__(self) -> str:
+        first = self.answers[0]
+        shown = f"{len(self.parts):,} parts" if self.parts else _in_a_line(first)
+        asked = f"{self.calibration.query.text} by {self.calibration.mechanism}, ε = {self.calibration.epsilon:g}"
+        return f"Release({asked}: {shown}, ±{first.rounded(self.error())})"
+
+    def __str__(self) -> str:
+        """The numbers, rounded to the noise, with their error; a few lines."""
+        made = self.calibration
+        lines = [
+            f"{made.query.text} by {made.mechanism}, ε = {made.epsilon:g} ({made.guarantee}); {self.subjects:,} "
+            f"{self.belief.noun}, {self.values:,} values"
+        ]
+        if self.parts:
+            width = max(len(answer.name) for answer in self.parts)
+            lines += [f"{a.name:<{width}}  {_in_a_line(a)} ± {a.rounded(a.error())}" for a in self.parts]
+        else:
+            answer = self.answers[0]
+            numbers, best = ([answer.rounded(n) for n in row] for row in (answer.numbers, answer.best))
+            wide, long = max(map(len, answer.labels)), max(map(len, numbers))
+            error = answer.rounded(answer.error())
+            known = answer.consistent is not None
+            lines += [
+                f"{label:<{wide}}  {number:>{long}} ± {error}" + (f"  (consistent: {kept})" if known else "")
+                for label, number, kept in zip(answer.labels, numbers, best, strict=True)
+            ]
+        more = len(lines) - 1 - MOST_LINES
+        return "\n".join(lines if more <= 0 else [*lines[: MOST_LINES + 1], f"... and {more:,} more"])
 
     @property
     def parts(self) -> tuple[PartAnswer, ...]:
@@ -185,6 +222,51 @@ class Release:
             rows.append({"": answer.name} | derived | numbers | {"values": answer.values})
         return rows
 
+    def to_polars(self) -> "pl.DataFrame":
+        """A table with a row for each number: what it is about, the noisy value, its error, and what follows from it.
+
+        >>> from quiltwork import MarkovChain, release
+        >>> coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]])
+        >>> result = release(["0", "1"] * 50, "transitions", belief=coin, epsilon=1.0)
+        >>> result.to_polars().select("state", "next_state").rows()
+        [('0', '0'), ('0', '1'), ('1', '0'), ('1', '1')]
+        """
+        return frame_of(self)
+
+    def to_pandas(self) -> Any:
+        """The same table for pandas, which must be installed."""
+        return self._converted("to_pandas", "pandas pyarrow")
+
+    def to_arrow(self) -> Any:
+        """The same table for PyArrow, which must be installed."""
+        return self._converted("to_arrow", "pyarrow")
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The same table for every library that reads Arrow, without a copy: ``pyarrow.table(release)``."""
+        return self.to_polars().__arrow_c_stream__(requested_schema)
+
+    def _converted(self, how: str, needed: str) -> Any:
+        try:
+            return getattr(self.to_polars(), how)()
+        except ImportError as problem:
+            packages = needed.replace(" ", " and ")
+            raise ParameterError(
+                f"{how} needs {packages}", got="an installation without", fix=f"pip install {needed}"
+            ) from problem
+
+    def save(self, path: str | Path) -> Path:
+        """Write it to a file: .csv, .parquet or .md for a table, .json for everything, .html for a report.
+
+        >>> from quiltwork import MarkovChain, release
+        >>> import tempfile
+        >>> coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]])
+        >>> result = release(["0", "1"] * 50, "count:1", belief=coin, epsilon=1.0)
+        >>> result.save(tempfile.mkdtemp() + "/ones.csv").read_text().splitlines()[0].split(",")[:3]
+        ['query', 'value', 'error_95']
+        """
+        written: Path = show_module("files").save(self, path)
+        return written
+
     def record(self) -> ReleaseRecord:
         """What to write down about it for ``quiltwork compose`` and :class:`Accountant`: no data in it.
 
@@ -282,6 +364,14 @@ class Release:
         if not self.parts:
             return value(self.answers[0])
         return {answer.name: value(answer) for answer in self.answers}
+
+
+def _in_a_line(answer: PartAnswer) -> str:
+    """The numbers of an answer, rounded to the noise; the first of them if there are many."""
+    if len(answer.numbers) == 1:
+        return answer.rounded(answer.numbers[0])
+    pairs = [f"{label} {answer.rounded(n)}" for label, n in zip(answer.labels, answer.numbers, strict=True)]
+    return ", ".join(pairs[:MOST_SHOWN]) + (", ..." if len(pairs) > MOST_SHOWN else "")
 
 
 def _labels(answer: PartAnswer) -> Sequence[str]:

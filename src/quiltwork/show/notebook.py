@@ -5,6 +5,7 @@ fits, which are for public data.
 """
 
 import html
+import re
 from collections.abc import Mapping, Sequence
 from functools import singledispatch
 from typing import Any
@@ -21,7 +22,11 @@ from quiltwork.fitting.check import BeliefCheck, percent
 from quiltwork.fitting.gaussian import belief_lines
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.ledger import Ledger, Statement
+from quiltwork.releases.answer import PartAnswer
+from quiltwork.releases.frame import rows_of
+from quiltwork.releases.result import Release
 from quiltwork.session import Session
+from quiltwork.show.files import HEADINGS
 from quiltwork.show.fit import other_lines
 from quiltwork.show.plots import drawn
 from quiltwork.show.style import ACCENT, FONT, INK, WARNING, to_svg
@@ -32,7 +37,8 @@ MOST_ROWS = 40
 MOST_STATES = 40  # of a belief that is drawn without being asked
 MOST_VARIABLES = 80
 SAID = ("kind", "step")  # of a belief, in its title
-NUMBERS = ("noise scale", "±95 %", "× least", "share of time")
+NAMES = ("state", "next state", "part", "label", "rule")  # columns that may have numbers in them and are none
+A_NUMBER = re.compile(r"[-+±]?[\d,.]*\d( %)?|-?")
 
 # colours are given for both, so that it stays readable in a dark notebook
 _STYLE = f"""<style>
@@ -68,13 +74,12 @@ def lines(*texts: str) -> str:
 
 
 def table(rows: Sequence[Mapping[str, Any]], *, most: int = MOST_ROWS) -> str:
-    """Rows of the same keys; the first of them if there are many."""
+    """Rows of the same keys; the first of them if there are many. Columns with nothing in them are left out."""
     if not rows:
         return ""
-    numeric = [
-        all(isinstance(row[key], int | float) or row[key] in (None, "", "-") for row in rows) or key in NUMBERS
-        for key in rows[0]
-    ]
+    empty = {key for key in rows[0] if all(row[key] in (None, "", "-") for row in rows)}
+    rows = [{key: value for key, value in row.items() if key not in empty} for row in rows]
+    numeric = [key not in NAMES and all(_is_number(row[key]) for row in rows) for key in rows[0]]
     marks = [' class="n"' if is_number else "" for is_number in numeric]
     head = "".join(f"<th{mark}>{html.escape(str(key))}</th>" for key, mark in zip(rows[0], marks, strict=True))
     body = "".join(
@@ -85,6 +90,10 @@ def table(rows: Sequence[Mapping[str, Any]], *, most: int = MOST_ROWS) -> str:
     )
     more = f"<p>… and {len(rows) - most:,} more.</p>" if len(rows) > most else ""
     return f"<table><tr>{head}</tr>{body}</table>{more}"
+
+
+def _is_number(value: object) -> bool:
+    return value is None or isinstance(value, int | float) or A_NUMBER.fullmatch(str(value)) is not None
 
 
 def picture(thing: Shown) -> str:
@@ -213,3 +222,32 @@ def _spending(now: Statement, lead: str) -> str:
     found = table(rows[-MOST_ROWS:]) if rows else lines("Nothing has been released yet.")
     rule = lines(f"Composition rule: {now.rule}.") if rows else ""
     return block(title, bar, found, rule, lead=lead)
+
+
+@as_html.register
+def _(release: Release) -> str:
+    made, answers = release.calibration, release.answers
+    lead = (
+        f"ε = {made.epsilon:g} · {made.mechanism} · noise scale {release.noise_scale:,.6g} on each number · "
+        f"{release.subjects:,} {release.belief.noun}, {release.values:,} values"
+    )
+    error = f"Each number is within ±{answers[0].rounded(release.error())} of the truth with probability 95 %."
+    if any(answer.pure_noise for answer in answers):
+        error += " That is more than the answer can be: the numbers are noise."
+    rows = [
+        {HEADINGS.get(name, name): _rounded(answer, name, value) for name, value in row.items()}
+        for answer, row in rows_of(release)
+    ]
+    parts = picture(release), table(_without_repeats(rows)), lines(error, *release.notes)
+    return block(f"{made.query.text}, private", *parts, lead=lead)
+
+
+def _rounded(answer: PartAnswer, name: str, value: object) -> object:
+    return answer.rounded(value) if isinstance(value, int | float) and name != "values" else value
+
+
+def _without_repeats(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without the query, which is the title, and the number of values if it is that of all."""
+    same = len({row["values"] for row in rows}) == 1
+    left_out = ("query", "values") if same else ("query",)
+    return [{name: value for name, value in row.items() if name not in left_out} for row in rows]

@@ -417,7 +417,11 @@ def check_report(path: str | Path, *others: str | Path) -> Path:
     if path.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"report {path} must end in .html", got=repr(path.suffix), why="it is a page for a browser")
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise InputError(f"report {path} cannot be written", why="its folder does not exist or is not writable")
+        raise InputError(
+            f"report {path} cannot be written",
+            why="its folder does not exist or is not writable",
+            fix=f"Create it first: mkdir -p {path.parent}; or choose a place that you may write to",
+        )
     if path.is_file() and path.stat().st_size and not _begins_like_a_page(path):
         raise InputError(f"report {path} must not replace another kind of file", got="one that is no page")
     return path

@@ -121,8 +121,14 @@ def print_plan(made: Plan, *, other: Mapping[str, float | None] | None = None) -
         out.print(f"Least noise with a guarantee{among}: {made.best.mechanism}.")
         if made.best.calibration is not None and made.best.calibration.steps is not None:
             out.print(made.best.calibration.along_time())
+    if made.note is not None:
+        out.print(made.note)
     if made.releases > 1:
         out.print(_against_adding(made))
+    if made.remedy is not None:
+        out.print(made.remedy.words())
+    for warning in made.warnings:
+        err.print(f"warning: {warning}")
 
 
 def _by_question(offer: Offer, guarantee: str, *, times: float | None, under: str | None) -> list[dict[str, Any]]:
