@@ -26,6 +26,7 @@ from quiltwork import (
 )
 from quiltwork.queries import Stays, query_from_dict
 from quiltwork.queries.files import load_workload
+from quiltwork.show.files import as_markdown
 
 CHAIN = MarkovChain(
     [[0.8, 0.1, 0.1], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]], initial="stationary", states=["0", "1", "2"], step=1
@@ -43,7 +44,7 @@ def test_each_question_has_its_own_noise() -> None:
     contents = result.to_dict()
     assert [question["query"] for question in contents["questions"]] == ["histogram", "mean"]
     assert contents["questions"][1]["error_95"] == mean.error() < histogram.error() == result.error()
-    assert "value" not in contents
+    assert contents["value"] == result.value
     assert contents["query"] == "histogram + mean"
     assert [label for label in result.labels if label.startswith("mean")] == ["mean: mean"]
     assert "mean: Each number is within" in result.explain()
@@ -126,6 +127,28 @@ def test_plan_shows_each_question() -> None:
     assert "one question at a time" in (refused or "")
     with pytest.raises(QuiltworkError, match="needs a length"):
         plan(["frequencies", "transitions"], belief=CHAIN, epsilon=1.0, length="any")
+
+
+def test_tables_and_pages_show_each_question() -> None:
+    result = release(VALUES, ["histogram", "transitions", "mean"], belief=CHAIN, epsilon=1.0)
+    frame = result.to_polars()
+    assert frame["query"].to_list() == ["histogram"] * 3 + ["transitions"] * 9 + ["mean"]
+    assert frame["error_95"][12] == result.questions[2].error()
+    lines = as_markdown(result).splitlines()
+    assert {line.count("|") for line in lines} == {lines[0].count("|")}
+    assert result._repr_html_().count("<b>") == 3
+    windows = release(VALUES, ["histogram", "mean"], belief=CHAIN, epsilon=1.0, window=100)
+    assert windows.to_polars()["part"].n_unique() == 2
+
+
+def test_a_target_is_for_all_questions() -> None:
+    def needed(*asked: str) -> float:
+        made = plan(asked, belief=CHAIN, epsilon=1.0, length=1000, target_error="5%", mechanisms=["curve"])
+        assert made.remedy is not None
+        assert made.remedy.epsilon is not None
+        return made.remedy.epsilon
+
+    assert needed("mean", "transitions") == needed("transitions", "mean") > needed("transitions")
 
 
 def test_records_and_floats() -> None:
