@@ -12,10 +12,15 @@ if TYPE_CHECKING:
 
 KEYS = ("state", "next_state")
 FIRST_COLUMN = "query"
+LAST = ("values",)
 
 
 def rows_of(release: "Release") -> Iterator[tuple[PartAnswer, dict[str, Any]]]:
-    """Each number with what it is about, and the answer that it belongs to."""
+    """Each number with what it is about, and the answer that it belongs to; of several questions, one by one."""
+    if release.questions:
+        for question in release.questions:
+            yield from rows_of(question)
+        return
     for answer, errors in zip(release.answers, release.consistent_errors, strict=True):
         error, estimate = answer.error(), answer.estimate
         for n, (names, number) in enumerate(zip(_names(answer), answer.numbers, strict=True)):
@@ -53,4 +58,14 @@ def frame_of(release: "Release") -> "pl.DataFrame":
     """The rows as a table of polars."""
     import polars as pl  # it loads slowly
 
-    return pl.DataFrame([row for _, row in rows_of(release)], infer_schema_length=None)
+    rows = [row for _, row in rows_of(release)]
+    columns = columns_of(rows)
+    return pl.DataFrame([{name: row.get(name) for name in columns} for row in rows], infer_schema_length=None)
+
+
+def columns_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns of all rows: questions may have different ones. The number of values comes last."""
+    columns = dict.fromkeys(name for row in rows for name in row if name not in LAST)
+    known = [name for name in KEYS if name in columns]
+    first = [name for name in (FIRST_COLUMN, "part", *known, "label") if name in columns]
+    return [*first, *(name for name in columns if name not in first), *LAST]

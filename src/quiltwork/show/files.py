@@ -7,7 +7,7 @@ from io import BytesIO
 from pathlib import Path
 
 from quiltwork.errors import InputError, visible
-from quiltwork.releases.frame import FIRST_COLUMN, frame_of, rows_of
+from quiltwork.releases.frame import FIRST_COLUMN, columns_of, frame_of, rows_of
 from quiltwork.releases.result import Release
 from quiltwork.show.terminal import json_line
 
@@ -40,16 +40,17 @@ def content(release: Release, form: str) -> bytes:
 
 def as_markdown(release: Release) -> str:
     """A table for people: numbers are rounded to the noise."""
-    lines: list[str] = []
-    for answer, row in rows_of(release):
-        if not lines:
-            lines = [
-                _line(HEADINGS.get(name, name) for name in row),
-                _line("---:" if isinstance(value, int | float) else "---" for value in row.values()),
-            ]
+    rows = list(rows_of(release))
+    columns = columns_of([row for _, row in rows])
+    numeric = {name for _, row in rows for name, value in row.items() if isinstance(value, int | float)}
+    lines = [
+        _line(HEADINGS.get(name, name) for name in columns),
+        _line("---:" if name in numeric else "---" for name in columns),
+    ]
+    for answer, row in rows:
         cells = (
             f"{value:,}" if name == "values" else answer.rounded(value) if isinstance(value, int | float) else value
-            for name, value in row.items()
+            for name, value in ((name, row.get(name)) for name in columns)
         )
         lines.append(_line("" if value is None else str(value) for value in cells))
     return "\n".join(lines) + "\n"

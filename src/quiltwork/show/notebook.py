@@ -226,11 +226,21 @@ def _spending(now: Statement, lead: str) -> str:
 
 @as_html.register
 def _(release: Release) -> str:
-    made, answers = release.calibration, release.answers
+    made = release.calibration
+    noise = "" if release.questions else f" · noise scale {release.noise_scale:,.6g} on each number"
     lead = (
-        f"ε = {made.epsilon:g} · {made.mechanism} · noise scale {release.noise_scale:,.6g} on each number · "
-        f"{release.subjects:,} {release.belief.noun}, {release.values:,} values"
+        f"ε = {made.epsilon:g} · {made.mechanism}{noise} · {release.subjects:,} {release.belief.noun}, "
+        f"{release.values:,} values"
     )
+    parts = []
+    for text, question in release.by_question(lambda question: question).items():
+        parts += [f"<p><b>{html.escape(text)}</b></p>", *_answered(question)]
+    return block(f"{made.query.text}, private", *(parts or _answered(release)), lines(*release.notes), lead=lead)
+
+
+def _answered(release: Release) -> list[str]:
+    """The numbers of one question: a picture, a table and their accuracy."""
+    answers = release.answers
     error = f"Each number is within ±{answers[0].rounded(release.error())} of the truth with probability 95 %."
     if any(answer.pure_noise for answer in answers):
         error += " That is more than the answer can be: the numbers are noise."
@@ -238,8 +248,7 @@ def _(release: Release) -> str:
         {HEADINGS.get(name, name): _rounded(answer, name, value) for name, value in row.items()}
         for answer, row in rows_of(release)
     ]
-    parts = picture(release), table(_without_repeats(rows)), lines(error, *release.notes)
-    return block(f"{made.query.text}, private", *parts, lead=lead)
+    return [picture(release), table(_without_repeats(rows)), lines(error)]
 
 
 def _rounded(answer: PartAnswer, name: str, value: object) -> object:
