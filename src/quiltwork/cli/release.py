@@ -415,8 +415,12 @@ def _show(result: "Release", files: list[Path], form: Form) -> None:
         elif form != "table":
             from quiltwork.show.files import content
 
-            sys.stdout.buffer.write(content(result, form))
-            sys.stdout.buffer.flush()
+            written_out = content(result, form)
+            if form == "parquet":
+                sys.stdout.buffer.write(written_out)
+                sys.stdout.buffer.flush()
+            else:
+                print(written_out.decode(), end="", flush=True)
         else:  # what was a warning is not said twice
             print_release(replace(result, notes=tuple(note for note in result.notes if note != NO_STEP)))
     except BrokenPipeError:
