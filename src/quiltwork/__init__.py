@@ -7,7 +7,7 @@ What is secret?                  Secrets
 What does public data say?       fit_chain, Fit, fit_gaussian, GaussianFit
 What if the belief is wrong?     compare, Comparison
 What is asked?                   Count, Share, Histogram, Frequencies, Sum, Mean, Transitions, Stays, StayLength,
-                                 StayLengths, Custom, Query, parse_query
+                                 StayLengths, Quantile, Top, Custom, Query, parse_query
                                  for records also Over, Tally
                                  for real values also Trend, ShareAbove, Difference, WeightedSum, Lipschitz
 Does a belief fit the data?      check_belief, BeliefCheck, GaussianCheck
@@ -61,6 +61,7 @@ from quiltwork.queries import (
     Lipschitz,
     Mean,
     Over,
+    Quantile,
     Query,
     Share,
     ShareAbove,
@@ -69,6 +70,7 @@ from quiltwork.queries import (
     Stays,
     Sum,
     Tally,
+    Top,
     Transitions,
     Trend,
     WeightedSum,
@@ -160,6 +162,7 @@ __all__ = [
     "OrderChain",
     "Over",
     "Plan",
+    "Quantile",
     "Query",
     "QuiltworkError",
     "Records",
@@ -175,6 +178,7 @@ __all__ = [
     "Stays",
     "Sum",
     "Tally",
+    "Top",
     "Transitions",
     "Trend",
     "WeightedSum",

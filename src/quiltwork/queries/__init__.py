@@ -9,6 +9,7 @@ from quiltwork.queries.kinds import Count, Custom, Declared, Frequencies, Histog
 from quiltwork.queries.limits import Limits
 from quiltwork.queries.measured import Difference, Lipschitz, Measured, ShareAbove, Trend, WeightedSum
 from quiltwork.queries.parse import parse_query, query_from_dict
+from quiltwork.queries.ranked import Quantile, Top
 from quiltwork.queries.stays import StayLength, StayLengths, Stays
 from quiltwork.queries.variables import Over, Tally
 
@@ -26,6 +27,7 @@ __all__ = [
     "Measured",
     "Numbers",
     "Over",
+    "Quantile",
     "Query",
     "Share",
     "ShareAbove",
@@ -34,6 +36,7 @@ __all__ = [
     "Stays",
     "Sum",
     "Tally",
+    "Top",
     "Transitions",
     "Trend",
     "WeightedSum",

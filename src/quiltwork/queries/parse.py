@@ -1,6 +1,7 @@
 """Queries by their names, as written on the command line, and from the plain values that records hold."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from quiltwork.errors import QueryError
@@ -30,6 +31,7 @@ from quiltwork.queries.measured import (
     periods,
     share_above,
 )
+from quiltwork.queries.ranked import FromHistogram, Quantile, Top
 from quiltwork.queries.stays import StayLength, StayLengths, Stays
 from quiltwork.queries.steps import InSteps
 from quiltwork.queries.variables import Over, Tally
@@ -41,14 +43,8 @@ _NAMED: dict[str, Callable[[], Query]] = {
     "sum": Sum,
     "transitions": Transitions,
     "stays": Stays,
+    "median": lambda: Quantile("0.5"),
     "trend": Trend,
-}
-_OF_STATES: dict[str, Callable[[str], Query]] = {
-    "count": Count,
-    "share": Share,
-    "stays": Stays,
-    "stay-length": StayLength,
-    "stay-lengths": StayLengths.parse,
 }
 
 
@@ -57,7 +53,8 @@ def parse_query(text: str) -> Query:
 
     ``share:A|B`` asks which share of the values is A or B, ``stays`` for the number of stays in each state,
     ``stays:STATE`` in one, ``stay-length:STATE`` how long they are on average, and ``stay-lengths:STATE:2,5,10`` how
-    many of them have each class of lengths.
+    many of them have each class of lengths. ``median`` and ``quantile:0.9`` of states that are numbers, and ``top:3``,
+    the most frequent states, follow from a histogram.
 
     Of a record, ``QUERY over A,B`` asks the variables A and B only, ``sum over A,B=2`` counts B twice, and
     ``tally:A=yes,B=low|high`` counts the variables that have one of these values.
@@ -75,23 +72,15 @@ def parse_query(text: str) -> Query:
     if over:
         return Over(parse_query(whole.strip()), _weights(chosen))
     kind, colon, rest = text.partition(":")
-    if kind in _OF_STATES and rest:
-        return _OF_STATES[kind](rest)
-    if kind == "tally" and rest:
-        return Tally({name: [value.strip() for value in values.split("|")] for name, values in _pairs(rest)})
-    if kind == "above" and rest:
-        return share_above(rest)
-    if kind == "difference" and rest:
-        return periods(rest)
-    if kind == "weighted" and rest:
-        return WeightedSum(rest.split(","))
+    if kind in _WITH_MORE and rest:
+        return _WITH_MORE[kind][1](rest)
     if not colon and kind in _NAMED:
         return _NAMED[kind]()
     raise QueryError(
         "the query is not known",
         got=repr(text),
-        fix=f"Known: {', '.join([f'{name}:STATE' for name in _OF_STATES] + list(_NAMED))}; for records also QUERY over "
-        "A,B and tally:A=x,B=y|z; for real values also above:THRESHOLD:WIDTH, difference:A-B|C-D and weighted:W1,W2,..",
+        fix=f"Known: {', '.join([f'{name}:{form}' for name, (form, _) in _WITH_MORE.items()] + list(_NAMED))}; for "
+        "records also QUERY over A,B",
     )
 
 
@@ -129,6 +118,10 @@ def _measured(query: Mapping[str, Any]) -> Measured:
     return read
 
 
+def _derived(query: FromHistogram, histogram: Mapping[str, Any] | None = None) -> Query:
+    return query if histogram is None else replace(query, histogram=query_from_dict(histogram))
+
+
 def _in_steps(query: Mapping[str, Any], variables: list[list[Any]]) -> InSteps:
     named = tuple((str(name), tuple(str(state) for state in states)) for name, states in variables)
     return InSteps(query_from_dict(query), named)
@@ -141,6 +134,8 @@ _READERS: dict[str, Callable[..., Query]] = {
     "stays": lambda state=None, windows=False: Stays(None if state is None else str(state), windows is True),
     "stay-length": lambda state, windows=False: StayLength(str(state), windows is True),
     "stay-lengths": lambda state, edges: StayLengths(str(state), tuple(edges)),
+    "quantile": lambda at, **more: _derived(Quantile(at), **more),
+    "top": lambda most, **more: _derived(Top(most), **more),
     "transitions": lambda linked=False: Transitions(linked=linked is True),
     "measured-sum": MeasuredSum,
     "measured-mean": MeasuredMean,
@@ -182,3 +177,22 @@ def _pairs(text: str) -> list[tuple[str, str]]:
             raise QueryError("a tally must name each variable once", got=f"{name.strip()!r} twice")
         pairs.append((name.strip(), values.strip()))
     return pairs
+
+
+def _tallied(text: str) -> Tally:
+    return Tally({name: [value.strip() for value in values.split("|")] for name, values in _pairs(text)})
+
+
+_WITH_MORE: dict[str, tuple[str, Callable[[str], Query]]] = {
+    "count": ("STATE", Count),
+    "share": ("STATE|STATE", Share),
+    "stays": ("STATE", Stays),
+    "stay-length": ("STATE", StayLength),
+    "stay-lengths": ("STATE:2,5,10", StayLengths.parse),
+    "quantile": ("0.9", Quantile),
+    "top": ("3", Top.parse),
+    "tally": ("A=x,B=y|z", _tallied),
+    "above": ("THRESHOLD:WIDTH", share_above),
+    "difference": ("A-B|C-D", periods),
+    "weighted": ("W1,W2,..", lambda text: WeightedSum(text.split(","))),
+}

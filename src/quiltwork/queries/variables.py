@@ -128,6 +128,10 @@ class Over(OfVariables):
         """As for the query itself."""
         return self.query.present(numbers, states)
 
+    def derived(self, numbers: Sequence[float], states: States) -> Any:
+        """As for the query itself."""
+        return self.query.derived(numbers, states)
+
 
 @dataclass(frozen=True)
 class Tally(OfVariables):
