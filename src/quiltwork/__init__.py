@@ -7,7 +7,7 @@ What is secret?                  Secrets
 What does public data say?       fit_chain, Fit, fit_gaussian, GaussianFit
 What if the belief is wrong?     compare, Comparison
 What is asked?                   Count, Share, Histogram, Frequencies, Sum, Mean, Transitions, Stays, StayLength,
-                                 StayLengths, Quantile, Top, Custom, Query, parse_query
+                                 StayLengths, Quantile, Top, ShareDifference, Custom, Query, parse_query
                                  for records also Over, Tally
                                  for real values also Trend, ShareAbove, Difference, WeightedSum, Lipschitz
 Does a belief fit the data?      check_belief, BeliefCheck, GaussianCheck
@@ -65,6 +65,7 @@ from quiltwork.queries import (
     Query,
     Share,
     ShareAbove,
+    ShareDifference,
     StayLength,
     StayLengths,
     Stays,
@@ -173,6 +174,7 @@ __all__ = [
     "Session",
     "Share",
     "ShareAbove",
+    "ShareDifference",
     "StayLength",
     "StayLengths",
     "Stays",

@@ -50,7 +50,7 @@ def test_public_names_are_frozen() -> None:
         "GaussianCheck", "GaussianFit", "HiddenChain", "Histogram", "InputError", "IntervalChain", "JointTable",
         "Leakage", "Ledger", "Lipschitz", "MarkovChain", "Mean", "Measurements", "MixingClass", "NetworkSet",
         "Noisy", "NotCoveredError", "OrderChain", "Over", "Plan", "Quantile", "Query", "QuiltworkError", "Records",
-        "Release", "ReleaseRecord", "Secrets", "Series", "Session", "Share", "ShareAbove",
+        "Release", "ReleaseRecord", "Secrets", "Series", "Session", "Share", "ShareAbove", "ShareDifference",
         "StayLength", "StayLengths", "Stays", "Sum", "Tally", "Top",
         "Transitions",
         "Trend", "WeightedSum", "__version__", "audit",

@@ -5,6 +5,7 @@ from quiltwork.queries.base import (
     Numbers,
     Query,
 )
+from quiltwork.queries.groups import ShareDifference
 from quiltwork.queries.kinds import Count, Custom, Declared, Frequencies, Histogram, Mean, Share, Sum, Transitions
 from quiltwork.queries.limits import Limits
 from quiltwork.queries.measured import Difference, Lipschitz, Measured, ShareAbove, Trend, WeightedSum
@@ -31,6 +32,7 @@ __all__ = [
     "Query",
     "Share",
     "ShareAbove",
+    "ShareDifference",
     "StayLength",
     "StayLengths",
     "Stays",

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quiltwork.beliefs import Belief
-from quiltwork.data import Countable
+from quiltwork.data import Countable, Series
 from quiltwork.errors import QueryError
 from quiltwork.numeric import float_above, round_up
 from quiltwork.queries.limits import Limits
@@ -110,6 +110,10 @@ class Query(ABC):
 
     def in_windows(self) -> "Query":
         """The query as it is asked of each window of a series: the same, unless a value matters to two windows."""
+        return self
+
+    def sized(self, series: Series) -> "Query":  # noqa: ARG002 - few need to know more than the number of values
+        """The query with what is public about the data, if it needs to know that before noise is chosen."""
         return self
 
     def derived(self, numbers: Sequence[float], states: States) -> Any:  # noqa: ARG002 - few have more to say

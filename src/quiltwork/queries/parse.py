@@ -6,6 +6,7 @@ from typing import Any
 
 from quiltwork.errors import QueryError
 from quiltwork.queries.base import Query
+from quiltwork.queries.groups import ShareDifference
 from quiltwork.queries.kinds import (
     Count,
     Declared,
@@ -54,7 +55,9 @@ def parse_query(text: str) -> Query:
     ``share:A|B`` asks which share of the values is A or B, ``stays`` for the number of stays in each state,
     ``stays:STATE`` in one, ``stay-length:STATE`` how long they are on average, and ``stay-lengths:STATE:2,5,10`` how
     many of them have each class of lengths. ``median`` and ``quantile:0.9`` of states that are numbers, and ``top:3``,
-    the most frequent states, follow from a histogram.
+    the most frequent states, follow from a histogram. ``difference:STATE:1-96|97-192`` asks how much the share of a
+    state changes from a first period to a second (or dates: ``2024-03-01..2024-03-07``), and
+    ``difference:STATE:subjects=ann,bob|*`` from one group of subjects to another.
 
     Of a record, ``QUERY over A,B`` asks the variables A and B only, ``sum over A,B=2`` counts B twice, and
     ``tally:A=yes,B=low|high`` counts the variables that have one of these values.
@@ -118,6 +121,13 @@ def _measured(query: Mapping[str, Any]) -> Measured:
     return read
 
 
+def _share_difference(
+    state: str, before: str, after: str, sizes: list[int] | None = None, divided: bool = True
+) -> ShareDifference:
+    known = None if sizes is None else (int(sizes[0]), int(sizes[1]))
+    return ShareDifference(str(state), str(before), str(after), known, divided is not False)
+
+
 def _derived(query: FromHistogram, histogram: Mapping[str, Any] | None = None) -> Query:
     return query if histogram is None else replace(query, histogram=query_from_dict(histogram))
 
@@ -134,6 +144,7 @@ _READERS: dict[str, Callable[..., Query]] = {
     "stays": lambda state=None, windows=False: Stays(None if state is None else str(state), windows is True),
     "stay-length": lambda state, windows=False: StayLength(str(state), windows is True),
     "stay-lengths": lambda state, edges: StayLengths(str(state), tuple(edges)),
+    "share-difference": _share_difference,
     "quantile": lambda at, **more: _derived(Quantile(at), **more),
     "top": lambda most, **more: _derived(Top(most), **more),
     "transitions": lambda linked=False: Transitions(linked=linked is True),
@@ -193,6 +204,6 @@ _WITH_MORE: dict[str, tuple[str, Callable[[str], Query]]] = {
     "top": ("3", Top.parse),
     "tally": ("A=x,B=y|z", _tallied),
     "above": ("THRESHOLD:WIDTH", share_above),
-    "difference": ("A-B|C-D", periods),
+    "difference": ("A-B|C-D", lambda text: ShareDifference.parse(text) if ":" in text else periods(text)),
     "weighted": ("W1,W2,..", lambda text: WeightedSum(text.split(","))),
 }

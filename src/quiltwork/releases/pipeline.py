@@ -103,6 +103,7 @@ def prepare(data: Series | Records | Iterable[object], request: Request) -> Prep
                 "quilt_size is for networks", got=str(request.quilt_size), why="on a chain two nodes are enough"
             )
         about_steps = check_step(series, belief)
+        request = replace(request, query=query.sized(series))
         ready = for_series(series, request)
         if window is not None and ready.calibration.one_length:
             raise NotCoveredError(
