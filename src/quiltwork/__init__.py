@@ -8,7 +8,7 @@ What does public data say?       fit_chain, Fit, fit_gaussian, GaussianFit
 What if the belief is wrong?     compare, Comparison
 What is asked?                   Count, Share, Histogram, Frequencies, Sum, Mean, Transitions, Stays, StayLength,
                                  StayLengths, Quantile, Top, ShareDifference, Custom, Query, parse_query
-                                 for records also Over, Tally
+                                 for records also Over, Tally, Matching
                                  for real values also Trend, ShareAbove, Difference, WeightedSum, Lipschitz
 Does a belief fit the data?      check_belief, BeliefCheck, GaussianCheck
 What is the data?                Series, read_series, Records, read_records, Measurements, read_measurements
@@ -59,6 +59,7 @@ from quiltwork.queries import (
     Frequencies,
     Histogram,
     Lipschitz,
+    Matching,
     Mean,
     Over,
     Quantile,
@@ -154,6 +155,7 @@ __all__ = [
     "Ledger",
     "Lipschitz",
     "MarkovChain",
+    "Matching",
     "Mean",
     "Measurements",
     "MixingClass",

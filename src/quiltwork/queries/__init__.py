@@ -12,7 +12,7 @@ from quiltwork.queries.measured import Difference, Lipschitz, Measured, ShareAbo
 from quiltwork.queries.parse import parse_query, query_from_dict
 from quiltwork.queries.ranked import Quantile, Top
 from quiltwork.queries.stays import StayLength, StayLengths, Stays
-from quiltwork.queries.variables import Over, Tally
+from quiltwork.queries.variables import Matching, Over, Tally
 
 __all__ = [
     "Asked",
@@ -24,6 +24,7 @@ __all__ = [
     "Histogram",
     "Limits",
     "Lipschitz",
+    "Matching",
     "Mean",
     "Measured",
     "Numbers",

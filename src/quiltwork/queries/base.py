@@ -164,6 +164,10 @@ class Query(ABC):
         """The answer in the form that people read: a number, or numbers by state."""
         return numbers[0]
 
+    def of_records(self, codes: Codes, variables: Variables) -> Codes:  # noqa: ARG002 - most add up over variables
+        """What each record adds to each number, from the codes of its variables; only where variables do not add up."""
+        raise QueryError(f"{self.text} adds up over variables", got="whole records")
+
     def on(self, belief: Belief) -> "Asked":
         """What it asks of data that a belief is about.
 
@@ -218,6 +222,8 @@ class Asked:
     sensitivity: tuple[NDArray[np.float64], ...]
     asked: int | None
     states: tuple[str, ...]
+    whole: float = math.inf
+    """The most that all variables of a record together can change the answer, where that is known."""
 
     @classmethod
     def of(cls, query: Query, variables: Variables, weights: Mapping[str, Fraction]) -> "Asked":
@@ -281,7 +287,7 @@ class Asked:
             return self.query.limits(self.states, size, links)
         known = [steps for steps in self.steps if steps is not None]
         if len(known) < len(self.steps):
-            return None
+            return None if math.isinf(self.whole) else Limits((0.0,), (size * self.whole,))
         divisor = self.query.divisor(size * self.asked)
         return Limits.of_steps(known, [size] * len(known), unit=self.unit, divisor=divisor)
 

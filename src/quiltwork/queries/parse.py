@@ -35,7 +35,7 @@ from quiltwork.queries.measured import (
 from quiltwork.queries.ranked import FromHistogram, Quantile, Top
 from quiltwork.queries.stays import StayLength, StayLengths, Stays
 from quiltwork.queries.steps import InSteps
-from quiltwork.queries.variables import Over, Tally
+from quiltwork.queries.variables import Matching, Over, Tally
 
 _NAMED: dict[str, Callable[[], Query]] = {
     "histogram": Histogram,
@@ -60,7 +60,8 @@ def parse_query(text: str) -> Query:
     ``difference:STATE:subjects=ann,bob|*`` from one group of subjects to another.
 
     Of a record, ``QUERY over A,B`` asks the variables A and B only, ``sum over A,B=2`` counts B twice, and
-    ``tally:A=yes,B=low|high`` counts the variables that have one of these values.
+    ``tally:A=yes,B=low|high`` counts the variables that have one of these values, and ``records:A=yes&B=low|high`` the
+    records in which all of them do.
 
     Of real values, ``trend`` asks how much they rise from step to step, ``above:2.5:0.5`` which share is above 2.5
     (with a ramp of width 0.5), ``difference:1-96|97-192`` how much the mean of a second period is above that of a
@@ -110,8 +111,8 @@ def _over(query: Mapping[str, Any], variables: list[list[str]]) -> Over:
     return Over(query_from_dict(query), list(weights) if set(weights.values()) == {"1"} else weights)
 
 
-def _tally(values: list[list[Any]]) -> Tally:
-    return Tally({str(name): [str(state) for state in states] for name, states in values})
+def _listed(values: list[list[Any]]) -> dict[str, list[str]]:
+    return {str(name): [str(state) for state in states] for name, states in values}
 
 
 def _measured(query: Mapping[str, Any]) -> Measured:
@@ -158,7 +159,8 @@ _READERS: dict[str, Callable[..., Query]] = {
     "two-counts": lambda state, rest: TwoCounts(str(state), str(rest)),
     "two-shares": lambda state, rest: TwoShares(str(state), str(rest)),
     "over": _over,
-    "tally": _tally,
+    "tally": lambda values: Tally(_listed(values)),
+    "records": lambda values: Matching(_listed(values)),
     "in-steps": _in_steps,
     "declared": lambda name, sensitivity: Declared(name, sensitivity),
 }
@@ -178,20 +180,21 @@ def _weights(text: str) -> list[str] | dict[str, float | str]:
     return weights
 
 
-def _pairs(text: str) -> list[tuple[str, str]]:
-    pairs: list[tuple[str, str]] = []
-    for part in text.split(","):
-        name, equals, values = part.partition("=")
-        if not (name.strip() and equals and values):
-            raise QueryError("a tally must be VARIABLE=STATE,...", got=repr(text), fix="tally:fever=high,cough=dry|wet")
-        if name.strip() in dict(pairs):
-            raise QueryError("a tally must name each variable once", got=f"{name.strip()!r} twice")
-        pairs.append((name.strip(), values.strip()))
-    return pairs
-
-
-def _tallied(text: str) -> Tally:
-    return Tally({name: [value.strip() for value in values.split("|")] for name, values in _pairs(text)})
+def _values(text: str, between: str) -> dict[str, list[str]]:
+    """Variables with values: ``fever=high,cough=dry|wet``."""
+    values: dict[str, list[str]] = {}
+    for part in text.split(between):
+        name, equals, named = part.partition("=")
+        if not (name.strip() and equals and named):
+            raise QueryError(
+                f"values must be VARIABLE=STATE{between}...",
+                got=repr(text),
+                fix="tally:fever=high,cough=dry|wet or records:fever=high&cough=dry|wet",
+            )
+        if name.strip() in values:
+            raise QueryError("each variable must be named once", got=f"{name.strip()!r} twice")
+        values[name.strip()] = [value.strip() for value in named.strip().split("|")]
+    return values
 
 
 _WITH_MORE: dict[str, tuple[str, Callable[[str], Query]]] = {
@@ -202,7 +205,8 @@ _WITH_MORE: dict[str, tuple[str, Callable[[str], Query]]] = {
     "stay-lengths": ("STATE:2,5,10", StayLengths.parse),
     "quantile": ("0.9", Quantile),
     "top": ("3", Top.parse),
-    "tally": ("A=x,B=y|z", _tallied),
+    "tally": ("A=x,B=y|z", lambda text: Tally(_values(text, ","))),
+    "records": ("A=x&B=y|z", lambda text: Matching(_values(text, "&"))),
     "above": ("THRESHOLD:WIDTH", share_above),
     "difference": ("A-B|C-D", lambda text: ShareDifference.parse(text) if ":" in text else periods(text)),
     "weighted": ("W1,W2,..", lambda text: WeightedSum(text.split(","))),

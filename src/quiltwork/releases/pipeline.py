@@ -1,5 +1,6 @@
 """Making a release: check and calibrate first, count and draw afterwards."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from os import PathLike
@@ -191,7 +192,8 @@ def _of_records(records: Records, request: Request) -> Prepared:
     if request.mechanism is None and request.alone:
         calibration = least_noise(request, usual, [request.length])
     asked = query.on(belief)
-    if any(steps is None for steps in asked.steps):
+    by_records = asked.whole < math.inf
+    if any(steps is None for steps in asked.steps) and not by_records:
         raise NotCoveredError(
             f"{query.text} cannot be released from records",
             why="only queries that add up over variables can",
@@ -204,8 +206,10 @@ def _of_records(records: Records, request: Request) -> Prepared:
         recorded(query, belief, calibration, records.reading),
         answers=lambda: [
             Answer(
-                asked.total(records.counts()),
-                len(records) * (asked.asked or 0),
+                query.of_records(records.codes, records.variables).sum(axis=1)
+                if by_records
+                else asked.total(records.counts()),
+                len(records) * (1 if by_records else asked.asked or 0),
                 limits=asked.limits(len(records)),
             )
         ],
