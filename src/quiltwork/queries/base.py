@@ -120,6 +120,10 @@ class Query(ABC):
         """What was asked for, if that is not the numbers but follows from them: a median, a mean length."""
         return None
 
+    def in_words(self, derived: Any) -> str:
+        """What was derived, as people read it."""
+        return "unknown" if derived is None else f"{derived:.4g}" if isinstance(derived, float) else str(derived)
+
     def unrolled(self, names: Mapping[str, Sequence[str]]) -> "Query | None":  # noqa: ARG002 - few are about steps
         """The same asked of a network with a variable for each step, if it is about steps of several variables."""
         return None

@@ -116,6 +116,8 @@ class Quantile(FromHistogram):
     >>> levels = ["<10", "10..20", ">=20"]
     >>> Quantile("0.9").derived([50, 45, 5], levels)
     {'state': '10..20', 'number': 15.0}
+    >>> Quantile("0.9").in_words({"state": "10..20", "number": 15.0})
+    '10..20 (15)'
     >>> Quantile("0.5").text, Quantile("0.9").lipschitz(levels)
     ('median', 2.0)
     """
@@ -180,6 +182,13 @@ class Quantile(FromHistogram):
                 return {"state": state, "number": float(number)}
         return None
 
+    def in_words(self, derived: Any) -> str:
+        """The state, and its number where that is not its name."""
+        if derived is None:
+            return "unknown"
+        state, number = derived["state"], f"{derived['number']:g}"
+        return state if state == number else f"{state} ({number})"
+
 
 @dataclass(frozen=True)
 class Top(FromHistogram):
@@ -213,3 +222,7 @@ class Top(FromHistogram):
     def derived(self, numbers: Sequence[float], states: States) -> dict[str, float]:
         """States by falling counts; of equal ones, in the order of the states."""
         return dict(sorted(self._by_state(numbers, states), key=lambda one: -one[1])[: self.most])
+
+    def in_words(self, derived: Any) -> str:
+        """The names of the states."""
+        return ", ".join(derived)

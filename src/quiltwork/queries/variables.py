@@ -132,6 +132,10 @@ class Over(OfVariables):
         """As for the query itself."""
         return self.query.derived(numbers, states)
 
+    def in_words(self, derived: Any) -> str:
+        """As for the query itself."""
+        return self.query.in_words(derived)
+
 
 @dataclass(frozen=True)
 class Tally(OfVariables):

@@ -117,7 +117,7 @@ class Release:
 
     def explain(self) -> str:
         """Accuracy and the reason for the noise, in words."""
-        told = [] if self.parts or self.derived is None else [f"{self.calibration.query.text}: {self.derived}"]
+        told = [] if self.parts or self.derived is None else [self._told()]
         lines = [f"Each number is within ±{self.error():.6g} of the truth with probability 95 % (noise only)."]
         if self.draws > 1:
             everyone = self.error(simultaneous=True)
@@ -137,13 +137,18 @@ class Release:
             )
         return "\n".join([*told, *lines, self.calibration.explain(self.belief), *self.notes])
 
+    def _told(self) -> str:
+        """What was asked for, in words."""
+        query = self.answers[0].query
+        return f"{query.text}: {query.in_words(self.derived)}"
+
     def table(self) -> list[dict[str, Any]]:
         """The answers about windows or subjects, a row each with a column for each number."""
         rows = []
         for answer in self.parts:
             single = len(answer.numbers) == 1
             names = [answer.query.text] if single else answer.labels
-            derived = {} if self.derived is None else {answer.query.text: answer.derived}
+            derived = {} if self.derived is None else {answer.query.text: answer.query.in_words(answer.derived)}
             numbers = dict(zip(names, answer.numbers, strict=True))
             rows.append({"": answer.name} | derived | numbers | {"values": answer.values})
         return rows

@@ -62,7 +62,7 @@ def test_order_is_that_of_numbers_and_noise_is_cut_off() -> None:
 def test_windows_have_one_each() -> None:
     found = release(VALUES, "median", belief=CHAIN, epsilon=1e6, window=50)
     assert found.derived == {"1:50": {"state": "<10", "number": 5.0}, "51:100": {"state": "10..20", "number": 15.0}}
-    assert [row["median"] for row in found.table()] == list(found.derived.values())
+    assert [row["median"] for row in found.table()] == ["<10 (5)", "10..20 (15)"]
     assert found.to_dict()["parts"][0]["derived"] == {"state": "<10", "number": 5.0}
 
 

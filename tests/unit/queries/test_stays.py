@@ -1,5 +1,7 @@
 """Stays and sets of states: from data to releases."""
 
+from typing import Any
+
 import polars as pl
 import pytest
 
@@ -56,11 +58,12 @@ def test_stays_in_memory_and_in_tables() -> None:
         Series.from_values(VALUES, states=DAY.states),
         read_series(frame, column="doing", time="at", states=DAY.states),
     ):
-        large = {"belief": DAY, "epsilon": 1e6}
+        large: dict[str, Any] = {"belief": DAY, "epsilon": 1e6}
         assert release(series, "stays", **large).value == {"sit": 60, "walk": 60, "run": 30}
         assert release(series, "stays:walk|run", **large).value == 60
-        assert release(series, "stay-length:run", **large).value == {"values": 60, "stays": 30}
+        assert release(series, "stay-length:run", **large).value == {"values in it": 60, "stays": 30}
         assert release(series, "stay-lengths:sit:2,3", **large).value == {"1": 30, "2": 30, ">=3": 0}
+        assert release(series, "stay-length:run", **large).derived == 2.0
         weeks = release(series, "stays:sit", window=70, **large)
         assert list(weeks.value.values()) == [20, 20, 20]
         with pytest.raises(InputError, match="cannot be split"):
