@@ -160,7 +160,7 @@ class ShareDifference(Query):
         if self.sizes is not None:
             return min(self.sizes)
         if self._kind == "positions":
-            return min(last - first + 1 for first, last in self._spans)
+            return int(min(last - first + 1 for first, last in self._spans))
         return max(1, size // 2)
 
     def undivided(self) -> Query:

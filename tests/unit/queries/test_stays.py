@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from quiltwork import (
+    Count,
     InputError,
     MarkovChain,
     Records,
@@ -33,7 +34,7 @@ def test_a_set_of_states_is_one_count() -> None:
 
 
 def test_a_state_of_that_very_name_comes_first() -> None:
-    assert parse_query("count:a|b").steps(["a", "b", "a|b"]).tolist() == [[0, 0, 1]]
+    assert Count("a|b").steps(["a", "b", "a|b"]).tolist() == [[0, 0, 1]]
     with pytest.raises(InputError, match="Choose from a, b"):
         parse_query("share:a|x").sensitivity(["a", "b"])
 
