@@ -15,6 +15,7 @@ Every message says what, got, why, next. None contains a data value, and none wh
 """
 
 import re
+from collections.abc import Iterable
 
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters, but for tab and newline
@@ -32,6 +33,32 @@ def visible(text: str) -> str:
     ('sit\\x1b[2J\\u202e', 'gehen ü 歩く')
     """
     return _HIDDEN.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
+
+
+def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """The known name that is spelled most like another; None if none is like it.
+
+    >>> nearest("Walk", ["sit", "walk"]), nearest("histogramm", ["histogram"]), nearest("x", ["sit"])
+    ('walk', 'histogram', None)
+    """
+    from difflib import get_close_matches  # needed only where something is wrong
+
+    by_key = {one.casefold().strip(): one for one in reversed(list(known))}
+    key = name.casefold().strip()
+    if key in by_key:
+        return by_key[key]
+    found = get_close_matches(key, by_key, n=1, cutoff=cutoff)
+    return by_key[found[0]] if found else None
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """The next step after a name that is not known: the nearest one, before what there is to choose from.
+
+    >>> did_you_mean("wlak", ["sit", "walk"], "Choose from sit, walk")
+    "Did you mean 'walk'? Choose from sit, walk"
+    """
+    near = nearest(name, known)
+    return otherwise if near is None else f"Did you mean {near!r}?" + (f" {otherwise}" if otherwise else "")
 
 
 class QuiltworkError(Exception):
@@ -52,7 +79,7 @@ class QuiltworkError(Exception):
             message += f": {why}"
         message += "."
         if fix is not None:
-            message += f" {fix}."
+            message += f" {fix}" + "." * (not fix.endswith(("?", ".")))
         super().__init__(visible(message))
 
 
@@ -122,6 +149,16 @@ class NotCoveredError(QuiltworkError):
     """
 
     exit_code = 4
+
+
+def kind_of(problem: QuiltworkError) -> str:
+    """The kind of an error in one word, for programs that read it.
+
+    >>> kind_of(DataError("x")), kind_of(NotCoveredError("x")), kind_of(InputError("x"))
+    ('data', 'not-covered', 'input')
+    """
+    name = type(problem).__name__.removesuffix("Error")
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()
 
 
 def check_name(name: str, what: str, *, error: type[InputError] = InputError) -> str:

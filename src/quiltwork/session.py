@@ -15,17 +15,17 @@ from quiltwork import __version__
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.calibration.plan import Plan
 from quiltwork.calibration.plan import plan as make_plan
-from quiltwork.calibration.request import Request, as_belief
+from quiltwork.calibration.request import Questions, Request, as_belief
 from quiltwork.data import Series
 from quiltwork.data.records import Records
 from quiltwork.data.steps import check_step
 from quiltwork.errors import DataError, ParameterError
 from quiltwork.ledger import Ledger, Statement
-from quiltwork.queries import Count, Frequencies, Histogram, Mean, Query, Sum, Transitions
+from quiltwork.queries import Count, Frequencies, Histogram, Mean, Sum, Transitions
 from quiltwork.releases.pipeline import as_series, prepare
 from quiltwork.releases.prepared import Prepared
 from quiltwork.releases.result import Release
-from quiltwork.types import Gaps, Guarantee, Segment
+from quiltwork.types import Gaps, Guarantee, Segment, Shown
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from quiltwork.influence.curve.timeline import Losses
 
 LONGEST_NAME = 100
+IN_MEMORY = "sqlite://"  # the name of a ledger that is forgotten with the session
 
 
-class Session:
+class Session(Shown):
     """Releases from one data set within one budget; who releases what is written into the ledger.
 
     ``ledger`` is an address (``sqlite:///path``, a path, ``postgresql://...``) or a :class:`Ledger`; a SQLite file is
@@ -74,6 +75,15 @@ class Session:
         self._who = written_down(who, program)
         self._prepared: dict[Hashable, Prepared] = {}
 
+    def __repr__(self) -> str:
+        data = self.data
+        held = repr(data) if isinstance(data, Records) else f"{data.subjects:,} series with {data.size:,} values"
+        where = "" if self.ledger.name == IN_MEMORY else f", ledger {self.ledger.name!r}"
+        return f"Session({held}, budget {self.budget:g}, {self.belief!r}{where})"
+
+    def __str__(self) -> str:
+        return self.explain()
+
     @property
     def budget(self) -> float:
         """ε that all releases together may not exceed."""
@@ -84,7 +94,7 @@ class Session:
         """What is kept apart, and what the budget is about."""
         return self.ledger.terms.secrets
 
-    def plan(self, query: Query | str, *, epsilon: float, releases: int = 1) -> Plan:
+    def plan(self, query: Questions, *, epsilon: float, releases: int = 1) -> Plan:
         """How much noise each mechanism would need. Spends nothing."""
         length = None if isinstance(self.data, Records) or self.data.gaps else self.data.longest
         values = None if isinstance(self.data, Records) else self.data.size
@@ -101,7 +111,7 @@ class Session:
 
     def release(
         self,
-        query: Query | str,
+        query: Questions,
         *,
         epsilon: float,
         mechanism: str | None = None,
@@ -112,6 +122,8 @@ class Session:
         secrets: Secrets | str | None = None,
     ) -> Release:
         """Answer a query with noise, within the budget; about the times of a segment only, if there is one.
+
+        Several queries are answered in one release, in which they share ε.
 
         ``secrets`` are what this release promises to keep apart, those of the session if left out; the budget is
         charged for what it tells about the session's.

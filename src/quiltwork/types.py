@@ -4,12 +4,17 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quiltwork.errors import ParameterError
+
+if TYPE_CHECKING:
+    from altair.typing import ChartType
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -119,3 +124,31 @@ def _microseconds(text: str, name: str) -> int:
 
 Step = str | float | timedelta | Duration
 """The time from a value to the next, as a user says it."""
+
+
+class Shown:
+    """What a notebook shows as a small page, and what can be drawn.
+
+    Pictures stand last in the order of imports and load slowly, so they are looked for when they are first asked for,
+    by ``show_module`` only.
+
+    >>> from quiltwork import MarkovChain
+    >>> type(MarkovChain([[0.9, 0.1], [0.4, 0.6]]).plot()).__name__
+    'LayerChart'
+    """
+
+    __slots__ = ()
+
+    def plot(self) -> "ChartType":
+        """An Altair chart of it; ``chart.save("chart.svg")`` writes it to a file."""
+        chart: ChartType = show_module("plots").drawn(self)
+        return chart
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        return str(show_module("notebook").as_html(self))
+
+
+def show_module(name: str) -> ModuleType:
+    """A module that shows things."""
+    return import_module(f"quiltwork.show.{name}")

@@ -36,7 +36,8 @@ LAYERS = [
     {"accounting"},
     {"ledger"},
     {"releases"},
-    {"session", "show"},
+    {"session"},
+    {"show"},
     {"papers", "__init__"},
     {"cli"},
 ]
@@ -53,7 +54,7 @@ def test_public_names_are_frozen() -> None:
         "Records", "Release", "ReleaseRecord", "Secrets", "Series", "Session", "Share", "ShareAbove", "ShareDifference",
         "StayLength", "StayLengths", "Stays", "Sum", "Tally", "Top",
         "Transitions",
-        "Trend", "WeightedSum", "__version__", "audit",
+        "Trend", "WeightedSum", "Workload", "__version__", "audit",
         "bayesian_leakage", "calibrate", "check_belief", "compare", "entry_epsilon", "entry_guarantee", "fit_chain",
         "fit_gaussian", "load_belief", "parse_query", "plan", "read_measurements", "read_records", "read_series",
         "release", "save_belief",
@@ -125,6 +126,16 @@ def test_imports_point_one_way() -> None:
                     other = parts[1] if len(parts) > 1 else "__init__"
                     near = other == own or {other, own} <= GROUND
                     assert level[other] < level[own] or near, f"{file.relative_to(SOURCE)} imports {name}"
+
+
+def test_pictures_are_looked_for_in_one_place() -> None:
+    """What is shown says so by a base class; only that class reaches for what stands below it."""
+    late = {
+        str(file.relative_to(SOURCE))
+        for file in SOURCE.rglob("*.py")
+        if re.search(r"import_module\(f?.quiltwork", file.read_text())
+    }
+    assert late == {"types.py"}
 
 
 def test_the_ground_floor_is_small() -> None:

@@ -17,7 +17,7 @@ from quiltwork.calibration.request import as_belief
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.numeric import check_length
-from quiltwork.types import Guarantee
+from quiltwork.types import Guarantee, Shown
 
 MOST_USED = ("influence-curve", "single-release", "group", "separate-segments")
 NEXT = (
@@ -45,8 +45,8 @@ class Finding:
         return {"rule": self.rule, "applies": self.applies, "epsilon": self.epsilon, "why": self.why or self.theorem}
 
 
-@dataclass(frozen=True)
-class Composed:
+@dataclass(frozen=True, repr=False)
+class Composed(Shown):
     """The guarantee of all releases together: the smallest ε of the rules that apply.
 
     >>> from quiltwork import MarkovChain
@@ -61,6 +61,9 @@ class Composed:
     rule: str
     rules: tuple[Finding, ...]
     losses: Losses | None = None
+
+    def __repr__(self) -> str:
+        return f"Composed(ε = {self.epsilon:.6g} by {self.rule})"
 
     def to_dict(self) -> dict[str, Any]:
         """The result as ``quiltwork compose --json`` prints it."""

@@ -17,8 +17,8 @@ from quiltwork.calibration.request import as_belief, as_query
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.fitting import lasting_longer
 from quiltwork.numeric import check_length
-from quiltwork.queries import Query
-from quiltwork.types import Floats
+from quiltwork.queries import Query, Workload
+from quiltwork.types import Floats, Shown
 
 LONGER = (1.1, 1.2, 1.5, 2.0, 3.0)
 """How many times as long stays may last in a table of what that costs."""
@@ -26,8 +26,8 @@ LONGEST = 10_000
 """Series for which the distance of two chains is computed; it grows with the length, so it soon says nothing."""
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Shown):
     """The ε of one release under the belief it was made for, under another, and as stays last longer.
 
     ``distance`` is how far apart the two beliefs are (Statement 56), None where that is not known or infinite.
@@ -48,6 +48,10 @@ class Comparison:
     rule_other: str | None
     distance: float | None
     stays: tuple[tuple[float, float | None], ...]
+
+    def __repr__(self) -> str:
+        other = "" if self.epsilon_other is None else f", {self.epsilon_other:.4g} under the other belief"
+        return f"Comparison({self.query}, noise scale {self.noise_scale:g}: ε = {self.epsilon:.4g}{other})"
 
     def to_dict(self) -> dict[str, Any]:
         """As ``quiltwork belief compare --json`` prints it."""
@@ -118,7 +122,8 @@ def loss_under(query: Query, belief: Belief, *, noise_scale: float, length: int 
 def plan_under(plan: Plan, query: Query, *, belief: Belief, other: Belief) -> dict[str, float | None]:
     """For each mechanism of a plan, the ε of its noise under another belief; None where no theorem covers it."""
     _check_same_states(belief, other)
-    whole = query.simplest(belief).undivided()
+    chosen = next((offer.calibration.query for offer in plan.offers if offer.calibration is not None), query)
+    whole = (chosen if isinstance(chosen, Workload) else query.simplest(belief)).undivided()
     sizes = whole.on(belief).lipschitz / plan.lipschitz if plan.lipschitz else 1.0  # counts ÷ shares, sums ÷ means
     losses: dict[str, float | None] = {}
     for offer in plan.offers:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from quiltwork.errors import BeliefError, NotCoveredError, ParameterError, check_name
 from quiltwork.numeric import round_up
-from quiltwork.types import Codes, Duration, Floats, Start
+from quiltwork.types import Codes, Duration, Floats, Shown, Start
 
 if TYPE_CHECKING:
     from quiltwork.beliefs.chain import MarkovChain
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MOST_STEPS = 10**9
 
 
-class Belief(ABC):
+class Belief(Shown, ABC):
     """Θ: what an adversary may believe about how the values depend on each other.
 
     A belief is immutable, knows its states, and can be written to a belief file and read back. What else is asked of
@@ -126,7 +126,7 @@ class Belief(ABC):
         """The number of values of a series, if it is known."""
         return length
 
-    def check_size(self, length: int | None) -> None:  # noqa: B027 - most are true of every length
+    def check_size(self, length: int | None) -> None:
         """Refuse lengths of series that it cannot be true of."""
 
     def heaviest_part(self, weights: Sequence[float]) -> tuple[float, int]:

@@ -120,6 +120,13 @@ def belief_fit(
     if intervals and confidence is None:
         raise ParameterError("intervals need a confidence", got="none", fix="--confidence 0.95")
     named = None if states is None else [state.strip() for state in states.split(",") if state.strip()]
+    if named is not None and how.together is not None:
+        raise ParameterError(
+            "--states is for one person's values",
+            got="--together beside it",
+            why="people together have all combinations of the states that occur",
+            fix="Leave one of the two out",
+        )
     people: list[str] = []
     if how.together is None:
         series = how.read(data, column=column, states=named)

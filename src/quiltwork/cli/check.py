@@ -18,18 +18,21 @@ from quiltwork.cli.options import (
     SecretsText,
     SecretTimes,
     Seen,
+    StateValues,
     about,
     as_said,
+    can_ask,
     known_values,
     length_of,
     needed_length,
+    query_of,
     reads_data,
     secrets_of,
     segment_of,
     whole_of,
 )
 from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.show.terminal import MOST_ROWS, out, print_composed, print_json, progress, table
+from quiltwork.show.terminal import MOST_ROWS, err, out, print_composed, print_json, progress, table
 
 if TYPE_CHECKING:
     from quiltwork.beliefs import Secrets
@@ -44,6 +47,7 @@ def audit(
     ] = None,
     releases: Seen = 1,
     values: DividedBy = None,
+    state_values: StateValues = None,
     know: Annotated[
         list[str] | None,
         typer.Option("--know", metavar="POS=STATE", help="Value that the adversary knows; may be repeated."),
@@ -59,7 +63,7 @@ def audit(
     as_json: AsJson = False,
 ) -> None:
     """Compute the exact privacy loss of Laplace noise. Also shows where it is largest."""
-    from quiltwork import load_belief, parse_query
+    from quiltwork import load_belief
     from quiltwork.auditor import Noisy
     from quiltwork.auditor import audit as make_audit
     from quiltwork.auditor.exact import check_releases
@@ -68,7 +72,7 @@ def audit(
         raise ParameterError("releases must be at least 1", got=str(releases))
     check_releases(releases)
     held = load_belief(belief)
-    asked, scale = whole_of(parse_query(query).simplest(held), noise_scale, values)
+    asked, scale = whole_of(query_of(query, state_values, held).simplest(held), noise_scale, values)
     noisy = [Noisy(asked, scale, None if segment is None else segment_of(segment))] * releases
     span = None if length is None else length_of(length)
     with progress("exact laws") as bar:
@@ -163,6 +167,7 @@ def leakage(
     ] = None,
     releases: Seen = 1,
     values: DividedBy = None,
+    state_values: StateValues = None,
     method: Annotated[
         Method | None,
         typer.Option("--method", help="Exact search, or a bound for chains and trees (default: exact where possible)."),
@@ -178,11 +183,11 @@ def leakage(
 
     This is the leakage of Bayesian differential privacy: the adversary may know any of the other values exactly.
     """
-    from quiltwork import load_belief, parse_query
+    from quiltwork import load_belief
     from quiltwork.accounting.leakage import bayesian_leakage
 
     held = load_belief(belief)
-    asked, scale = whole_of(parse_query(query).simplest(held), noise_scale, values)
+    asked, scale = whole_of(query_of(query, state_values, held).simplest(held), noise_scale, values)
     apart = secrets_of(secrets, secret_times)
     with progress("adversaries") as bar:
         found = bayesian_leakage(
@@ -203,6 +208,21 @@ def leakage(
         out.print(line)
 
 
+def _ask_to_show(folder: Path) -> None:
+    """Whether true shares of one's own data may be shown; refused where nobody can be asked."""
+    shown = f"true shares of your own data, without noise, on the screen and in files in {folder}"
+    if not can_ask():
+        raise ParameterError(
+            "your own data need your consent",
+            got="no terminal to ask in, and no --yes",
+            why=f"activity shows {shown}",
+            fix="Add --yes if you may see and keep them; for numbers to publish, use quiltwork release",
+        )
+    if not typer.confirm(f"This shows {shown}. Go on?", err=True):
+        err.print("Stopped. Nothing was read or shown.")
+        raise typer.Abort
+
+
 @reads_data
 def reproduce(
     name: Annotated[
@@ -221,6 +241,9 @@ def reproduce(
         str | None, typer.Option("--column", metavar="C", help="Column with the states in your data.")
     ] = None,
     belief: Annotated[Path | None, typer.Option("--belief", metavar="B", help="Belief file for your data.")] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="With --data: show true shares of your data without asking first.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Recompute results from the papers. Writes a CSV file and figures."""
@@ -230,8 +253,12 @@ def reproduce(
 
     if (data is None) != (column is None) or (data is None) != (belief is None):
         raise ParameterError("your own data needs --data, --column and --belief", got="only some of them")
+    if yes and data is None:
+        raise ParameterError("there is nothing to agree to", got="--yes without --data", fix="Leave it out")
     held = None if belief is None else load_belief(belief)
     series = None
+    if data is not None and name == "activity" and not yes:
+        _ask_to_show(folder)
     if data is not None and column is not None and held is not None:
         series = how.read(data, column=column, states=held.states)
     elif how.given():

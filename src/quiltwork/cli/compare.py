@@ -5,7 +5,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from quiltwork.cli.options import AsJson, BeliefFile, DividedBy, NoiseScale, QueryText, length_of, whole_of
+from quiltwork.cli.options import (
+    AsJson,
+    BeliefFile,
+    DividedBy,
+    NoiseScale,
+    QueryText,
+    StateValues,
+    length_of,
+    query_of,
+    whole_of,
+)
 from quiltwork.show.terminal import out, print_json, progress, table
 
 if TYPE_CHECKING:
@@ -24,6 +34,7 @@ def belief_compare(
         str, typer.Option("--length", metavar="N", help="Length of the series, or any. Not for records.")
     ] = "any",
     values: DividedBy = None,
+    state_values: StateValues = None,
     exact: Annotated[
         bool, typer.Option("--exact", help="Compute the exact loss under both beliefs (short series, known start).")
     ] = False,
@@ -33,11 +44,11 @@ def belief_compare(
     as_json: AsJson = False,
 ) -> None:
     """Show what a release is worth if another belief is true. Also if stays last longer."""
-    from quiltwork import compare, load_belief, parse_query
+    from quiltwork import compare, load_belief
 
     held = load_belief(belief)
     rival = None if other is None else load_belief(other)
-    asked, scale = whole_of(parse_query(query).simplest(held), noise_scale, values)
+    asked, scale = whole_of(query_of(query, state_values, held).simplest(held), noise_scale, values)
     with progress("Comparing"):
         found = compare(asked, belief=held, other=rival, noise_scale=scale, length=length_of(length), exact=exact)
     if report is not None:

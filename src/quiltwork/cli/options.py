@@ -3,6 +3,8 @@
 import functools
 import inspect
 import re
+import shlex
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from quiltwork.errors import ParameterError
+from quiltwork.errors import ParameterError, did_you_mean
 from quiltwork.types import Guarantee
 
 if TYPE_CHECKING:
@@ -25,18 +27,33 @@ if TYPE_CHECKING:
 Method = Literal["enumeration", "projective"]
 BeliefFile = Annotated[Path, typer.Argument(metavar="BELIEF", help="Belief file (JSON or TOML).")]
 DataFile = Annotated[
-    str, typer.Argument(metavar="DATA", help="CSV, TSV or Parquet file, or a quoted pattern: 'logs/*.parquet'.")
+    str,
+    typer.Argument(metavar="DATA", help="CSV, TSV (also .gz) or Parquet file, or a quoted pattern: 'logs/*.parquet'."),
 ]
 ColumnName = Annotated[str, typer.Option("--column", metavar="C", help="Column with the values.")]
-QueryText = Annotated[
-    str,
+QUERIES = (
+    "count:STATE, share:A|B, histogram, frequencies, mean, sum, median, quantile:0.9, top:3, transitions, stays, "
+    "stays:STATE, stay-length:STATE, stay-lengths:STATE:2,5,10 or difference:STATE:A-B|C-D. "
+    "For records, also Q over A,B, tally:A=x and records:A=x&B=y. "
+    "For real values: mean, sum, trend, above:THRESHOLD:WIDTH, difference:A-B|C-D or weighted:W1,W2,..."
+)
+QueryText = Annotated[str, typer.Option("--query", metavar="Q", help=QUERIES)]
+QueryTexts = Annotated[
+    list[str] | None,
+    typer.Option("--query", metavar="Q", help=f"{QUERIES} Repeat it for several questions that share ε."),
+]
+WorkloadFile = Annotated[
+    Path | None,
     typer.Option(
-        "--query",
-        metavar="Q",
-        help="count:STATE, share:A|B, histogram, frequencies, mean, sum, median, quantile:0.9, top:3, transitions, "
-        "stays, stays:STATE, stay-length:STATE, stay-lengths:STATE:2,5,10 or difference:STATE:A-B|C-D. "
-        "For records, also Q over A,B, tally:A=x and records:A=x&B=y. "
-        "For real values: mean, sum, trend, above:THRESHOLD:WIDTH, difference:A-B|C-D or weighted:W1,W2,...",
+        "--workload", metavar="FILE", help="Questions that share ε, with weights (JSON or TOML), instead of --query."
+    ),
+]
+StateValues = Annotated[
+    str | None,
+    typer.Option(
+        "--state-values",
+        metavar="V",
+        help="For mean and sum: the number that each state stands for, as off=0,on=1.5 or a JSON, TOML or CSV file.",
     ),
 ]
 EpsilonValue = Annotated[
@@ -111,7 +128,11 @@ class HowToRead:
     )
     time: Annotated[
         str | None,
-        typer.Option("--time", metavar="T", help="Time column. If omitted, rows must already be in time order."),
+        typer.Option(
+            "--time",
+            metavar="T",
+            help="Time column, or DATE,TIME for two columns. If omitted, rows must already be in time order.",
+        ),
     ] = None
     missing: Annotated[
         Literal["refuse", "split"],
@@ -148,6 +169,35 @@ class HowToRead:
             help="Column naming each of several people who influence each other.",
         ),
     ] = None
+    separator: Annotated[
+        str | None,
+        typer.Option(
+            "--separator",
+            metavar="X",
+            help="Character between columns of a text file (default: the one that splits its first line).",
+        ),
+    ] = None
+    decimal: Annotated[
+        Literal[".", ","] | None,
+        typer.Option(
+            "--decimal",
+            help="Decimal sign of numbers in text (default: a point; a comma where columns are separated by ;).",
+        ),
+    ] = None
+    date_format: Annotated[
+        str | None,
+        typer.Option(
+            "--date-format", metavar="F", help="How dates are written in text: dd/mm/yyyy (default: yyyy-mm-dd)."
+        ),
+    ] = None
+    recode: Annotated[
+        str | None,
+        typer.Option(
+            "--recode",
+            metavar="FILE",
+            help="Names of states for values of the data: a JSON, TOML or CSV file, or 1=sleep,2=sit,*=other.",
+        ),
+    ] = None
     engine: Annotated[Literal["polars", "spark"], typer.Option("--engine", help="Engine that counts the rows.")] = (
         "polars"
     )
@@ -157,7 +207,16 @@ class HowToRead:
 
     def given(self) -> list[str]:
         """The options that differ from their defaults, by name."""
-        return [f"--{one.name}" for one in fields(self) if getattr(self, one.name) != one.default]
+        return [f"--{one.name.replace('_', '-')}" for one in fields(self) if getattr(self, one.name) != one.default]
+
+    @property
+    def states(self) -> "dict[str, str | None] | None":
+        """Which values of the data are which states, if they have other names there."""
+        if self.recode is None:
+            return None
+        from quiltwork.data.recode import read_mapping
+
+        return read_mapping(self.recode, "recoded values")
 
     def people(self, data: str, column: str | None) -> "LazyFrame":
         """A table with a column for each person, from rows of several people."""
@@ -169,7 +228,14 @@ class HowToRead:
                 got="no column" if column is None else "--engine spark",
                 fix="--column C, without --engine",
             )
-        return by_person(data, who=str(self.together), column=column, time=self.time, subject=self.subject)
+        return by_person(
+            data,
+            who=str(self.together),
+            column=column,
+            time=self.time,
+            subject=self.subject,
+            separator=self.separator,
+        )
 
     def read(
         self, data: object, *, column: str | list[str], states: Any, segment: tuple[int, int] | None = None
@@ -181,7 +247,9 @@ class HowToRead:
         source = self._source(data)
         with progress("Counting") as report:
             settings = self._settings(segment, report)
-            return read_series(source, column=column, states=states, bins=self.bins, **settings)
+            series = read_series(source, column=column, states=states, bins=self.bins, **settings)
+        _warn_of(series.doubt)
+        return series
 
     def measure(self, data: object, *, column: str, segment: tuple[int, int] | None = None) -> "Measurements":
         """The real values in a file or table, read in this way."""
@@ -194,7 +262,9 @@ class HowToRead:
             )
         source = self._source(data)
         with progress("Counting") as report:
-            return read_measurements(source, column=column, **self._settings(segment, report))
+            series = read_measurements(source, column=column, **self._settings(segment, report))
+        _warn_of(series.doubt)
+        return series
 
     def _source(self, data: object) -> object:
         """The file, or its table on Spark."""
@@ -205,12 +275,21 @@ class HowToRead:
         if self.engine == "spark" and isinstance(data, str):
             from quiltwork.data.engines.spark import spark_table
 
-            return spark_table(data, master=self.master, time=self.time)
+            return spark_table(data, master=self.master, time=self.time, separator=self.separator)
         return data
 
     def _settings(self, segment: tuple[int, int] | None, report: "Progress | None") -> dict[str, Any]:
-        names = ("subject", "time", "missing", "gap", "every", "take", "unsorted", "duplicates")
-        return {name: getattr(self, name) for name in names} | {"segment": segment, "progress": report}
+        names = ["subject", "time", "missing", "gap", "every", "take", "unsorted", "duplicates"]
+        names += ["separator", "decimal", "date_format"]
+        given = {name: getattr(self, name) for name in names}
+        return given | {"recode": self.states, "segment": segment, "progress": report}
+
+
+def _warn_of(doubt: str | None) -> None:
+    if doubt is not None:
+        from quiltwork.show.terminal import err
+
+        err.print(f"warning: {in_options(doubt)}.")
 
 
 def reads_data(command: Callable[..., None]) -> Callable[..., None]:
@@ -232,6 +311,26 @@ def reads_data(command: Callable[..., None]) -> Callable[..., None]:
     with_options.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
     with_options.__annotations__ = {p.name: p.annotation for p in [*own, *options]}
     return with_options
+
+
+def query_of(text: str, state_values: str | None, belief: "Belief") -> "Query":
+    """The query, with the numbers that states stand for."""
+    from quiltwork import parse_query
+
+    if state_values is None:
+        return parse_query(text)
+    from quiltwork.data.recode import read_mapping
+
+    given = read_mapping(state_values, "state values", ("state", "value"))
+    values = {state: number for state, number in given.items() if number is not None}
+    for state in values if not belief.real else ():
+        if state not in belief.states:
+            raise ParameterError(
+                "state values must be for states of the belief",
+                got=repr(state),
+                fix=did_you_mean(state, belief.states, f"Its states: {', '.join(belief.states[:20])}"),
+            )
+    return parse_query(text, values)
 
 
 def known_values(facts: list[str]) -> dict[str, str]:
@@ -310,7 +409,7 @@ def in_options(message: str) -> str:
         name, value = match.group(1), match.group(2)
         if name not in known:
             return match.group(0)
-        return f"--{name.replace('_', '-')}" + (f" {value}" if value else "")
+        return f"--{name.replace('_', '-')}" + (f" {shlex.quote(value)}" if value else "")
 
     message = re.sub(r"\b([a-z_]+)=(?:'([^']*)'|(?=\W|$))", named, message)
     return re.sub(r"(?<![-\w])([a-z]+_[a-z_]+)(?![\w=])()", named, message)
@@ -323,6 +422,11 @@ def _option_names(command: Any) -> Iterator[str]:
         yield from (name[2:].replace("-", "_") for name in parameter.opts if name.startswith("--"))
 
 
+def can_ask() -> bool:
+    """Whether somebody sits at a terminal, who sees a question and can answer it."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+
+
 def segment_of(text: str) -> tuple[int, int]:
     """A segment A:B."""
     try:
@@ -330,3 +434,28 @@ def segment_of(text: str) -> tuple[int, int]:
     except ValueError:
         raise ParameterError("segment must be A:B with whole numbers", got=repr(text), fix="For example 1:96") from None
     return first, last
+
+
+def asked_in(query: list[str] | None, workload: Path | None, state_values: str | None, belief: "Belief") -> "Query":
+    """The question, or all questions of one release; numbers for states are for their means and sums."""
+    from quiltwork.calibration.request import as_query
+    from quiltwork.queries.files import load_workload
+
+    if (not query) == (workload is None):
+        raise ParameterError(
+            "a question is needed, by --query or in a --workload file",
+            got="neither" if not query else "both",
+            fix="For example --query histogram; repeat --query for several questions",
+        )
+    if workload is not None:
+        if state_values is not None:
+            raise ParameterError("numbers for states go with --query", got="--state-values with --workload")
+        return load_workload(workload)
+    several = len(query or []) > 1
+    return as_query(
+        [query_of(text, None if several and not _adds_up(text) else state_values, belief) for text in query or []]
+    )
+
+
+def _adds_up(text: str) -> bool:
+    return text.partition(" over ")[0].strip() in ("mean", "sum")

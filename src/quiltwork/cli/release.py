@@ -2,9 +2,10 @@
 
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -17,18 +18,21 @@ from quiltwork.cli.options import (
     GuaranteeName,
     HowToRead,
     KeyFile,
-    QueryText,
+    QueryTexts,
     QuiltSize,
     SecretsText,
     SecretTimes,
+    StateValues,
     WhoName,
+    WorkloadFile,
+    asked_in,
     in_options,
     needed_length,
     reads_data,
     secrets_of,
     segment_of,
 )
-from quiltwork.errors import NotCoveredError, ParameterError, QuiltworkError
+from quiltwork.errors import NotCoveredError, ParameterError, QuiltworkError, visible
 from quiltwork.show.terminal import (
     err,
     give_up_output,
@@ -42,22 +46,43 @@ from quiltwork.show.terminal import (
 )
 from quiltwork.types import Gaps
 
+PAGES = (".html", ".htm")
+Form = Literal["table", "csv", "parquet", "json", "markdown"]
+
 if TYPE_CHECKING:
-    from quiltwork import Belief, Plan, Records, Release, Series
+    from quiltwork import Belief, Plan, Query, Records, Release, Series
     from quiltwork.calibration.plan import Offer
     from quiltwork.releases.prepared import Prepared
 
 
 def plan(
     belief: BeliefFile,
-    query: QueryText,
-    epsilon: EpsilonValue,
+    epsilon: Annotated[
+        float | None,
+        typer.Option("--epsilon", metavar="E", help="Privacy loss allowed for any one moment; smaller is safer."),
+    ] = None,
+    query: QueryTexts = None,
+    workload: WorkloadFile = None,
+    state_values: StateValues = None,
     length: Annotated[
         str | None, typer.Option("--length", metavar="N", help="Length of the longest series, or any. Not for records.")
     ] = None,
     values: Annotated[
         int | None,
         typer.Option("--values", metavar="N", help="Total number of values, for frequencies and mean."),
+    ] = None,
+    people: Annotated[
+        int | None,
+        typer.Option("--people", metavar="N", help="Number of series of that length, instead of --values."),
+    ] = None,
+    target_error: Annotated[
+        str | None,
+        typer.Option(
+            "--target-error",
+            metavar="5%",
+            help="Show which ε, how many people or which window keeps the error within this with probability 95 %: a "
+            "number, or a percentage of what the answer can be.",
+        ),
     ] = None,
     mechanism: Annotated[
         list[str] | None, typer.Option("--mechanism", metavar="M", help="Show only this mechanism; may be repeated.")
@@ -91,20 +116,29 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Show how much noise each mechanism needs. Reads no data and spends no budget."""
-    from quiltwork import load_belief, parse_query
+    from quiltwork import load_belief
     from quiltwork import plan as make_plan
 
     held = load_belief(belief)
+    asked = asked_in(query, workload, state_values, held)
     beliefs = _at_distances(held, distance)
     span = needed_length(length, held)
+    if epsilon is None and target_error is None:
+        raise ParameterError(
+            "plan needs an epsilon",
+            got="none",
+            why="it says how much privacy loss is allowed",
+            fix="--epsilon 1, or --target-error 5% to ask which ε gives that accuracy",
+        )
 
-    def planned(believed: "Belief") -> "Plan":
+    def planned(believed: "Belief", at: float) -> "Plan":
         return make_plan(
-            parse_query(query),
+            asked,
             belief=believed,
-            epsilon=epsilon,
+            epsilon=at,
             length=span,
-            values=values,
+            values=_values_of(values, people, span),
+            target_error=target_error,
             delta=delta,
             mechanisms=mechanism,
             releases=releases,
@@ -115,8 +149,10 @@ def plan(
 
     held = beliefs[0] if len(beliefs) == 1 else held
     with progress("Calibrating"):
-        made = planned(held)
-        by_distance = [planned(believed) for believed in beliefs] if len(beliefs) > 1 else []
+        made = planned(held, 1.0 if epsilon is None else epsilon)
+        if epsilon is None and made.remedy is not None and made.remedy.epsilon is not None:
+            made = planned(held, made.remedy.epsilon)
+        by_distance = [planned(believed, made.epsilon) for believed in beliefs] if len(beliefs) > 1 else []
     made = replace(made, offers=tuple(_in_options(offer) for offer in made.offers))
     if all(offer.refused for offer in made.offers):
         raise NotCoveredError(" ".join(offer.refused or "" for offer in made.offers).rstrip("."))
@@ -124,7 +160,7 @@ def plan(
         from quiltwork.show.pages import write_plan
 
         write_plan(report, plan=made, belief=held)
-    other = None if also is None else _under_other(made, query, held, also)
+    other = None if also is None else _under_other(made, asked, held, also)
     if as_json:
         content = made.to_dict()
         for offer in content["mechanisms"] if other is not None else ():
@@ -141,6 +177,20 @@ def plan(
         out.print(table([{name: row[key] for key, name in names.items()} for row in rows]))
     if report is not None:
         out.print(f"Report: {report}")
+
+
+def _values_of(values: int | None, people: int | None, length: int | None) -> int | None:
+    """The number of values of all series together."""
+    if people is None:
+        return values
+    if values is not None or length is None or people < 1:
+        raise ParameterError(
+            "people go with a length, and without --values",
+            got=f"--people {people}",
+            why="each has a series of that length",
+            fix="For example --length 96 --people 200",
+        )
+    return people * length
 
 
 def _at_distances(held: "Belief", distances: list[float] | None) -> "list[Belief]":
@@ -168,11 +218,11 @@ def _at(held: "Belief", made: "Plan") -> dict[str, Any]:
     }
 
 
-def _under_other(made: "Plan", query: str, held: "Belief", also: Path) -> dict[str, float | None]:
-    from quiltwork import load_belief, parse_query
+def _under_other(made: "Plan", asked: "Query", held: "Belief", also: Path) -> dict[str, float | None]:
+    from quiltwork import load_belief
     from quiltwork.accounting.compare import plan_under
 
-    return plan_under(made, parse_query(query), belief=held, other=load_belief(also))
+    return plan_under(made, asked, belief=held, other=load_belief(also))
 
 
 def _in_options(offer: "Offer") -> "Offer":
@@ -183,9 +233,11 @@ def _in_options(offer: "Offer") -> "Offer":
 def release(
     data: DataFile,
     belief: Annotated[Path, typer.Option("--belief", metavar="B", help="Belief file (JSON or TOML).")],
-    query: QueryText,
     epsilon: EpsilonValue,
     how: HowToRead,
+    query: QueryTexts = None,
+    workload: WorkloadFile = None,
+    state_values: StateValues = None,
     column: Annotated[
         str | None,
         typer.Option(
@@ -236,24 +288,30 @@ def release(
     ] = None,
     key: KeyFile = None,
     who: WhoName = None,
-    report: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE.html", help="Also write an HTML report.")
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before a release that would be noise only.")] = False,
+    files: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="Also write a file: .html for a report, .csv, .parquet or .md for a table, .json for everything. "
+            "May be repeated.",
+        ),
     ] = None,
+    form: Annotated[Form, typer.Option("--format", help="What to print. json is the same as --json.")] = "table",
     as_json: AsJson = False,
 ) -> None:
     """Release a statistic with noise that protects every value."""
-    from quiltwork import Secrets, load_belief, parse_query
+    from quiltwork import Secrets, load_belief
     from quiltwork.calibration.request import Request
     from quiltwork.ledger import Ledger, read_key
     from quiltwork.releases.pipeline import prepare
     from quiltwork.session import written_down
 
-    if report is not None:
-        from quiltwork.show.pages import check_report
-
-        used: list[str | Path] = [data, belief, *([] if key is None else [key])]
-        used += [] if ledger is None else [ledger.removeprefix("sqlite:///")]
-        check_report(report, *used)  # before anything is spent
+    used: list[str | Path] = [data, belief, *([] if key is None else [key])]
+    used += [] if ledger is None else [ledger.removeprefix("sqlite:///")]
+    files = _checked(files or [], used)  # before anything is spent
+    form = _printed_as(form, as_json=as_json)
     if sys.stdout is None:
         raise ParameterError("the value needs somewhere to go", got="a standard output that is closed")
     if key is not None and ledger is None:
@@ -262,12 +320,13 @@ def release(
         raise ParameterError(
             "a name can only be recorded in a ledger", got="--who without --ledger", fix="Add --ledger URL"
         )
-    held, asked = load_belief(belief), parse_query(query)
+    held = load_belief(belief)
+    asked = asked_in(query, workload, state_values, held)
     times = None if segment is None else segment_of(segment)
     rows: Records | Series
     if held.variables is not None:
         _check_for_records(how, segment, gaps)
-        rows = _read_records(data, held, column, variable, how.subject)
+        rows = _read_records(data, held, column, variable, how)
     else:
         source: object = data
         if how.together is not None:
@@ -304,23 +363,60 @@ def release(
         )
         ready = prepare(rows, request)
     with progress("Counting"):
-        result = ready.draw() if book is None else ready.draw_within(book, written_down(who))
-    _show(result, report, as_json=as_json)  # what was spent is shown, whatever becomes of the report
-    if report is not None:
-        _write(report, result, ready, quilt_size)
-        if not as_json:
-            out.print(f"Report: {report}")
+        answers = ready.answers()
+        warnings = ready.warnings(answers)
+    _confirm(warnings, epsilon, yes=yes or form != "table")
+    result = ready.draw(answers) if book is None else ready.draw_within(book, written_down(who), answers)
+    result = replace(result, notes=(*result.notes, *warnings))
+    _show(result, files, form)  # what was spent is shown, whatever becomes of the files
+    for file in files:
+        if _write(file, result, ready, quilt_size) and form == "table":
+            out.print(f"{'Report' if file.suffix.lower() in PAGES else 'Written'}: {file}")
 
 
-def _show(result: "Release", report: Path | None, *, as_json: bool) -> None:
+def _confirm(warnings: Sequence[str], epsilon: float, *, yes: bool) -> None:
+    """Say which answers would be noise only, and ask in a terminal whether to spend ε on them."""
+    for warning in warnings:
+        err.print(f"warning: {warning}")
+    if warnings and not yes and sys.stdin is not None and sys.stdin.isatty() and out.is_terminal:
+        typer.confirm(f"Release it all the same, and spend ε = {epsilon:g}?", abort=True, err=True)
+
+
+def _checked(files: list[Path], used: "list[str | Path]") -> list[Path]:
+    """Files that can be written, none of them twice."""
+    if not files:
+        return []
+    from quiltwork.show.files import check_file
+
+    return [check_file(file, *used) for file in dict.fromkeys(files)]
+
+
+def _printed_as(form: Form, *, as_json: bool) -> Form:
+    if as_json and form not in ("table", "json"):
+        raise ParameterError("one form can be printed", got=f"--json and --format {form}", fix="Leave one of them out")
+    if form == "parquet" and sys.stdout is not None and sys.stdout.isatty():
+        raise ParameterError(
+            "Parquet is not text", got="a terminal to print it to", fix="--out FILE.parquet, or redirect the output"
+        )
+    return "json" if as_json else form
+
+
+def _show(result: "Release", files: list[Path], form: Form) -> None:
     """Print the value. It is spent: where standard output does not take it, standard error does."""
     from quiltwork.data.steps import NO_STEP
 
     try:
         if NO_STEP in result.notes:
             err.print(f"warning: {NO_STEP}")
-        if as_json:
-            print_json(result.to_dict() | ({} if report is None else {"report": str(report)}))
+        if form == "json":
+            report = next((file for file in files if file.suffix.lower() in PAGES), None)
+            written = {} if report is None else {"report": str(report)}
+            print_json(result.to_dict() | written | ({"files": list(map(str, files))} if files else {}))
+        elif form != "table":
+            from quiltwork.show.files import content
+
+            sys.stdout.buffer.write(content(result, form))
+            sys.stdout.buffer.flush()
         else:  # what was a warning is not said twice
             print_release(replace(result, notes=tuple(note for note in result.notes if note != NO_STEP)))
     except BrokenPipeError:
@@ -332,14 +428,20 @@ def _show(result: "Release", report: Path | None, *, as_json: bool) -> None:
         give_up_output()
 
 
-def _write(path: Path, result: "Release", ready: "Prepared", quilt_size: int | None) -> None:
-    """A report; the value is out already, so that a report which fails is no more than a warning."""
+def _write(path: Path, result: "Release", ready: "Prepared", quilt_size: int | None) -> bool:
+    """A file; the value is out already, so that one which fails is no more than a warning."""
+    page = path.suffix.lower() in PAGES
     try:
-        _write_report(path, result, ready, quilt_size)
+        if page:
+            _write_report(path, result, ready, quilt_size)
+        else:
+            result.save(path)
     except Exception as problem:
         why = str(problem) if isinstance(problem, QuiltworkError) else type(problem).__name__
-        err.print(f"warning: the report could not be written ({why.rstrip('.')}). The value above was released.")
-        raise typer.Exit from None
+        what = "the report" if page else visible(str(path))
+        err.print(f"warning: {what} could not be written ({why.rstrip('.')}). The value above was released.")
+        return False
+    return True
 
 
 def _write_report(path: Path, result: "Release", ready: "Prepared", quilt_size: int | None) -> None:
@@ -390,7 +492,7 @@ def _series_column(column: str | None, variable: str | None, belief: "Belief") -
 
 
 def _check_for_records(how: HowToRead, segment: str | None, gaps: Gaps) -> None:
-    given = [name for name in how.given() if name != "--subject"]
+    given = [name for name in how.given() if name not in ("--subject", "--separator", "--recode")]
     given += ["--segment"] * (segment is not None) + ["--gaps"] * (gaps != "dependent")
     if given:
         raise ParameterError(
@@ -401,14 +503,13 @@ def _check_for_records(how: HowToRead, segment: str | None, gaps: Gaps) -> None:
         )
 
 
-def _read_records(
-    data: str, belief: "Belief", column: str | None, variable: str | None, subject: str | None
-) -> "Records":
+def _read_records(data: str, belief: "Belief", column: str | None, variable: str | None, how: HowToRead) -> "Records":
     from quiltwork import read_records
 
-    if column is None and (variable is not None or subject is not None):
+    if column is None and (variable is not None or how.subject is not None):
         raise ParameterError("--variable and --subject need the column with the values", got="none", fix="--column C")
-    return read_records(data, belief=belief, column=column, variable=variable, subject=subject)
+    columns = {"column": column, "variable": variable, "subject": how.subject}
+    return read_records(data, belief=belief, **columns, separator=how.separator, recode=how.states)
 
 
 def demo(

@@ -29,14 +29,15 @@ def check_facts(facts: "pl.DataFrame", columns: Columns, reading: Reading, state
             f"rows must be sorted by column {columns.time!r}",
             got=f"{totals['unsorted']} earlier than the row before",
             why="unexpected order often means the wrong file",
-            fix="Sort them: unsorted='sort'",
+            fix=_whose(columns, "If times start again with each person, name the column that tells people apart")
+            + "Else sort them: unsorted='sort'",
         )
     if totals.get("repeated"):
         raise DataError(
             f"column {columns.time!r} must not repeat a time within a subject",
             got=f"{totals['repeated']} repeated",
             why="the order of such rows is not known",
-            fix="Name the subject column with subject=, or keep one row per time: duplicates='drop'",
+            fix=_whose(columns, "Name the subject column") + "Else keep one row per time: duplicates='drop'",
         )
     if totals.get("clash"):
         raise DataError(
@@ -46,6 +47,24 @@ def check_facts(facts: "pl.DataFrame", columns: Columns, reading: Reading, state
         )
     unknown = rows - totals["missing"] - sum(totals[f"c{i}"] for i in range(states))
     return rows, unknown
+
+
+def _whose(columns: Columns, advice: str) -> str:
+    """Where no subject was named, that one may be needed; which column seems to be it, by its name alone."""
+    if columns.subject is not None:
+        return ""
+    named = "" if columns.spare is None else f", it seems to be subject='{columns.spare}'"
+    return f"{advice} with subject={named}. "
+
+
+def forgotten_subject(columns: Columns) -> str | None:
+    """A note about a column that seems to say whose the values are, where all were taken as one series."""
+    if columns.spare is None or columns.spare.strip().lower() in ("id", "ids"):  # rows may have numbers
+        return None
+    return (
+        f"column {columns.spare!r} is not used, and all rows were read as one series. If it says whose the values are, "
+        f"name it: subject='{columns.spare}'"
+    )
 
 
 def check_values(facts: "pl.DataFrame", reading: Reading) -> None:

@@ -1,9 +1,10 @@
 """Series from files and from tables of any kind, on the engine that holds them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import narwhals as nw
 import polars as pl
@@ -13,9 +14,11 @@ from quiltwork.data.engines.base import Columns, Engine
 from quiltwork.data.engines.polars import PolarsEngine
 from quiltwork.data.engines.sql import DuckDBEngine, SparkEngine
 from quiltwork.data.measured import Measurements
-from quiltwork.data.reading import Duplicates, Missing, Reading, Take, Unsorted
+from quiltwork.data.reading import Decimal, Duplicates, Missing, Reading, Take, Unsorted
+from quiltwork.data.recode import check_targets
+from quiltwork.data.rewritten import decimal_of, moments, rewritten, spare_subject, time_parts
 from quiltwork.data.stored import StoredSeries
-from quiltwork.data.tables import Frame, as_frame, joined, mixed_types, together
+from quiltwork.data.tables import Frame, as_frame, joined, mixed_types, names_of, together
 from quiltwork.errors import DataError
 from quiltwork.types import Progress, Segment
 
@@ -35,6 +38,10 @@ def read_series(  # noqa: PLR0913 - the public signature is meant to be read
     bins: str | Sequence[float] | None = None,
     unsorted: Unsorted = "refuse",
     duplicates: Duplicates = "refuse",
+    separator: str | None = None,
+    decimal: Decimal | None = None,
+    date_format: str | None = None,
+    recode: Mapping[Any, Any] | None = None,
     progress: Progress | None = None,
 ) -> StoredSeries:
     """Read one column of a table as series, counted where the table is.
@@ -53,6 +60,11 @@ def read_series(  # noqa: PLR0913 - the public signature is meant to be read
     - ``segment``: only the values from its first to its last position (from 1) of each series
     - ``unsorted="sort"``, ``duplicates="drop"``: rows that are not in order are sorted; of rows with the same time and
       value one is kept
+    - ``time="Date,Time"``: a date and a time of day in two columns; ``date_format="dd/mm/yyyy"``: dates that are not
+      written as 2024-12-31
+    - ``recode={"1": "sleep", "2": "sit", "*": "other"}``: values of the data that are states by another name, None for
+      those that count as missing
+    - ``separator=";"``, ``decimal=","``: how a text file is written, where its first line and its numbers leave it open
 
     >>> from quiltwork.samples import diary_path
     >>> read_series(diary_path(), column="activity", states=None, subject="person", time="time")
@@ -71,9 +83,14 @@ def read_series(  # noqa: PLR0913 - the public signature is meant to be read
         bins=bins,
         unsorted=unsorted,
         duplicates=duplicates,
+        decimal=decimal or "." if bins is None else decimal_of(source, parts[0], given=decimal, separator=separator),
+        date_format=date_format,
+        recode=recode,
     )
-
-    return StoredSeries([source], _opener(source, reading, parts), reading, states=states, progress=progress)
+    if reading.recode is not None:
+        check_targets(reading.recode, states if len(parts) == 1 else None, numbers=bins is not None)
+    opener = _opener(source, reading, parts, separator)
+    return StoredSeries([source], opener, reading, states=states, progress=progress)
 
 
 def read_measurements(  # noqa: PLR0913 - the public signature is meant to be read
@@ -89,6 +106,10 @@ def read_measurements(  # noqa: PLR0913 - the public signature is meant to be re
     take: Take = "first",
     unsorted: Unsorted = "refuse",
     duplicates: Duplicates = "refuse",
+    separator: str | None = None,
+    decimal: Decimal | None = None,
+    date_format: str | None = None,
+    recode: Mapping[Any, Any] | None = None,
     progress: Progress | None = None,
 ) -> Measurements:
     """Read one column of a table as series of real values, added up where the table is.
@@ -112,24 +133,36 @@ def read_measurements(  # noqa: PLR0913 - the public signature is meant to be re
         take=take,
         unsorted=unsorted,
         duplicates=duplicates,
+        decimal=decimal_of(source, column, given=decimal, separator=separator),
+        date_format=date_format,
+        recode=recode,
     )
-    return Measurements([source], _opener(source, reading, [column]), reading, states=("value",), progress=progress)
+    if reading.recode is not None:
+        check_targets(reading.recode, None, numbers=True)
+    opener = _opener(source, reading, [column], separator)
+    return Measurements([source], opener, reading, states=("value",), progress=progress)
 
 
-def _opener(source: object, reading: Reading, parts: Sequence[str]) -> Callable[[Sequence[object]], Engine]:
+def _opener(
+    source: object, reading: Reading, parts: Sequence[str], separator: str | None
+) -> Callable[[Sequence[object]], Engine]:
     """How tables are opened; ``parts`` are the columns of which a value consists."""
-    columns = Columns(reading.column or "", reading.subject, reading.time)
-    wanted = [*parts, *columns.names[1:]]
+    named = Columns(reading.column or "", reading.subject, reading.time, reading.date_format)
+    present = names_of(source, separator=separator, wanted=[*parts, *([reading.subject] if reading.subject else [])])
+    at = time_parts(reading.time, present)
+    wanted = [*parts, *([] if named.subject is None else [named.subject]), *at]
     if not parts or len(set(wanted)) < len(wanted):
         raise DataError(
             "column, subject and time must be different columns",
             got="one of them twice",
             why="splitting or sorting a series by its own values would reveal them",
         )
+    columns = replace(named, spare=spare_subject(present, wanted) if named.subject is None else None)
 
     def opened(sources: Sequence[object]) -> Engine:
         where = "the data" if not isinstance(source, str | Path) else f"data file {source}"
-        table = joined([as_frame(given, wanted) for given in sources])
+        tables = [as_frame(given, wanted, separator=separator) for given in sources]
+        table = rewritten(moments(joined(tables), at, columns.time), parts, columns.time, reading)
         return _engine_of(together(table, parts, columns.value), columns, where)
 
     return opened

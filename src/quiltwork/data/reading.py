@@ -6,6 +6,8 @@ from datetime import timedelta
 from functools import cached_property
 from typing import Any, Literal
 
+from quiltwork.data.recode import Recode, recode_of
+from quiltwork.data.times import date_format_of
 from quiltwork.data.values import Bins
 from quiltwork.errors import DataError, ParameterError
 from quiltwork.types import Duration, Segment
@@ -15,12 +17,14 @@ Take = Literal["first", "last", "mean"]
 Unsorted = Literal["refuse", "sort"]
 Duplicates = Literal["refuse", "drop"]
 Layout = Literal["series", "numbers", "rows", "columns"]
+Decimal = Literal[".", ","]
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "layout": ("series", "numbers", "rows", "columns"),
     "missing": ("refuse", "split"),
     "take": ("first", "last", "mean"),
     "unsorted": ("refuse", "sort"),
     "duplicates": ("refuse", "drop"),
+    "decimal": (".", ","),
 }
 
 
@@ -30,7 +34,9 @@ class Reading:
 
     ``column`` is None for values that were in memory; ``subject`` then says only that they were told apart by subject.
     ``gap`` is the longest pause within a stretch, ``every`` the step to which rows are thinned out, ``take`` which
-    row of a step counts, ``bins`` the edges between levels of numbers. ``layout`` is "series", or "numbers" for series
+    row of a step counts, ``bins`` the edges between levels of numbers. ``date_format`` says how dates are written if
+    not in ISO form, ``decimal`` what stands before the fraction of a number, ``recode`` which values of the data are
+    which states. ``layout`` is "series", or "numbers" for series
     of real values; records have their variables in columns of their own, or in rows that name them in the column
     ``variable``.
 
@@ -50,6 +56,9 @@ class Reading:
     bins: Bins | None = None
     unsorted: Unsorted = "refuse"
     duplicates: Duplicates = "refuse"
+    date_format: str | None = None
+    decimal: Decimal = "."
+    recode: Recode | None = None
     segment: Segment | None = None
     """Which positions are asked for; the positions themselves do not depend on it."""
 
@@ -79,6 +88,8 @@ class Reading:
         gap: "str | float | timedelta | None" = None,
         every: "str | float | timedelta | None" = None,
         bins: "str | Sequence[float] | None" = None,
+        date_format: str | None = None,
+        recode: "Mapping[Any, Any] | Recode | None" = None,
         **given: Any,
     ) -> "Reading":
         """As given by a user: durations and bins may be text."""
@@ -89,6 +100,8 @@ class Reading:
             gap=None if gap is None else Duration.parse(gap),
             every=None if every is None else Duration.parse(every, name="every"),
             bins=levels,
+            date_format=None if date_format is None else date_format_of(date_format),
+            recode=None if recode is None else recode_of(recode),
             **given,
         )
 
@@ -107,8 +120,7 @@ class Reading:
         for field in fields(self):
             value = getattr(self, field.name)
             if field.name != "segment" and value != field.default:
-                plain = list(value.edges) if isinstance(value, Bins) else value
-                settings[field.name] = str(value) if isinstance(value, Duration) else plain
+                settings[field.name] = _written(value)
         return settings
 
     @property
@@ -121,7 +133,7 @@ class Reading:
         if self.layout == "columns":
             return "a column for each variable"
         said = {name: value for name, value in self.to_dict().items() if name != "layout"}
-        words = [f"{name} {', '.join(map(str, v)) if isinstance(v, list) else v}" for name, v in said.items()]
+        words = [f"{name} {_in_words(value)}" for name, value in said.items()]
         return ", ".join(["values in memory"] * (self.column is None) + words)
 
     @classmethod
@@ -152,20 +164,34 @@ class Reading:
         """Why a later reading may be of other values than this one, in words; None if it is of the same ones.
 
         Rows told apart, sorted or thinned out differently are still values of the same series, at other positions, and
-        each counts once. Another column, other levels and means are not: what they have to do with the values read
-        before, the belief does not say. Where rows were left out before (steps, repeated times), any other reading may
-        bring some of them back.
+        each counts once. Another column, other levels, numbers or names of values, and means are not: what they have
+        to do with the values read before, the belief does not say. Where rows were left out before (steps, repeated
+        times), any other reading may bring some of them back.
         """
         if self.layout not in ("series", "numbers") or self.every is not None:
             return self.difference(later)
-        names = ["layout", "column", "variable", "bins"]
+        names = ["layout", "column", "variable", "bins", "decimal", "recode"]
         if later.take == "mean":
             names += ["take", "every"]
         if "drop" in (self.duplicates, later.duplicates):
-            names += ["time", "subject"]
+            names += ["time", "subject", "date_format"]
         if self.duplicates == "drop":
             names += ["duplicates"]
         return self.difference(later, names)
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, Bins):
+        return list(value.edges)
+    if isinstance(value, tuple):
+        return dict(value)
+    return str(value) if isinstance(value, Duration) else value
+
+
+def _in_words(value: object) -> str:
+    if isinstance(value, Mapping):
+        value = [f"{name}={'missing' if meant is None else meant}" for name, meant in value.items()]
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _shown(name: str, value: object) -> str:

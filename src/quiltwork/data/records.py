@@ -1,14 +1,19 @@
 """Data as records: one value for each variable of a network or a joint table, and independent records side by side."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from quiltwork.beliefs import Belief
 from quiltwork.data import Reading, codes_of, names_in
+from quiltwork.data.recode import REST, Recode, recode_of, recoded_names
 from quiltwork.errors import DataError
 from quiltwork.types import Codes
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Variables = Mapping[str, tuple[str, ...]]
 BY_NAME = Reading(layout="columns")  # a value for each variable, under its name
@@ -82,12 +87,15 @@ def read_records(
     column: str | None = None,
     variable: str | None = None,
     subject: str | None = None,
+    separator: str | None = None,
+    recode: Mapping[Any, Any] | None = None,
 ) -> Records:
     """Read the records of a table: of a CSV, TSV or Parquet file, or of a polars, pandas, PyArrow or DuckDB table.
 
     Without ``column``, each row is a record and each variable a column of its name. With it, each row is one value:
     ``variable`` names the column that says of which variable (else they come in the belief's order), and ``subject``
-    the column that says of which record (else there is one).
+    the column that says of which record (else there is one). ``separator`` and ``recode`` are those of
+    :func:`quiltwork.read_series`; recode is about the values of every variable.
 
     >>> from quiltwork.samples import contagion_belief, households_path
     >>> read_records(households_path(), belief=contagion_belief())
@@ -103,16 +111,25 @@ def read_records(
         raise DataError("column, variable and subject must be different columns", got="one of them twice")
     from quiltwork.data.tables import as_table
 
-    frame = as_table(source, wanted, ordered=column is not None and variable is None)
+    frame = as_table(source, wanted, ordered=column is not None and variable is None, separator=separator)
+    names = None if recode is None else recode_of(recode)
     if frame.height == 0:
         raise DataError("the data must have at least one record", got="no rows", why="there is nothing to count")
     if column is None:
-        return Records._coded({name: names_in(frame[name], states) for name, states in variables.items()}, variables)
+        values_of = {name: _named(frame[name], states, names) for name, states in variables.items()}
+        return replace(Records._coded(values_of, variables), reading=replace(BY_NAME, recode=names))
     owners = ["" for _ in range(frame.height)] if subject is None else names_in(frame[subject], None)
-    values = names_in(frame[column], belief.states)
+    values = _named(frame[column], belief.states, names)
     named = _in_order(owners, list(variables)) if variable is None else names_in(frame[variable], tuple(variables))
-    reading = Reading(layout="rows", column=column, variable=variable, subject=subject)
+    reading = Reading(layout="rows", column=column, variable=variable, subject=subject, recode=names)
     return replace(_from_long(owners, named, values, variables), reading=reading)
+
+
+def _named(values: "pl.Series", states: Sequence[str], recode: Recode | None) -> list[str]:
+    """State names of the values, recoded if that was said."""
+    if recode is None:
+        return names_in(values, states)
+    return recoded_names(names_in(values, [value for value, _ in recode if value != REST]), recode)
 
 
 def _in_order(owners: list[str], names: list[str]) -> list[str]:

@@ -1,6 +1,5 @@
 """Tables of any kind: files, and what polars, pandas, PyArrow, DuckDB or PySpark hold."""
 
-import difflib
 import glob
 import re
 import stat
@@ -13,11 +12,12 @@ import narwhals as nw
 import polars as pl
 
 from quiltwork.beliefs.dynamic import JOIN
-from quiltwork.errors import DataError
+from quiltwork.beliefs.text import why_unread
+from quiltwork.data.text_files import ENDINGS, check_encoding, ending_of, header_of, separator_of, unreadable
+from quiltwork.errors import DataError, nearest
 
 Frame = Any
 """A narwhals frame: its type depends on the engine."""
-ENDINGS = (".csv", ".tsv", ".parquet")
 
 
 def check_regular(path: str | Path) -> None:
@@ -33,9 +33,11 @@ def check_regular(path: str | Path) -> None:
             )
 
 
-def as_table(source: object, wanted: Sequence[str], *, ordered: bool = False) -> "pl.DataFrame":
+def as_table(
+    source: object, wanted: Sequence[str], *, ordered: bool = False, separator: str | None = None
+) -> "pl.DataFrame":
     """The wanted columns of a file or of any kind of table, in memory; ``ordered`` if the order of rows matters."""
-    table = as_frame(source, wanted)
+    table = as_frame(source, wanted, separator=separator)
     kind = table.implementation
     if ordered and not (kind.is_polars() or kind.is_pandas_like() or kind.is_pyarrow()):
         raise DataError(
@@ -50,10 +52,10 @@ def as_table(source: object, wanted: Sequence[str], *, ordered: bool = False) ->
         raise unreadable(str(source) if isinstance(source, str | Path) else "the data", problem) from None
 
 
-def as_frame(source: object, wanted: Sequence[str]) -> Frame:
+def as_frame(source: object, wanted: Sequence[str], *, separator: str | None = None) -> Frame:
     """The wanted columns of a file, of all files of a pattern, or of a table, as a narwhals frame."""
     if isinstance(source, str | Path):
-        return nw.from_native(scan(source, wanted))
+        return nw.from_native(scan(source, wanted, separator))
     try:
         table: Frame = nw.from_native(cast("Any", source))
     except TypeError:
@@ -66,6 +68,23 @@ def as_frame(source: object, wanted: Sequence[str]) -> Frame:
     if picked.implementation.is_pandas_like():
         _check_objects(picked.to_native())
     return picked
+
+
+def names_of(source: object, *, separator: str | None = None, wanted: Sequence[str] = ()) -> list[str]:
+    """The columns of a table, or of the first of some files; none where they are not known without reading rows."""
+    if isinstance(source, str | Path):
+        try:
+            file = files_of(source)[0]
+            check_regular(file)
+            if ending_of(file) == ".parquet":
+                return list(pl.read_parquet_schema(file))
+        except (DataError, OSError, pl.exceptions.PolarsError):
+            return []  # said when it is read
+        return header_of(file, separator_of(file, wanted, separator)) if ending_of(file) in ENDINGS else []
+    try:
+        return list(nw.from_native(cast("Any", source)).collect_schema().names())
+    except TypeError:
+        return []
 
 
 def together(table: Frame, parts: Sequence[str], name: str) -> Frame:
@@ -114,23 +133,23 @@ def check_columns(
             raise no_column(name, columns, where, by_first_line=by_first_line)
 
 
-def scan(source: str | Path, wanted: Sequence[str]) -> "pl.LazyFrame":
-    """CSV, TSV or Parquet files by name or pattern, to be read as a stream; text in CSV and TSV stays text."""
+def scan(source: str | Path, wanted: Sequence[str], separator: str | None = None) -> "pl.LazyFrame":
+    """Text and Parquet files by name or pattern, to be read as a stream; text in CSV and TSV stays text."""
     files = files_of(source)
-    endings = {Path(file).suffix.lower() for file in files}
-    if len(endings) > 1 or not endings <= set(ENDINGS):
-        raise DataError(
-            f"data file {source} must end in .csv, .tsv or .parquet",
-            got=", ".join(sorted(map(repr, endings))),
-            why="the ending says how to read it",
-        )
-    (ending,) = endings
+    endings = {ending_of(file) for file in files}
+    kinds = {ending.removesuffix(".gz") for ending in endings}
+    if len(kinds) > 1 or not endings <= set(ENDINGS):
+        raise _other_ending(source, files[0], endings)
+    (kind,) = kinds
+    if "://" not in files[0]:
+        check_regular(files[0])
+    between = "" if kind == ".parquet" else separator_of(files[0], wanted, separator)
 
     def opened(file: str | list[str]) -> pl.LazyFrame:
-        if ending == ".parquet":
+        if kind == ".parquet":
             return pl.scan_parquet(file, glob=False)
         # text stays text: "01" and "1" are different state names
-        return pl.scan_csv(file, separator="," if ending == ".csv" else "\t", infer_schema=False, glob=False)
+        return pl.scan_csv(file, separator=between, infer_schema=False, glob=False)
 
     schemas: dict[str, pl.Schema] = {}
     for file in files:
@@ -138,6 +157,8 @@ def scan(source: str | Path, wanted: Sequence[str]) -> "pl.LazyFrame":
             if "://" not in file:
                 check_regular(file)
                 Path(file).open("rb").close()  # the system's own reason, if there is one
+                if kind != ".parquet":
+                    check_encoding(file)
             schemas[file] = opened(file).collect_schema()
         except pl.exceptions.NoDataError:
             continue  # an empty part of many
@@ -145,10 +166,31 @@ def scan(source: str | Path, wanted: Sequence[str]) -> "pl.LazyFrame":
             raise unreadable(file, problem) from None
         _check_schema(file, schemas[file], wanted, next(iter(schemas.values())))
     if not schemas:
-        raise DataError(f"data file {source} must have a header and rows", got="an empty file")
+        raise DataError(
+            f"data file {source} must have a header and rows",
+            got="an empty file",
+            fix="Check that it was written to the end, and that this is the right file",
+        )
     if len(set(map(str, schemas.values()))) == 1:
         return opened(list(schemas)).select(*wanted)
     return pl.concat([opened(file).select(*wanted) for file in schemas])
+
+
+def _other_ending(source: str | Path, first: str, endings: set[str]) -> DataError:
+    """A kind of file that is not read, or several kinds at once."""
+    known = "Save or export the table as CSV or Parquet"
+    if not any(Path(file).exists() for file in (first, str(source))) and "://" not in first:
+        known = why_unread(first, FileNotFoundError())[1]
+    elif len(endings) > 1:
+        known = "Name files of one kind: '*.csv' or '*.parquet'"
+    elif endings == {".txt"}:
+        known = "If its columns are separated by commas, semicolons or tabs, rename it to .csv"
+    return DataError(
+        f"data file {source} must end in .csv, .tsv or .parquet (or .csv.gz, .tsv.gz)",
+        got=", ".join(sorted(map(repr, endings))),
+        why="the ending says how to read it",
+        fix=known,
+    )
 
 
 def _check_schema(file: str, schema: "pl.Schema", wanted: Sequence[str], first: "pl.Schema") -> None:
@@ -157,7 +199,7 @@ def _check_schema(file: str, schema: "pl.Schema", wanted: Sequence[str], first: 
     if repeated:
         name = re.sub(r"_duplicated_\d+$", "", repeated[0])
         raise DataError("columns must have different names", got=f"{name!r} more than once")
-    where, text = "the file" if schema is first else f"file {file}", not file.lower().endswith(".parquet")
+    where, text = "the file" if schema is first else f"file {file}", ending_of(file) != ".parquet"
     check_columns(wanted, schema.names(), where=where, by_first_line=text)
     for name in wanted:
         if schema[name] != first[name]:
@@ -173,22 +215,25 @@ def files_of(source: str | Path) -> list[str]:
     if "://" in name or Path(name).is_file() or not glob.has_magic(name):
         if Path(name).is_dir():
             raise DataError(
-                f"data file {name} must be a file", got="a folder", fix=f"Name the files in it: '{name}/*.parquet'"
+                f"data file {name} must be a file",
+                got="a folder",
+                fix=f"Name the files in it: '{name}/*{_usual_ending(Path(name))}'",
             )
         return [name]
     files = sorted(file for file in glob.glob(name, recursive=True) if Path(file).is_file())
     if not files:
-        raise DataError(f"files {name} must exist", got="none of that name")
+        raise DataError(
+            f"files {name} must exist", got="none of that name", fix="Check the folder and the pattern, and quote it"
+        )
     return files
 
 
-def unreadable(source: str, problem: Exception) -> DataError:
-    """A parser's message may quote the data: only the kind of failure is shown."""
-    ending = Path(source).suffix.lower()
-    reason = getattr(problem, "strerror", None) or (
-        f"it is not a well-formed {ending[1:]} file in UTF-8" if ending in ENDINGS else "it is not well-formed"
-    )
-    return DataError(f"data file {source} cannot be read", why=reason)
+def _usual_ending(folder: Path) -> str:
+    """The ending that most files in a folder have, of those that can be read."""
+    with suppress(OSError):
+        endings = [ending_of(file) for file in folder.iterdir()]
+        return max(reversed(ENDINGS), key=endings.count)
+    return ".parquet"
 
 
 def no_column(name: str, columns: Sequence[str], where: str, *, by_first_line: bool) -> DataError:
@@ -196,13 +241,14 @@ def no_column(name: str, columns: Sequence[str], where: str, *, by_first_line: b
     fix, got = "Name one of them", f"columns {', '.join(map(repr, columns[:30]))}"
     if len(columns) > 30:
         got += f" and {len(columns) - 30} more"
+    near = nearest(name, columns, cutoff=0.7 if by_first_line else 0.6)
+    if near is not None:
+        fix = f"Did you mean {near!r}?"
     if by_first_line:
         got = f"{len(columns)} other column{'s' * (len(columns) != 1)}"
-        near = difflib.get_close_matches(name, columns, n=1, cutoff=0.7)
-        near = [column for column in columns if column.casefold().strip() == name.casefold().strip()] or near
-        fix = f"The nearest is {near[0]!r}" if near else "The first line of the file must name the columns"
-        if len(columns) == 1 and re.search(r"[;\t|]", columns[0]):
-            fix = "The file seems to use another separator: .csv files have commas, .tsv files tabs"
+        fix = fix if near is not None else "The first line of the file must name the columns"
+        if len(columns) == 1 and near is None:
+            fix += "; if something else than a comma is between them, say what: separator=';'"
     return DataError(f"column {name!r} must be in {where}", got=got, fix=fix)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
-from quiltwork.errors import DataError, ParameterError
+from quiltwork.errors import DataError, ParameterError, did_you_mean
 from quiltwork.types import MICROSECONDS, NUMBER, Duration
 
 if TYPE_CHECKING:
@@ -17,13 +17,25 @@ if TYPE_CHECKING:
 
     from quiltwork.data.tables import Frame
 
-__all__ = ["MICROSECONDS", "WHOLE", "Duration", "Form", "Window", "WindowKind", "mixed_times", "unreadable_times"]
+__all__ = [
+    "MICROSECONDS",
+    "WHOLE",
+    "Duration",
+    "Form",
+    "Window",
+    "WindowKind",
+    "date_format_of",
+    "mixed_times",
+    "unreadable_times",
+]
 
 WHOLE = r"^\s*[-+]?\d{1,15}\s*$"
-MOMENT = re.compile(
-    r"(?P<date>\d{4}-\d{2}-\d{2})?(?P<between>[T ])?(?P<minute>\d{2}:\d{2})?(?P<second>:\d{2})?(?P<fraction>\.\d+)?"
-    r"(?P<zone>Z|[-+]\d{2}:?\d{2})?"
+ISO_DATE = (r"\d{4}-\d{2}-\d{2}", "%Y-%m-%d")
+MOMENT = (
+    r"(?P<date>{date})?(?P<between>[T ])?(?P<minute>\d{{2}}:\d{{2}})?(?P<second>:\d{{2}})?(?P<fraction>\.\d+)?"
+    r"(?P<zone>Z|[-+]\d{{2}}:?\d{{2}})?"
 )
+DATE_PARTS = {"dd": (r"\d{1,2}", "%d"), "mm": (r"\d{1,2}", "%m"), "yyyy": (r"\d{4}", "%Y")}
 
 WindowKind = Literal["day", "hour", "week", "month", "hour-of-day", "weekday", "values"]
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -61,9 +73,19 @@ class Window:
             raise ParameterError(
                 f"window must be {', '.join(known.kind for known in ON_THE_CLOCK)} or a number of values",
                 got=repr(given)[:40],
-                fix="For example day, hour-of-day or 96",
+                fix=did_you_mean(str(given)[:40], [known.kind for known in ON_THE_CLOCK], "For example day or 96"),
             )
         return cls("values", number)
+
+    def split(self, label: str) -> tuple[str, str]:
+        """The names of a subject and of one of its windows, from both in one text.
+
+        >>> Window.parse("hour").split("ann lee 2024-03-04 05:00")
+        ('ann lee', '2024-03-04 05:00')
+        """
+        words = label.split(" ")
+        own = 2 if self.kind == "hour" and len(words) > 1 else 1
+        return " ".join(words[:-own]), " ".join(words[-own:])
 
     @property
     def on_the_clock(self) -> bool:
@@ -151,25 +173,27 @@ class Form:
     """Of the wall clock against UTC, in microseconds."""
 
     @classmethod
-    def of(cls, example: str, column: str) -> "Form":
-        """The form of one time, which all others must have."""
-        if re.fullmatch(NUMBER, example):
+    def of(cls, example: str, column: str, date_format: str | None = None) -> "Form":
+        """The form of one time, which all others must have; dates are in ISO form, or as ``date_format`` says."""
+        if date_format is None and re.fullmatch(NUMBER, example):
             return cls("number", NUMBER)
-        parts = MOMENT.fullmatch(example.strip())
+        dates, in_words = ISO_DATE if date_format is None else _date_form(date_format)
+        parts = re.fullmatch(MOMENT.format(date=dates), example.strip())
         if (
             not parts
             or not (parts["date"] or parts["minute"])
             or bool(parts["between"]) != bool(parts["date"] and parts["minute"])
+            or (date_format is not None and not parts["date"])
         ):
-            raise unreadable_times(column)
+            raise unreadable_times(column, date_format)
         kind: Literal["date", "datetime", "time"] = (
             "date" if not parts["minute"] else "datetime" if parts["date"] else "time"
         )
         if parts["zone"] and kind != "datetime":
-            raise unreadable_times(column)
+            raise unreadable_times(column, date_format)
         pattern, text = "", ""
         for name, written, known in (
-            ("date", r"\d{4}-\d{2}-\d{2}", "%Y-%m-%d"),
+            ("date", dates, in_words),
             ("between", parts["between"] or "", parts["between"] or ""),
             ("minute", r"\d{2}:\d{2}", "%H:%M"),
             ("second", r":\d{2}", ":%S"),
@@ -190,13 +214,49 @@ def _offset(zone: str | None) -> int:
     return (-1 if zone[0] == "-" else 1) * minutes * MICROSECONDS["min"]
 
 
-def unreadable_times(column: str) -> DataError:
-    """Text that is no number and no ISO time."""
+def date_format_of(text: str) -> str | None:
+    """How dates are written, as a user says it; None for ISO dates, which need not be said.
+
+    >>> date_format_of("DD/MM/YYYY"), date_format_of("%m/%d/%Y"), date_format_of("yyyy-mm-dd")
+    ('dd/mm/yyyy', 'mm/dd/yyyy', None)
+    """
+    written = text.strip().lower()
+    for sign, part in (("%d", "dd"), ("%m", "mm"), ("%y", "yyyy")):
+        written = written.replace(sign, part)
+    written = re.sub(r"\b([dm])\b", r"\1\1", written)
+    parts = re.fullmatch(r"(dd|mm|yyyy)([-/. ])(dd|mm|yyyy)\2(dd|mm|yyyy)", written)
+    if parts is None or len({parts[1], parts[3], parts[4]}) < 3:
+        raise ParameterError(
+            "date_format must be dd, mm and yyyy in some order",
+            got=repr(text),
+            why="a year of two digits does not say its century" if "yy" in written and "yyyy" not in written else None,
+            fix="For example dd/mm/yyyy, mm/dd/yyyy or dd.mm.yyyy",
+        )
+    return None if written == "yyyy-mm-dd" else written
+
+
+def _date_form(date_format: str) -> tuple[str, str]:
+    """A pattern that dates match, and how they are read."""
+    written, read = re.escape(date_format), date_format
+    for part, (pattern, sign) in DATE_PARTS.items():
+        written, read = written.replace(part, pattern), read.replace(part, sign)
+    return written, read
+
+
+def unreadable_times(column: str, date_format: str | None = None) -> DataError:
+    """Text that is no number and no time in the form that was said."""
+    if date_format is not None:
+        return DataError(
+            f"column {column!r} must hold dates written as {date_format}",
+            got="other text",
+            fix="Say how they are written: date_format='dd/mm/yyyy'; a time of day may follow as 17:24 or 17:24:00",
+        )
     return DataError(
         f"column {column!r} must hold numbers, or dates or times in ISO form",
         got="other text",
         why="sorted as text, 10 would come before 9, and 1/2/2024 is a day in January or in February",
-        fix="Convert the column, or sort the rows and leave time= out",
+        fix="Say how dates are written: date_format='dd/mm/yyyy' or 'mm/dd/yyyy'; or convert the column, or sort the "
+        "rows and leave time= out",
     )
 
 

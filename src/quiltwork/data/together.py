@@ -4,14 +4,23 @@ import narwhals as nw
 import polars as pl
 
 from quiltwork.data.read import _as_polars
-from quiltwork.data.tables import as_frame
+from quiltwork.data.rewritten import moments, time_parts
+from quiltwork.data.tables import as_frame, names_of
 from quiltwork.data.values import natural
 from quiltwork.errors import DataError
 
 MOST_PEOPLE = 12
 
 
-def by_person(source: object, *, who: str, column: str, time: str | None, subject: str | None = None) -> "pl.LazyFrame":
+def by_person(
+    source: object,
+    *,
+    who: str,
+    column: str,
+    time: str | None,
+    subject: str | None = None,
+    separator: str | None = None,
+) -> "pl.LazyFrame":
     """The same table with a column for each person (named in the column ``who``), and a row for each time.
 
     ``subject`` identifies a household, if there are several. Who has no row at some time is missing there.
@@ -26,7 +35,9 @@ def by_person(source: object, *, who: str, column: str, time: str | None, subjec
     keys = [time] if subject is None else [subject, time]
     if len({who, column, *keys}) < len(keys) + 2:
         raise DataError("the columns of person, value, time and subject must be different", got="one of them twice")
-    table = as_frame(source, [*keys, who, column])
+    at = time_parts(time, names_of(source, separator=separator, wanted=[who, column]))
+    wanted = [*([] if subject is None else [subject]), *at, who, column]
+    table = moments(as_frame(source, wanted, separator=separator), at, time)
     kind = table.implementation
     if not (kind.is_polars() or kind.is_pandas_like() or kind.is_pyarrow()):
         raise DataError(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import narwhals as nw
     import polars as pl
 
-MISSING_WORDS = frozenset({"NA", "N/A", "NaN", "nan", "null", "NULL", "None"})
+MISSING_WORDS = frozenset({"NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?"})
 """Text that means a missing value, unless it is the name of a state; so does an empty cell."""
 MOST_LEVELS = 1000
 

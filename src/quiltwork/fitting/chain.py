@@ -12,7 +12,7 @@ from quiltwork.beliefs.interval import IntervalChain
 from quiltwork.data.series import Countable
 from quiltwork.errors import DataError, ParameterError
 from quiltwork.fitting.slower import forgotten_after, lasting_longer, like, slowest_within
-from quiltwork.types import Codes, Floats
+from quiltwork.types import Codes, Floats, Shown
 
 FEW = 5
 """Fewer changes than this out of a state say little about how long it lasts."""
@@ -22,7 +22,7 @@ MOST_NUMBERS = 32
 
 
 @dataclass(frozen=True)
-class Fit:
+class Fit(Shown):
     """A chain fitted to public data, with the counts behind every row.
 
     >>> fit = fit_chain([[90, 10, 0], [9, 40, 1], [1, 0, 4]], states=["sit", "walk", "run"])

@@ -15,7 +15,7 @@ from quiltwork.data.series import Series
 from quiltwork.data.steps import check_step
 from quiltwork.errors import BeliefError, DataError
 from quiltwork.fitting.evidence import Agreement, Hour, Order, Stay, agreement, hours_of_day, order_two, stays
-from quiltwork.types import Codes, Duration, Floats
+from quiltwork.types import Codes, Duration, Floats, Shown
 
 MARGIN = 0.02
 """How much more often values must agree than the belief says, for it to matter."""
@@ -31,8 +31,8 @@ FIRST_ORDER = ("chain", "set", "mixing", "interval")
 DAY = Duration.parse("1d")
 
 
-@dataclass(frozen=True)
-class BeliefCheck:
+@dataclass(frozen=True, repr=False)
+class BeliefCheck(Shown):
     """Whether a belief fits public data, in words and in numbers.
 
     ``forgets_too_fast`` says that somewhere values agree with earlier ones more often than the belief allows: by more
@@ -59,6 +59,9 @@ class BeliefCheck:
     step: Duration | None = None
     notes: tuple[str, ...] = ()
     """What could not be checked."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.verdict})"
 
     @property
     def worst(self) -> Agreement | None:

@@ -117,7 +117,7 @@ class Correlated(Agreement):
     """Whether it is nearer to 0 than a belief that is exact says, by more than chance, and by enough to matter."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class GaussianCheck(BeliefCheck):
     """Whether a Gaussian belief fits public data, in words and in numbers.
 

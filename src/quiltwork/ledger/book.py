@@ -10,6 +10,7 @@ from typing import Any
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.accounting.total import Total
 from quiltwork.beliefs import Belief, Secrets
+from quiltwork.beliefs.text import similar_file
 from quiltwork.errors import InputError, LedgerError, NotCoveredError
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.ledger.address import in_memory, open_store
@@ -40,7 +41,7 @@ from quiltwork.ledger.seal import Seal, key_of_environment
 from quiltwork.ledger.store import Store, Transaction
 from quiltwork.ledger.terms import Reservation, Statement, Terms
 from quiltwork.numeric import check_epsilon
-from quiltwork.types import Guarantee
+from quiltwork.types import Guarantee, Shown
 
 Clock = Callable[[], datetime]
 LOOK = "`quiltwork ledger verify` names what is broken; compare it with an earlier export"
@@ -59,7 +60,7 @@ class _TooMuchError(Exception):
         self.total, self.epsilon = total, epsilon
 
 
-class Ledger:
+class Ledger(Shown):
     """What was spent of a budget under a belief, in a SQLite file or in PostgreSQL.
 
     ``clock`` tells the time; it is passed in for tests. ``key`` seals the rows; where it is left out, the environment
@@ -79,9 +80,12 @@ class Ledger:
         self._store = store or open_store(address)
         self._clock = clock or (lambda: datetime.now(UTC))
         if not self._store.exists():
+            path = getattr(self._store, "path", None)
+            near = "" if path is None else similar_file(path)
             raise LedgerError(
                 f"ledger {self._store.name} does not exist",
-                fix="Create it first: Ledger.create(...), or quiltwork ledger create",
+                fix=(f"{near} " if near.endswith("?") else "")
+                + "Create it first: Ledger.create(...), or quiltwork ledger create",
             )
         if self._needs_work():
             self._store.transaction(self._prepare)
@@ -190,6 +194,9 @@ class Ledger:
         return cls.create(
             "sqlite://", belief=belief, budget=budget, guarantee=guarantee, secrets=kept_apart, store=memory
         )
+
+    def __repr__(self) -> str:
+        return f"Ledger({self.name!r}, budget {self.terms.budget:g}, {self.terms.belief!r})"
 
     @property
     def name(self) -> str:

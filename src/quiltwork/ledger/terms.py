@@ -9,7 +9,7 @@ from quiltwork.beliefs import Belief, Secrets, belief_from_dict
 from quiltwork.data import Reading
 from quiltwork.errors import InputError, LedgerError, NotCoveredError
 from quiltwork.ledger.rows import Outcome, Row, record_of
-from quiltwork.types import Guarantee
+from quiltwork.types import Guarantee, Shown
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class Reservation:
         } | ({} if self.mixed is None else {"mixed": self.mixed})
 
 
-@dataclass(frozen=True)
-class Statement:
+@dataclass(frozen=True, repr=False)
+class Statement(Shown):
     """A ledger at one moment: its terms, its rows, and what was spent."""
 
     name: str
@@ -91,6 +91,11 @@ class Statement:
     """How the data were read in another way than for the first release, if they ever were."""
     checked: bool = True
     """Whether its rows could be checked: not where they are sealed with a key that is not here."""
+
+    def __repr__(self) -> str:
+        count = sum(row.kind == "reserved" for row in self.rows)
+        spent = f"spent {self.spent:.6g} of {self.terms.budget:g}"
+        return f"Statement({self.name}: {spent}, {count:,} release{'s' * (count != 1)})"
 
     @property
     def remaining(self) -> float:

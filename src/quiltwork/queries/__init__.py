@@ -6,13 +6,25 @@ from quiltwork.queries.base import (
     Query,
 )
 from quiltwork.queries.groups import ShareDifference
-from quiltwork.queries.kinds import Count, Custom, Declared, Frequencies, Histogram, Mean, Share, Sum, Transitions
+from quiltwork.queries.kinds import (
+    Count,
+    Custom,
+    Declared,
+    Frequencies,
+    Histogram,
+    Mean,
+    Share,
+    Sum,
+    Transitions,
+    TwoCounts,
+)
 from quiltwork.queries.limits import Limits
 from quiltwork.queries.measured import Difference, Lipschitz, Measured, ShareAbove, Trend, WeightedSum
 from quiltwork.queries.parse import parse_query, query_from_dict
 from quiltwork.queries.ranked import Quantile, Top
 from quiltwork.queries.stays import StayLength, StayLengths, Stays
 from quiltwork.queries.variables import Matching, Over, Tally
+from quiltwork.queries.workload import Workload
 
 __all__ = [
     "Asked",
@@ -42,7 +54,9 @@ __all__ = [
     "Top",
     "Transitions",
     "Trend",
+    "TwoCounts",
     "WeightedSum",
+    "Workload",
     "parse_query",
     "query_from_dict",
 ]

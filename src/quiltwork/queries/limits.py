@@ -12,7 +12,7 @@ import numpy as np
 
 from quiltwork.types import Codes, Floats
 
-HALVINGS = 64  # of the interval that the shift is in: as precise as floats are
+HALVINGS = 52  # of the interval that the shift is in: as precise as floats are
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from quiltwork.errors import QueryError
+from quiltwork.errors import QueryError, nearest
 from quiltwork.queries.base import Query
 from quiltwork.queries.groups import ShareDifference
 from quiltwork.queries.kinds import (
@@ -36,6 +36,7 @@ from quiltwork.queries.ranked import FromHistogram, Quantile, Top
 from quiltwork.queries.stays import StayLength, StayLengths, Stays
 from quiltwork.queries.steps import InSteps
 from quiltwork.queries.variables import Matching, Over, Tally
+from quiltwork.queries.workload import Workload
 
 _NAMED: dict[str, Callable[[], Query]] = {
     "histogram": Histogram,
@@ -49,7 +50,7 @@ _NAMED: dict[str, Callable[[], Query]] = {
 }
 
 
-def parse_query(text: str) -> Query:
+def parse_query(text: str, values: Mapping[str, float | str] | None = None) -> Query:
     """The query that a text names: ``count:STATE``, ``histogram``, ``frequencies``, ``mean``, ``sum``, ``transitions``.
 
     ``share:A|B`` asks which share of the values is A or B, ``stays`` for the number of stays in each state,
@@ -67,25 +68,35 @@ def parse_query(text: str) -> Query:
     (with a ramp of width 0.5), ``difference:1-96|97-192`` how much the mean of a second period is above that of a
     first, and ``weighted:1,0.5`` for a sum with a weight for each position.
 
+    ``values`` are the numbers that states stand for, for ``mean`` and ``sum``.
+
     >>> parse_query("count:walk")
     Count(state='walk')
     >>> parse_query("sum over visits,nights=2.5").variables
     {'visits': '1', 'nights': '2.5'}
+    >>> parse_query("mean", {"off": "0", "on": "1.5"})
+    Mean(values={'off': '0', 'on': '1.5'})
     """
     whole, over, chosen = text.partition(" over ")
     if over:
-        return Over(parse_query(whole.strip()), _weights(chosen))
+        return Over(parse_query(whole.strip(), values), _weights(chosen))
+    if values is not None:
+        if text not in ("mean", "sum"):
+            raise QueryError("numbers for states are for mean and sum", got=f"query {text!r}", fix="Leave them out")
+        return Mean(values) if text == "mean" else Sum(values)
     kind, colon, rest = text.partition(":")
     if kind in _WITH_MORE and rest:
         return _WITH_MORE[kind][1](rest)
     if not colon and kind in _NAMED:
         return _NAMED[kind]()
-    raise QueryError(
-        "the query is not known",
-        got=repr(text),
-        fix=f"Known: {', '.join([f'{name}:{form}' for name, (form, _) in _WITH_MORE.items()] + list(_NAMED))}; for "
-        "records also QUERY over A,B",
+    known = (
+        f"Known: {', '.join([f'{name}:{form}' for name, (form, _) in _WITH_MORE.items()] + list(_NAMED))}; for records "
+        "also QUERY over A,B"
     )
+    near = nearest(kind, [*_NAMED, *_WITH_MORE])
+    more = f":{_WITH_MORE[near][0]}" if near in _WITH_MORE else ""
+    meant = "" if near is None else f"Did you mean {near}{more}? "
+    raise QueryError("the query is not known", got=repr(text), fix=meant + known)
 
 
 def query_from_dict(contents: Mapping[str, Any]) -> Query:
@@ -138,6 +149,10 @@ def _in_steps(query: Mapping[str, Any], variables: list[list[Any]]) -> InSteps:
     return InSteps(query_from_dict(query), named)
 
 
+def _workload(questions: list[Mapping[str, Any]], ratios: list[str | None]) -> Workload:
+    return Workload([query_from_dict(question) for question in questions], ratios=ratios)
+
+
 _READERS: dict[str, Callable[..., Query]] = {
     "count": lambda state: Count(str(state)),
     "share": lambda state: Share(str(state)),
@@ -162,6 +177,7 @@ _READERS: dict[str, Callable[..., Query]] = {
     "tally": lambda values: Tally(_listed(values)),
     "records": lambda values: Matching(_listed(values)),
     "in-steps": _in_steps,
+    "workload": _workload,
     "declared": lambda name, sensitivity: Declared(name, sensitivity),
 }
 

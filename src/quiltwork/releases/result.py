@@ -3,21 +3,30 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.beliefs import Belief
 from quiltwork.calibration.accuracy import noise_error
 from quiltwork.calibration.record import Calibration
+from quiltwork.errors import ParameterError
+from quiltwork.queries import Workload
 from quiltwork.releases.answer import PartAnswer
+from quiltwork.releases.frame import frame_of
+from quiltwork.types import Shown, show_module
 
+if TYPE_CHECKING:
+    import polars as pl
+
+MOST_SHOWN, MOST_LINES = 6, 30
 MOST_SIMULATED = 400_000  # numbers that are drawn to measure errors, of all answers together
 FEWEST, MOST = 200, 2000
 """Simulated draws of each number."""
 
 
-@dataclass(frozen=True)
-class Release:
+@dataclass(frozen=True, repr=False)
+class Release(Shown):
     """What may be published: the noisy value, how far off the noise may be, and why.
 
     ``value`` is a number, or numbers by state; ``numbers`` the same numbers in a row, named by ``labels``. Of windows
@@ -44,20 +53,55 @@ class Release:
     """Where its spending was recorded, and what is left."""
     notes: tuple[str, ...] = ()
     """What else to know about the data."""
+    questions: tuple["Release", ...] = ()
+    """The answer to each question by itself, if several were asked in one release; they share ε, record and ledger."""
+
+    def __repr__(self) -> str:
+        first = self.answers[0]
+        shown = f"{len(self.parts):,} parts" if self.parts else _in_a_line(first)
+        asked = f"{self.calibration.query.text} by {self.calibration.mechanism}, ε = {self.calibration.epsilon:g}"
+        return f"Release({asked}: {shown}, ±{first.rounded(self.error())})"
+
+    def __str__(self) -> str:
+        """The numbers, rounded to the noise, with their error; a few lines."""
+        made = self.calibration
+        lines = [
+            f"{made.query.text} by {made.mechanism}, ε = {made.epsilon:g} ({made.guarantee}); {self.subjects:,} "
+            f"{self.belief.noun}, {self.values:,} values"
+        ]
+        if self.parts:
+            width = max(len(answer.name) for answer in self.parts)
+            lines += [f"{a.name:<{width}}  {_in_a_line(a)} ± {a.rounded(a.error())}" for a in self.parts]
+        else:
+            answer = self.answers[0]
+            numbers, best = ([answer.rounded(n) for n in row] for row in (answer.numbers, answer.best))
+            wide, long = max(map(len, answer.labels)), max(map(len, numbers))
+            error = answer.rounded(answer.error())
+            known = answer.consistent is not None
+            lines += [
+                f"{label:<{wide}}  {number:>{long}} ± {error}" + (f"  (consistent: {kept})" if known else "")
+                for label, number, kept in zip(answer.labels, numbers, best, strict=True)
+            ]
+        more = len(lines) - 1 - MOST_LINES
+        return "\n".join(lines if more <= 0 else [*lines[: MOST_LINES + 1], f"... and {more:,} more"])
 
     @property
     def parts(self) -> tuple[PartAnswer, ...]:
         """The answers about windows or subjects, if those were asked for."""
-        return self.answers if self.answers[0].name else ()
+        return self.answers if self.answers[0].name and not self.questions else ()
 
     @property
     def value(self) -> Any:
-        """The noisy value as it was drawn."""
+        """The noisy value as it was drawn; of several questions, that of each by its text."""
+        if self.questions:
+            return self.by_question(lambda question: question.value)
         return self._by_part(lambda answer: answer.value)
 
     @property
     def consistent(self) -> Any:
         """The nearest value that keeps to what is public; None if nothing is."""
+        if self.questions:
+            return self.by_question(lambda question: question.consistent)
         if self.answers[0].consistent is None:
             return None
         return self._by_part(lambda answer: answer.presented(answer.best))
@@ -83,6 +127,9 @@ class Release:
     @property
     def labels(self) -> tuple[str, ...]:
         """A name for each number."""
+        if self.questions:
+            named = self.by_question(lambda question: question.labels)
+            return tuple(f"{text}: {label}" for text, labels in named.items() for label in labels)
         return tuple(label for answer in self.answers for label in _labels(answer))
 
     @property
@@ -98,14 +145,20 @@ class Release:
     @property
     def integer(self) -> bool:
         """Whether noise was drawn on whole numbers."""
-        return self.answers[0].query.integer
+        return all(answer.query.integer for answer in self.answers)
 
     def error(self, confidence: float = 0.95, *, simultaneous: bool = False) -> float:
         """How far the noise may have moved a number, up or down, with this probability.
 
         With ``simultaneous`` it holds for all numbers of the answer at once. It is about the noise only: it says
-        nothing about how well the data stands for a larger population, so it is not a confidence interval.
+        nothing about how well the data stands for a larger population, so it is not a confidence interval. Of several
+        questions it is the largest; each of ``questions`` has its own.
         """
+        if self.questions:
+            if not simultaneous:
+                return max(question.error(confidence) for question in self.questions)
+            each = confidence ** (1 / self.draws)
+            return max(question.error(each**question.draws, simultaneous=True) for question in self.questions)
         least_precise = max(self.answers, key=lambda answer: answer.noise_scale)
         return noise_error(
             least_precise.noise_scale,
@@ -115,9 +168,30 @@ class Release:
             numbers=self.draws if simultaneous else 1,
         )
 
+    def by_question(self, value: Callable[["Release"], Any]) -> dict[str, Any]:
+        """Something about each of several questions, by its text; a text that comes again gets a number."""
+        found: dict[str, Any] = {}
+        for question in self.questions:
+            text = name = question.calibration.query.text
+            again = 1
+            while name in found:
+                again += 1
+                name = f"{text} ({again})"
+            found[name] = value(question)
+        return found
+
     def explain(self) -> str:
         """Accuracy and the reason for the noise, in words."""
         told = [] if self.parts or self.derived is None else [self._told()]
+        if self.questions:
+            accuracy = self.by_question(lambda question: " ".join(question.accuracy()))
+            told = [f"{text}: {line}" for text, line in accuracy.items()]
+        else:
+            told += self.accuracy()
+        return "\n".join([*told, self.calibration.explain(self.belief), *self.notes])
+
+    def accuracy(self) -> list[str]:
+        """How far off the noise may be, in words."""
         lines = [f"Each number is within ±{self.error():.6g} of the truth with probability 95 % (noise only)."]
         if self.draws > 1:
             everyone = self.error(simultaneous=True)
@@ -135,7 +209,7 @@ class Release:
                 f"The numbers are counts or sums with noise, divided by {by}; so is their noise, to a scale of "
                 f"{'at most ' if self.parts else ''}{self.noise_scale:.6g}."
             )
-        return "\n".join([*told, *lines, self.calibration.explain(self.belief), *self.notes])
+        return lines
 
     def _told(self) -> str:
         """What was asked for, in words."""
@@ -153,6 +227,51 @@ class Release:
             rows.append({"": answer.name} | derived | numbers | {"values": answer.values})
         return rows
 
+    def to_polars(self) -> "pl.DataFrame":
+        """A table with a row for each number: what it is about, the noisy value, its error, and what follows from it.
+
+        >>> from quiltwork import MarkovChain, release
+        >>> coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]])
+        >>> result = release(["0", "1"] * 50, "transitions", belief=coin, epsilon=1.0)
+        >>> result.to_polars().select("state", "next_state").rows()
+        [('0', '0'), ('0', '1'), ('1', '0'), ('1', '1')]
+        """
+        return frame_of(self)
+
+    def to_pandas(self) -> Any:
+        """The same table for pandas, which must be installed."""
+        return self._converted("to_pandas", "pandas pyarrow")
+
+    def to_arrow(self) -> Any:
+        """The same table for PyArrow, which must be installed."""
+        return self._converted("to_arrow", "pyarrow")
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The same table for every library that reads Arrow, without a copy: ``pyarrow.table(release)``."""
+        return self.to_polars().__arrow_c_stream__(requested_schema)
+
+    def _converted(self, how: str, needed: str) -> Any:
+        try:
+            return getattr(self.to_polars(), how)()
+        except ImportError as problem:
+            packages = needed.replace(" ", " and ")
+            raise ParameterError(
+                f"{how} needs {packages}", got="an installation without", fix=f"pip install {needed}"
+            ) from problem
+
+    def save(self, path: str | Path) -> Path:
+        """Write it to a file: .csv, .parquet or .md for a table, .json for everything, .html for a report.
+
+        >>> from quiltwork import MarkovChain, release
+        >>> import tempfile
+        >>> coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]])
+        >>> result = release(["0", "1"] * 50, "count:1", belief=coin, epsilon=1.0)
+        >>> result.save(tempfile.mkdtemp() + "/ones.csv").read_text().splitlines()[0].split(",")[:3]
+        ['query', 'value', 'error_95']
+        """
+        written: Path = show_module("files").save(self, path)
+        return written
+
     def record(self) -> ReleaseRecord:
         """What to write down about it for ``quiltwork compose`` and :class:`Accountant`: no data in it.
 
@@ -165,14 +284,10 @@ class Release:
 
     def to_dict(self) -> dict[str, Any]:
         """The release as plain values, as ``quiltwork release --json`` prints it."""
+        own = {"questions": self._each()} if self.questions else self._answered()
+        parts = {"parts": own.pop("parts")} if "parts" in own else {}
         return (
-            {
-                "value": self.value,
-                "noise_scale": self.noise_scale,
-                "error_95": self.error(),
-                "error_95_all": self.error(simultaneous=True),
-            }
-            | self._after(0 if not self.parts else None)
+            own
             | {
                 "lipschitz": self.calibration.lipschitz / self.divisor,
                 "record": self.record().to_dict(),
@@ -190,8 +305,31 @@ class Release:
                 "ledger": self.ledger,
                 "notes": list(self.notes),
             }
+            | parts
+        )
+
+    def _answered(self) -> dict[str, Any]:
+        """What is said about the answer to one question."""
+        return (
+            {
+                "value": self.value,
+                "noise_scale": self.noise_scale,
+                "error_95": self.error(),
+                "error_95_all": self.error(simultaneous=True),
+            }
+            | self._after(0 if not self.parts else None)
             | ({"parts": [self._part(n) for n in range(len(self.parts))]} if self.parts else {})
         )
+
+    def _each(self) -> list[dict[str, Any]]:
+        """What is said about the answers to several questions; some may follow from another one."""
+        query = self.calibration.query
+        rows = []
+        for place, question in enumerate(self.questions):
+            source = query.source(place) if isinstance(query, Workload) else None
+            follows = {} if source is None else {"follows_from": self.questions[source].calibration.query.text}
+            rows.append({"query": question.calibration.query.text} | question._answered() | follows)
+        return rows
 
     def _after(self, place: int | None) -> dict[str, Any]:
         """What follows from the noisy numbers of an answer, or of all of them."""
@@ -231,6 +369,14 @@ class Release:
         if not self.parts:
             return value(self.answers[0])
         return {answer.name: value(answer) for answer in self.answers}
+
+
+def _in_a_line(answer: PartAnswer) -> str:
+    """The numbers of an answer, rounded to the noise; the first of them if there are many."""
+    if len(answer.numbers) == 1:
+        return answer.rounded(answer.numbers[0])
+    pairs = [f"{label} {answer.rounded(n)}" for label, n in zip(answer.labels, answer.numbers, strict=True)]
+    return ", ".join(pairs[:MOST_SHOWN]) + (", ..." if len(pairs) > MOST_SHOWN else "")
 
 
 def _labels(answer: PartAnswer) -> Sequence[str]:

@@ -1,9 +1,11 @@
 """Pictures of beliefs: what follows what, and what a release is worth if stays last longer."""
 
 import html
+from collections.abc import Sequence
 from pathlib import Path
 
 import altair as alt
+import numpy as np
 
 from quiltwork.accounting.compare import Comparison
 from quiltwork.beliefs import Belief, GaussianBelief, MarkovChain
@@ -12,6 +14,7 @@ from quiltwork.show.charts import network_chart
 from quiltwork.show.gaussian import about_gaussian
 from quiltwork.show.pages import figure, footer, write_page
 from quiltwork.show.style import ACCENT, INK, QUIET, WARNING, Chart, styled, to_svg
+from quiltwork.types import Floats
 
 MOST_NUMBERED = 16  # states up to which each cell has its number
 MOST_DRAWN = 6
@@ -20,12 +23,17 @@ WIDTH = 520
 
 def heat_chart(chain: MarkovChain) -> Chart:
     """How likely each state (column) follows each (row)."""
+    return range_chart(chain.states, chain.transition, chain.transition)
+
+
+def range_chart(states: Sequence[str], lower: Floats, upper: Floats) -> Chart:
+    """How likely each state (column) follows each (row), at least and at most; the colour shows the middle."""
     rows = [
-        {"from": a, "to": b, "p": p, "label": "0" if p == 0 else f"{p:.2g}", "strong": p > 0.55}
-        for a, row in zip(chain.states, chain.transition.tolist(), strict=True)
-        for b, p in zip(chain.states, row, strict=True)
+        {"from": a, "to": b, "p": (low + high) / 2, "label": _range(low, high), "strong": low + high > 1.1}
+        for a, lows, highs in zip(states, lower.tolist(), upper.tolist(), strict=True)
+        for b, low, high in zip(states, lows, highs, strict=True)
     ]
-    order = list(chain.states)
+    order = list(states)
     base = alt.Chart(alt.InlineData(rows)).encode(
         x=alt.X("to:N", sort=order, title="next state", axis=alt.Axis(orient="top", labelAngle=-35, labelLimit=120)),
         y=alt.Y("from:N", sort=order, title="state", axis=alt.Axis(labelLimit=160)),
@@ -35,12 +43,17 @@ def heat_chart(chain: MarkovChain) -> Chart:
             "p:Q", scale=alt.Scale(domain=[0, 1], range=["#f4f7fb", ACCENT]), title="probability", legend=None
         )
     )
-    size = max(22, min(56, 560 // len(order)))
+    size = max(22, min(56 if np.array_equal(lower, upper) else 72, 560 // len(order)))
     layers = [cells]
     if len(order) <= MOST_NUMBERED:
         colour = alt.condition("datum.strong", alt.value("white"), alt.value(INK))
         layers.append(base.mark_text(fontSize=11).encode(text="label:N", color=colour))
     return styled(alt.layer(*layers).properties(width=size * len(order), height=size * len(order) * 0.7))
+
+
+def _range(low: float, high: float) -> str:
+    least, most = ("0" if p == 0 else f"{p:.2g}" for p in (low, high))
+    return least if least == most else f"{least}–{most}"
 
 
 def longer_chart(found: Comparison) -> Chart:

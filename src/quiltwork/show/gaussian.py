@@ -25,8 +25,8 @@ LEAST_DRAWN, FURTHEST = 10, 10**9
 """How many lags are drawn, at least and at most."""
 
 
-def correlation_chart(check: GaussianCheck, belief: GaussianBelief) -> Chart:
-    """The correlation of the data by lag, with its band, against what the belief says."""
+def correlation_chart(check: GaussianCheck, belief: GaussianBelief | None = None) -> Chart:
+    """The correlation of the data by lag, with its band, against what the belief says: at many lags if it is given."""
     longest = check.lags[-1].lag
     ticks = lag_ticks(check.step, longest)
     x = lag_axis(ticks, "time later (log axis)")
@@ -36,7 +36,11 @@ def correlation_chart(check: GaussianCheck, belief: GaussianBelief) -> Chart:
         for band in [one.band or (one.data, one.data)]
     ]
     base = alt.Chart(alt.InlineData(rows))
-    said, bottom = _believed(belief.correlation, longest)
+    if belief is None:
+        said = [{"lag": one.lag, "value": one.belief, "what": "belief"} for one in check.lags]
+        bottom = min(one.belief for one in check.lags)
+    else:
+        said, bottom = _believed(belief.correlation, longest)
     lowest = min(0.0, bottom, *(row["low"] for row in rows))
     y = _correlations(lowest)
     band = base.mark_area(color=ACCENT, opacity=0.18).encode(x=x, y=alt.Y("low:Q", **y), y2="high:Q")

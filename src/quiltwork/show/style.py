@@ -3,14 +3,15 @@
 from typing import Any, cast
 
 import vl_convert
+from altair.typing import ChartType
 
 from quiltwork.errors import visible
 
 INK, QUIET, ACCENT, WARNING = "#22304a", "#8792a6", "#2f6fb3", "#c2703d"
 FONT = "system-ui, sans-serif"
 
-Chart = dict[str, Any]
-"""A chart in Vega-Lite's own form."""
+Chart = ChartType
+"""A chart of Altair; what draws it turns it into Vega-Lite's own form."""
 
 
 def sized(chart: Any, rows: int) -> Chart:
@@ -26,7 +27,7 @@ def styled(chart: Any) -> Chart:
         .configure_axis(labelColor=INK, titleColor=QUIET, gridColor="#e6e9ef", labelFont=FONT, titleFont=FONT)
         .configure_text(font=FONT)
     )
-    return cast(Chart, _shown(styled.to_dict()))
+    return cast(Chart, styled)
 
 
 def _shown(content: Any) -> Any:
@@ -40,9 +41,9 @@ def _shown(content: Any) -> Any:
 
 def to_png(chart: Chart) -> bytes:
     """A chart as a PNG picture, drawn without a network."""
-    return bytes(vl_convert.vegalite_to_png(chart, scale=2))
+    return bytes(vl_convert.vegalite_to_png(_shown(chart.to_dict()), scale=2))
 
 
 def to_svg(chart: Chart) -> str:
     """A chart as SVG text, drawn without a network."""
-    return str(vl_convert.vegalite_to_svg(chart))
+    return str(vl_convert.vegalite_to_svg(_shown(chart.to_dict())))

@@ -85,3 +85,23 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "--belief", tmp_path / "sample/belief.json", "--query", "count:sleep", "--epsilon", 2,
     )  # fmt: skip
     assert again["length"] == 2688
+
+
+def test_tables_out(belief: Path, diary: Path, tmp_path: Path) -> None:
+    asked = ("release", diary, "--column", "doing", "--subject", "who", "--time", "t", "--belief", belief)
+    asked = (*asked, "--query", "histogram", "--epsilon", 1)
+    printed = run(*asked, "--format", "csv", code=0).stdout.splitlines()
+    assert printed[0].startswith("query,state,value,error_95")
+    assert len(printed) == 3
+    assert run(*asked, "--format", "markdown", code=0).stdout.startswith("| query | state | released |")
+    assert set(json.loads(run(*asked, "--format", "json", code=0).stdout)["value"]) == {"sit", "walk"}
+    table, page = tmp_path / "result.parquet", tmp_path / "result.html"
+    found = answer(*asked, "--out", table, "--out", page)
+    assert (found["report"], found["files"]) == (str(page), [str(table), str(page)])
+    assert table.read_bytes()[:4] == b"PAR1"
+    shown = run(*asked, "--out", tmp_path / "result.csv", code=0).stdout
+    assert f"Written: {tmp_path / 'result.csv'}" in shown
+    refused = run(*asked, "--json", "--format", "csv", code=2)
+    assert "one form can be printed" in refused.stderr
+    refused = run(*asked, "--out", diary, code=2)
+    assert "a file of its own" in refused.stderr

@@ -82,6 +82,10 @@ def test_another_reading_counts_everywhere_or_is_refused() -> None:
         again(column="y")
     with pytest.raises(NotCoveredError, match="bins: none before"):
         again(bins=[0.5])
+    with pytest.raises(NotCoveredError, match="recode: none before"):
+        again(recode={"0": "1", "1": "0"})
+    with pytest.raises(NotCoveredError, match="decimal: the default before"):
+        again(decimal=",")
 
 
 def test_rows_between_the_steps_are_refused_once_steps_were_released() -> None:
@@ -167,6 +171,9 @@ readings = st.builds(
     bins=st.sampled_from([None, "100,500", [0.1, 0.2]]),
     unsorted=st.sampled_from(["refuse", "sort"]),
     duplicates=st.sampled_from(["refuse", "drop"]),
+    decimal=st.sampled_from([".", ","]),
+    date_format=st.sampled_from([None, "dd/mm/yyyy", "mm/dd/yyyy"]),
+    recode=st.sampled_from([None, {"1": "sit"}, {1: "walk", "*": None}]),
 )
 
 
@@ -176,5 +183,6 @@ def test_readings_are_written_down_and_compared(one: Reading, other: Reading) ->
     assert (one.difference(other) is None) == (one == other)
     if one.other_values(other) is not None:
         assert one != other
-    same = dataclasses.replace(other, column=one.column, bins=one.bins, duplicates=one.duplicates)
+    kept = ("column", "bins", "duplicates", "decimal", "recode")
+    same = dataclasses.replace(other, **{name: getattr(one, name) for name in kept})
     assert one.other_values(same) is None or one.every or one.duplicates == "drop"

@@ -37,7 +37,7 @@ def test_a_page_about_a_cycle_or_phases_shows_their_average(tmp_path: Path) -> N
 
 def test_hours_are_on_the_axis_where_the_step_is_known() -> None:
     belief = CycleChain([DAY, NIGHT], step="12h")
-    x = cycle_chart([0.5, 1.0], belief.step)["encoding"]["x"]
+    x = cycle_chart([0.5, 1.0], belief.step).to_dict()["encoding"]["x"]
     assert "hours" in x["title"]
     assert x["scale"]["domain"] == [0, 24]
-    assert "step" in cycle_chart([0.5, 1.0], None)["encoding"]["x"]["title"]
+    assert "step" in cycle_chart([0.5, 1.0], None).to_dict()["encoding"]["x"]["title"]

@@ -29,6 +29,10 @@ class Columns:
     value: str
     subject: str | None = None
     time: str | None = None
+    date_format: str | None = None
+    """How dates are written in a column of text, if not in ISO form."""
+    spare: str | None = None
+    """A column that is not read, but seems to say whose the values are."""
 
     @property
     def names(self) -> list[str]:
@@ -118,6 +122,16 @@ class Engine(ABC):
         """With the number of the stretch that a row is in, as ``stretch``; where ``opens``, a new one begins."""
         opened = rows.with_columns(stretch=nw.col("opens").cast(nw.Int64))
         return opened.with_columns(stretch=nw.col("stretch").cum_sum().over("who", order_by="when"))
+
+
+def written_as_text(column: str) -> DataError:
+    """A column of times that needs no date format."""
+    return DataError(
+        f"column {column!r} must hold text if a date format is given",
+        got="dates or numbers",
+        why="they are read as they are",
+        fix="Leave date_format= out",
+    )
 
 
 def not_times(column: str, kind: str, *, fix: str | None = None) -> DataError:

@@ -8,12 +8,14 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from quiltwork.data.engines.base import FURTHEST, Clock, Columns, Engine, Order, not_times
+from quiltwork.data.engines.base import FURTHEST, Clock, Columns, Engine, Order, not_times, written_as_text
 from quiltwork.data.tables import Frame, mixed_zones
+from quiltwork.data.text_files import unreadable
 from quiltwork.data.times import WHOLE, Form, mixed_times
 from quiltwork.errors import DataError
 from quiltwork.types import Progress
 
+FILE = "data file "
 PART = 10_000_000  # rows that are followed in memory at a time
 MANY = 40_000_000  # rows that are counted at a time, where rows of a subject are not together
 LOOK = 100_000  # rows that show whether they are
@@ -54,6 +56,8 @@ class PolarsEngine(Engine):
         column = pl.col(time)
         if dtype == pl.String:
             return self._times_in_text(native, time)
+        if self.columns.date_format is not None:
+            raise written_as_text(time)
         if dtype.is_integer():
             return column.cast(pl.Int64), column
         if dtype.is_float() or dtype.is_decimal():
@@ -80,7 +84,7 @@ class PolarsEngine(Engine):
         examples = self._run(native.select(column).drop_nulls().head(1))
         if examples.height == 0:
             return column.cast(pl.Int64, strict=False), column
-        form = Form.of(str(examples.item()), time)
+        form = Form.of(str(examples.item()), time, self.columns.date_format)
         fits = column.str.contains(form.pattern)
         zone = column.str.extract(r"(Z|[-+]\d{2}:?\d{2})\s*$")
         read = _reader(column.str.strip_chars(), form)
@@ -132,9 +136,9 @@ class PolarsEngine(Engine):
                 f"a column must have one type in all files of {self._where}", got="different columns or types"
             ) from None
         except (OSError, pl.exceptions.PolarsError) as problem:
-            # a parser's message may quote the data: only the kind of failure is shown
-            reason = getattr(problem, "strerror", None) or "it is not well-formed"
-            raise DataError(f"{self._where} cannot be read", why=reason) from None
+            if self._where.startswith(FILE):
+                raise unreadable(self._where.removeprefix(FILE), problem) from None
+            raise DataError(f"{self._where} cannot be read", why="it is not well-formed") from None
 
     def passes(self, *, ordered: bool, sort: bool = False, progress: Progress | None = None) -> Iterator[Frame]:
         """Some subjects at a time, so that memory stays bounded; in order, if that matters, by sorting each piece."""

@@ -2,24 +2,28 @@
 
 import os
 import warnings
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from quiltwork.data.tables import files_of
+from quiltwork.data.text_files import SEPARATORS, check_separator, ending_of, separator_of
 from quiltwork.errors import DataError, InputError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def spark_table(data: str, *, master: str | None = None, time: str | None = None) -> "DataFrame":
+def spark_table(
+    data: str, *, master: str | None = None, time: str | None = None, separator: str | None = None
+) -> "DataFrame":
     """CSV, TSV or Parquet files as Spark reads them; of text only the column of times is taken for what it seems."""
     if "://" not in data and (master is None or master.startswith("local")) and not os.path.isdir(data):
         files_of(data)  # a wrong name is said before Spark has started
     session = spark_session(master)
-    ending = os.path.splitext(data.rstrip("/*"))[1].lower()
+    ending = ending_of(data.rstrip("/*"))
     try:
-        if ending in (".csv", ".tsv"):
-            options: dict[str, Any] = {"header": True, "sep": "," if ending == ".csv" else "\t"}
+        if ending.removesuffix(".gz") in SEPARATORS:
+            options: dict[str, Any] = {"header": True, "sep": _separator(data, ending, separator)}
             frame = session.read.csv(data, **options)
             kinds = dict(session.read.csv(data, inferSchema=True, **options).dtypes) if time in frame.columns else {}
             return frame if time not in kinds else frame.withColumn(time, frame[f"`{time}`"].cast(kinds[time]))
@@ -29,6 +33,14 @@ def spark_table(data: str, *, master: str | None = None, time: str | None = None
             raise
         reason = "there is none of that name" if "PATH_NOT_FOUND" in str(problem) else "Spark cannot read it"
         raise DataError(f"data {data} cannot be read", why=reason) from None
+
+
+def _separator(data: str, ending: str, given: str | None) -> str:
+    """As given, or as the first line of a file on this machine shows it."""
+    if given is None and "://" not in data:
+        with suppress(DataError):
+            return separator_of(files_of(data)[0])
+    return SEPARATORS[ending.removesuffix(".gz")] if given is None else check_separator(given)
 
 
 def spark_session(master: str | None = None) -> "SparkSession":

@@ -8,7 +8,7 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from quiltwork.data.engines.base import FURTHEST, Clock, Columns, Engine, not_times
+from quiltwork.data.engines.base import FURTHEST, Clock, Columns, Engine, not_times, written_as_text
 from quiltwork.data.tables import Frame
 from quiltwork.errors import DataError
 
@@ -41,6 +41,8 @@ class SqlEngine(Engine):
 
     def _times(self, time: str, kind: Any) -> dict[str, str]:
         column = self.quoted(time)
+        if self.columns.date_format is not None and kind != nw.String:
+            raise written_as_text(time)
         if kind.is_integer():
             return {"when": f"CAST({column} AS BIGINT)"}
         if kind.is_float() or kind == nw.Decimal:

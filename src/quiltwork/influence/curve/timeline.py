@@ -28,15 +28,15 @@ from quiltwork.influence.curve.profile import Profile, Stretch
 from quiltwork.influence.curve.sides import POWER_ERROR, Bound, Frontier, Side, on_both, skips
 from quiltwork.influence.curve.steps import without_detours
 from quiltwork.influence.curve.walk import EXPLICIT, LOOK_BACK, Arrays, walk, walk_steady
-from quiltwork.types import Floats, Guarantee, Integers
+from quiltwork.types import Floats, Guarantee, Integers, Shown
 
 NODE_BY_NODE = 400, 5e7  # the longest series that is followed pair by pair: nodes, and nodes times states to the 4th
 PAIRWISE_SECONDS = 3.0, 4e-3, 2.5e-7  # in all, and roughly for one matrix: fixed, and times states to the 4th
 FORGOTTEN = 3e-9  # what is left of a difference is too small to follow further
 
 
-@dataclass(frozen=True)
-class Losses:
+@dataclass(frozen=True, repr=False)
+class Losses(Shown):
     """What releases with a profile tell about the value at each time, at most.
 
     ``epsilon_at[n]`` holds from time ``first[n]`` up to the next one; the largest is the guarantee. ``pair`` are the
@@ -49,6 +49,10 @@ class Losses:
     length: int
     pair: tuple[int, int]
     parts: tuple[float, ...]
+
+    def __repr__(self) -> str:
+        first, last = self.worst
+        return f"Losses(at most ε = {self.epsilon:.6g}, at times {first:,} to {last:,} of {self.length:,})"
 
     @property
     def epsilon(self) -> float:
