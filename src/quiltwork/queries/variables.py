@@ -56,7 +56,11 @@ class Over(OfVariables):
         if not isinstance(self.query, Query) or self.query.names_variables:
             raise QueryError("over needs a query without names of its own", got=type(self.query).__name__)
         if self.query.ordered:
-            raise QueryError(f"{self.query.text} needs a series", got="variables", why="they have no order in time")
+            raise QueryError(
+                "questions about the order of values need a series",
+                got=self.query.text,
+                why="variables have no order in time",
+            )
         if isinstance(self.variables, str) or not self.variables:
             raise QueryError(
                 "over needs a list of variables", got=repr(self.variables), fix='For example ["fever", "cough"]'

@@ -35,7 +35,7 @@ def diary() -> pl.DataFrame:
 )
 def test_differences(text: str, difference: float, sizes: tuple[int, int]) -> None:
     series = read_series(diary(), column="what", subject="who", time="at", states=CHAIN.states)
-    found = release(series, text, belief=CHAIN, epsilon=1e6)
+    found = release(series, text, belief=CHAIN, epsilon=200.0)
     assert found.value == pytest.approx(difference)
     assert found.divisor == min(sizes)
     query = found.record().query

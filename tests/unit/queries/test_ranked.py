@@ -36,7 +36,7 @@ VALUES = ["<10"] * 60 + ["10..20"] * 30 + [">=20"] * 10
     ],
 )
 def test_read_off_the_counts(text: str, derived: object) -> None:
-    found = release(VALUES, text, belief=CHAIN, epsilon=1e6)
+    found = release(VALUES, text, belief=CHAIN, epsilon=200.0)
     assert found.derived == derived
     assert found.value == {"<10": 60, "10..20": 30, ">=20": 10}
     assert found.to_dict()["derived"] == derived
@@ -60,7 +60,7 @@ def test_order_is_that_of_numbers_and_noise_is_cut_off() -> None:
 
 
 def test_windows_have_one_each() -> None:
-    found = release(VALUES, "median", belief=CHAIN, epsilon=1e6, window=50)
+    found = release(VALUES, "median", belief=CHAIN, epsilon=200.0, window=50)
     assert found.derived == {"1:50": {"state": "<10", "number": 5.0}, "51:100": {"state": "10..20", "number": 15.0}}
     assert [row["median"] for row in found.table()] == ["<10 (5)", "10..20 (15)"]
     assert found.to_dict()["parts"][0]["derived"] == {"state": "<10", "number": 5.0}
@@ -69,11 +69,11 @@ def test_windows_have_one_each() -> None:
 def test_records_and_phases() -> None:
     table = JointTable({"x": ("1", "2"), "y": ("1", "2")}, [((x, y), 0.25) for x in "12" for y in "12"])
     records = Records.from_rows([{"x": "1", "y": "2"}] * 40, variables=table.variables)
-    assert release(records, "median", belief=table, epsilon=1e6).derived == {"state": "1", "number": 1.0}
-    assert release(records, "median over y", belief=table, epsilon=1e6).derived == {"state": "2", "number": 2.0}
-    assert release(records, "top:1 over y", belief=table, epsilon=1e6).derived == {"2": 40}
+    assert release(records, "median", belief=table, epsilon=200.0).derived == {"state": "1", "number": 1.0}
+    assert release(records, "median over y", belief=table, epsilon=200.0).derived == {"state": "2", "number": 2.0}
+    assert release(records, "top:1 over y", belief=table, epsilon=200.0).derived == {"2": 40}
     hidden = HiddenChain(np.full((3, 3), 1 / 3), shows=["1", "1", "2"], initial="stationary")
-    assert release(["1"] * 9, "median", belief=hidden, epsilon=1e6).derived == {"state": "1", "number": 1.0}
+    assert release(["1"] * 9, "median", belief=hidden, epsilon=200.0).derived == {"state": "1", "number": 1.0}
 
 
 @pytest.mark.parametrize("text", ["quantile:0", "quantile:1", "quantile:x", "top:0", "top:x", "top:1.5"])
