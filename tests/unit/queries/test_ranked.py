@@ -59,6 +59,13 @@ def test_order_is_that_of_numbers_and_noise_is_cut_off() -> None:
     assert query.derived([0, 0, 0], ["1", "2", "3"]) is None
 
 
+def test_among_several_questions_it_follows_from_the_histogram() -> None:
+    found = release(VALUES, ["histogram", "median", "top:1", "count:<10"], belief=CHAIN, epsilon=200.0)
+    assert found.derived == {"median": {"state": "<10", "number": 5.0}, "top:1": {"<10": 60}}
+    assert "median: <10 (5)." in found.explain()
+    assert found.value["median"] == found.value["histogram"]  # drawn once
+
+
 def test_windows_have_one_each() -> None:
     found = release(VALUES, "median", belief=CHAIN, epsilon=200.0, window=50)
     assert found.derived == {"1:50": {"state": "<10", "number": 5.0}, "51:100": {"state": "10..20", "number": 15.0}}
