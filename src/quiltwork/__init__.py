@@ -7,8 +7,8 @@ What is secret?                  Secrets
 What does public data say?       fit_chain, Fit, fit_gaussian, GaussianFit
 What if the belief is wrong?     compare, Comparison
 What is asked?                   Count, Share, Histogram, Frequencies, Sum, Mean, Transitions, Stays, StayLength,
-                                 StayLengths, Custom, Query, parse_query
-                                 for records also Over, Tally; several questions in one release: Workload
+                                 StayLengths, Quantile, Top, ShareDifference, Custom, Query, parse_query
+                                 for records also Over, Tally, Matching; several questions in one release: Workload
                                  for real values also Trend, ShareAbove, Difference, WeightedSum, Lipschitz
 Does a belief fit the data?      check_belief, BeliefCheck, GaussianCheck
 What is the data?                Series, read_series, Records, read_records, Measurements, read_measurements
@@ -59,16 +59,20 @@ from quiltwork.queries import (
     Frequencies,
     Histogram,
     Lipschitz,
+    Matching,
     Mean,
     Over,
+    Quantile,
     Query,
     Share,
     ShareAbove,
+    ShareDifference,
     StayLength,
     StayLengths,
     Stays,
     Sum,
     Tally,
+    Top,
     Transitions,
     Trend,
     WeightedSum,
@@ -152,6 +156,7 @@ __all__ = [
     "Ledger",
     "Lipschitz",
     "MarkovChain",
+    "Matching",
     "Mean",
     "Measurements",
     "MixingClass",
@@ -161,6 +166,7 @@ __all__ = [
     "OrderChain",
     "Over",
     "Plan",
+    "Quantile",
     "Query",
     "QuiltworkError",
     "Records",
@@ -171,11 +177,13 @@ __all__ = [
     "Session",
     "Share",
     "ShareAbove",
+    "ShareDifference",
     "StayLength",
     "StayLengths",
     "Stays",
     "Sum",
     "Tally",
+    "Top",
     "Transitions",
     "Trend",
     "WeightedSum",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from strategies import chains, epsilons
 
-from quiltwork import MarkovChain, NotCoveredError, Query, Series, parse_query
+from quiltwork import MarkovChain, Noisy, NotCoveredError, Query, Series, audit, parse_query
 from quiltwork.calibration.calibrate import calibrated
 from quiltwork.calibration.request import Request
 
@@ -79,7 +79,7 @@ def test_windows_are_covered(text: str, states: tuple[str, ...]) -> None:
     assert np.array_equal(check(query, by_window, states), query.sensitivity(states))
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(chains(max_states=3), epsilons, st.integers(2, 4), st.sampled_from(["stays", "stays:0", "stay-lengths:0:2,3"]))
 def test_noise_hides_every_moment(chain: MarkovChain, epsilon: float, length: int, text: str) -> None:
     """The loss by enumeration of all series, at their own answers and beside them."""
@@ -100,6 +100,32 @@ def test_noise_hides_every_moment(chain: MarkovChain, epsilon: float, length: in
                 if min(law.sum() for law in laws) > 0:
                     above, below = (noise @ law / law.sum() for law in laws)
                     assert np.log(above / below).max() <= epsilon * (1 + 1e-9)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.floats(0.02, 0.98), st.floats(0.02, 0.98), epsilons, st.integers(2, 25))
+def test_the_audit_of_a_longer_chain_agrees(leave: float, enter: float, epsilon: float, length: int) -> None:
+    """Stays are counts of a chain that knows whether a stay is new (Statement 71)."""
+    chain = MarkovChain([[1 - enter, enter], [leave, 1 - leave]], initial="stationary", states=["other", "s"])
+    longer = MarkovChain(
+        [[1 - enter, enter, 0.0], [leave, 0.0, 1 - leave], [leave, 0.0, 1 - leave]],
+        initial=[*chain.stationary, 0.0],
+        states=["other", "new", "on"],
+    )
+    scale = calibrated(Request.of("stays:s", belief=chain, epsilon=epsilon, length=length)).noise_scale
+    exact = audit(longer, [Noisy(parse_query("count:new"), scale)], length=length, secrets="sets:new,on|other")
+    assert exact.epsilon <= epsilon * (1 + 1e-9)
+    if length > 4:
+        return
+    paths = paths_of(length, 2)
+    answers = np.array([whole(parse_query("stays:s"), series_of(path, (length,), chain.states))[0] for path in paths])
+    weight = chain.stationary[paths[:, 0]] * np.prod(chain.transition[paths[:, :-1], paths[:, 1:]], axis=1)
+    noise = np.exp(-np.abs(np.arange(length + 1)[:, None] - answers[None, :]) / scale)
+    losses = []
+    for t, a in itertools.product(range(length), (0, 1)):
+        above, below = (noise @ law / law.sum() for law in (weight * (paths[:, t] == s) for s in (a, 1 - a)))
+        losses.append(np.log(above / below).max())
+    assert max(losses) == pytest.approx(exact.epsilon, rel=1e-6, abs=1e-9)
 
 
 def starts(chain: MarkovChain) -> list[Array]:

@@ -260,7 +260,10 @@ class Case:
             return math.inf
         if self.terms.belief.variables is not None:
             heaviest, _ = self.terms.belief.heaviest_part([float(matrix.max()) for matrix in self.total.sums])
-            return heaviest
+            if not self.telling:
+                return heaviest
+            whole = sum_of(record.by_whole_records(self.terms.belief) for _, record in self.telling)
+            return min(heaviest, round_up(whole))  # Statement 70
         if self.total.endless:
             if not self.total.telling:
                 return 0.0

@@ -226,6 +226,13 @@ class ReleaseRecord:
             return None if self.lipschitz is None else belief.values_changed()
         return self.asked.on(belief).sensitivity
 
+    def by_whole_records(self, belief: Belief) -> float:
+        """ε against all changes of a record at once, where its query says how much a record can change it."""
+        factor = None if self.asked is None else self._factor(belief)
+        if self.asked is None or factor is None or self.noise_scale is None:
+            return math.inf
+        return self.asked.on(belief).whole * factor / self.noise_scale * (1 + ERROR)
+
     def _constant(self, belief: Belief) -> float | None:
         """The Lipschitz constant; of real values, for a change of the belief's distance."""
         if self.lipschitz is None or belief.distance is None:

@@ -32,8 +32,9 @@ DataFile = Annotated[
 ]
 ColumnName = Annotated[str, typer.Option("--column", metavar="C", help="Column with the values.")]
 QUERIES = (
-    "count:STATE, histogram, frequencies, mean, sum or transitions. "
-    "For records, also Q over A,B and tally:A=x. "
+    "count:STATE, share:A|B, histogram, frequencies, mean, sum, median, quantile:0.9, top:3, transitions, stays, "
+    "stays:STATE, stay-length:STATE, stay-lengths:STATE:2,5,10 or difference:STATE:A-B|C-D. "
+    "For records, also Q over A,B, tally:A=x and records:A=x&B=y. "
     "For real values: mean, sum, trend, above:THRESHOLD:WIDTH, difference:A-B|C-D or weighted:W1,W2,..."
 )
 QueryText = Annotated[str, typer.Option("--query", metavar="Q", help=QUERIES)]

@@ -267,7 +267,7 @@ def release(
         typer.Option(
             "--window",
             metavar="W",
-            help="One answer per window: day, hour, week, hour-of-day, weekday, or a number of values.",
+            help="One answer per window: day, hour, week, month, hour-of-day, weekday, or a number of values.",
         ),
     ] = None,
     by_subject: Annotated[

@@ -182,9 +182,9 @@ class Rows:
     def windowed(self, rows: Frame, window: Window) -> Frame:
         """With the number of the window that a row is in."""
         if window.on_the_clock:
-            return rows.with_columns(window=window.number(nw.col("wall")))
+            return window.numbered(rows, nw.col("wall"))
         rows = rows if self.reading.segment is not None else self.engine.placed(rows)
-        return rows.with_columns(window=window.number(nw.col("place") - 1))
+        return window.numbered(rows, nw.col("place") - 1)
 
 
 def _floor(number: "nw.Expr", width: float) -> "nw.Expr":

@@ -4,15 +4,18 @@ Dates and times of day become microseconds, so that gaps, steps and windows are 
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from quiltwork.errors import DataError, ParameterError, did_you_mean
 from quiltwork.types import MICROSECONDS, NUMBER, Duration
 
 if TYPE_CHECKING:
     import narwhals as nw
+
+    from quiltwork.data.tables import Frame
 
 __all__ = [
     "MICROSECONDS",
@@ -34,7 +37,7 @@ MOMENT = (
 )
 DATE_PARTS = {"dd": (r"\d{1,2}", "%d"), "mm": (r"\d{1,2}", "%m"), "yyyy": (r"\d{4}", "%Y")}
 
-WindowKind = Literal["day", "hour", "week", "hour-of-day", "weekday", "values"]
+WindowKind = Literal["day", "hour", "week", "month", "hour-of-day", "weekday", "values"]
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _HOUR, _DAY = MICROSECONDS["hour"], MICROSECONDS["day"]
 MONDAY = 3 * _DAY  # 1970 began on a Thursday
@@ -42,7 +45,7 @@ MONDAY = 3 * _DAY  # 1970 began on a Thursday
 
 @dataclass(frozen=True)
 class Window:
-    """Equal spans of time, or of a number of values each, for each of which an answer is given.
+    """Equal spans of time, calendar months, or spans of a number of values, for each of which an answer is given.
 
     With a ``cycle``, spans that are that many apart are one window: the same hour of every day.
 
@@ -56,7 +59,7 @@ class Window:
 
     @classmethod
     def parse(cls, given: "str | int | Window") -> "Window":
-        """``day``, ``hour``, ``week``, ``hour-of-day``, ``weekday``, or a number of values."""
+        """``day``, ``hour``, ``week``, ``month``, ``hour-of-day``, ``weekday``, or a number of values."""
         if isinstance(given, Window):
             return given
         for known in ON_THE_CLOCK:
@@ -90,10 +93,21 @@ class Window:
         return self.kind != "values"
 
     def number(self, at: "nw.Expr") -> "nw.Expr":
-        """The window that a time on the wall clock (or a position, from 0) is in, as a number."""
+        """The window that a time on the wall clock (or a position, from 0) is in, as a number; of months, the day."""
         by_week = self.kind in ("week", "weekday")
         number = (at + MONDAY if by_week else at) // self.span
         return number if self.cycle is None else number - number // self.cycle * self.cycle
+
+    def numbered(self, rows: "Frame", at: "nw.Expr") -> "Frame":
+        """Rows with the number of the window that they are in."""
+        import narwhals as nw
+
+        rows = rows.with_columns(window=self.number(at))
+        if self.kind != "month":
+            return rows
+        for name, formula in _TO_MONTHS:
+            rows = rows.with_columns(**{name: formula(nw.col)})
+        return rows.drop("era", "rest", "years")
 
     def label(self, number: int) -> str:
         """The name of a window: its date, its hour, or its positions."""
@@ -103,6 +117,8 @@ class Window:
             return WEEKDAYS[number]
         if self.kind == "hour-of-day":
             return f"{number:02}:00"
+        if self.kind == "month":
+            return f"{number // 12:04}-{number % 12 + 1:02}"
         offset = MONDAY if self.kind == "week" else 0
         try:
             begun = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=number * self.span - offset)
@@ -111,10 +127,36 @@ class Window:
         return begun.date().isoformat() + (f" {begun:%H}:00" if self.kind == "hour" else "")
 
 
+# Years are counted from March on, so that a leap day is the last of its year; 400 of them have 146,097 days (Howard
+# Hinnant, days_from_civil). One step after the other: engines write out in full what an expression is made of.
+_TO_MONTHS: tuple[tuple[str, Callable[[Callable[[str], Any]], Any]], ...] = (
+    ("window", lambda of: of("window") + 719_468),
+    ("era", lambda of: of("window") // 146_097),
+    ("rest", lambda of: of("window") - of("era") * 146_097),
+    ("years", lambda of: of("rest") - of("rest") // 1_460 + of("rest") // 36_524 - of("rest") // 146_096),
+    ("years", lambda of: of("years") // 365),
+    ("rest", lambda of: of("rest") - of("years") * 365 - of("years") // 4 + of("years") // 100),
+    ("window", lambda of: (of("era") * 400 + of("years")) * 12 + (of("rest") * 5 + 2) // 153 + 2),
+)
+
+
+def month_of(day: int) -> int:
+    """The calendar month of a day since 1970, months counted from the year 0 on.
+
+    >>> divmod(month_of(19_786), 12)  # 2024-03-04
+    (2024, 2)
+    """
+    known = {"window": day}
+    for name, formula in _TO_MONTHS:
+        known[name] = formula(known.__getitem__)
+    return known["window"]
+
+
 ON_THE_CLOCK = (
     Window("day", _DAY),
     Window("hour", _HOUR),
     Window("week", 7 * _DAY),
+    Window("month", _DAY),
     Window("hour-of-day", _HOUR, 24),
     Window("weekday", _DAY, 7),
 )

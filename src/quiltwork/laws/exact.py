@@ -8,7 +8,7 @@ k T R^2 / 6 and the memory k T R numbers. An explicit joint distribution is simp
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -247,7 +247,7 @@ def record_laws(law: RecordLaw, asked: Sequence[Statistic], *, know: Mapping[str
     [[1.0, 0.0], [0.0, 1.0]]
     """
     _check_variables(law, know or {})
-    return _added_up(law, [_record_steps(a, law) for a in asked], know or {})
+    return _added_up(law, [_of_records(a, law) or _record_steps(a, law) for a in asked], know or {})
 
 
 def mixture_laws(
@@ -281,6 +281,10 @@ def mixture_laws(
     return SecretLaws(single[0].nodes, single[0].states, points, flat, leads, starts=names)
 
 
+Adds = Callable[[Integers], Integers]
+"""What each of some records, given by codes, adds to each number."""
+
+
 def laws_by_part(network: BayesianNetwork, asked: Sequence[Statistic]) -> list[SecretLaws]:
     """The laws of what each independent part of a network adds to the sums, given one of its own variables."""
     steps = [_record_steps(a, network) for a in asked]
@@ -290,18 +294,26 @@ def laws_by_part(network: BayesianNetwork, asked: Sequence[Statistic]) -> list[S
     ]
 
 
-def _added_up(law: RecordLaw, steps: Sequence[Sequence[Integers]], know: Mapping[str, str]) -> SecretLaws:
-    """``steps`` say for each query and variable what each state adds."""
+def _added_up(law: RecordLaw, steps: Sequence["Sequence[Integers] | Adds"], know: Mapping[str, str]) -> SecretLaws:
+    """``steps`` say for each query and variable what each state adds, or what records add."""
     names, sizes = list(law.variables), [len(states) for states in law.variables.values()]
     if isinstance(law, BayesianNetwork) and math.prod(sizes) > FEW_RECORDS:
-        return _along_cliques(law, steps, know)
+        by_states = [by_variable for by_variable in steps if not callable(by_variable)]
+        if len(by_states) < len(steps):
+            raise NotCoveredError(
+                "exact laws of questions about whole records need few of them",
+                got=f"{math.prod(sizes):.1e} possible records",
+                why=f"all of them are gone through, and the limit is {FEW_RECORDS:,}",
+                fix="Use curve or group",
+            )
+        return _along_cliques(law, by_states, know)
     outcomes = law.all_outcomes
     kept = np.ones(len(outcomes.logs), dtype=bool)
     for name, state in know.items():
         kept &= outcomes.codes[:, names.index(name)] == law.variables[name].index(state)
     codes, log_p = outcomes.codes[kept], outcomes.logs[kept]
     sums = np.concatenate(
-        [sum(by_variable[j][:, codes[:, j]] for j in range(len(names))) for by_variable in steps],
+        [adds(codes) if callable(adds) else sum(adds[j][:, codes[:, j]] for j in range(len(names))) for adds in steps],
         axis=0,
         dtype=np.int64,
     ).T
@@ -386,6 +398,14 @@ def _add_up(sums: Floats, places: Integers, log_p: Floats) -> None:
     for group in np.split(order, starts[1:]) if len(order) else []:
         most = log_p[group].max()
         sums[places[group[0]]] = most + math.log(math.fsum(np.exp(log_p[group] - most)))
+
+
+def _of_records(asked: Statistic, law: RecordLaw) -> Adds | None:
+    """For a query that does not add up over variables, but over records."""
+    by_variable = asked.query.by_variable(law.variables)
+    if asked.segment is not None or math.isinf(by_variable.whole):
+        return None
+    return lambda codes: asked.query.of_records(codes, law.variables)
 
 
 def _record_steps(asked: Statistic, law: RecordLaw) -> list[Integers]:

@@ -5,6 +5,7 @@ from quiltwork.queries.base import (
     Numbers,
     Query,
 )
+from quiltwork.queries.groups import ShareDifference
 from quiltwork.queries.kinds import (
     Count,
     Custom,
@@ -20,8 +21,9 @@ from quiltwork.queries.kinds import (
 from quiltwork.queries.limits import Limits
 from quiltwork.queries.measured import Difference, Lipschitz, Measured, ShareAbove, Trend, WeightedSum
 from quiltwork.queries.parse import parse_query, query_from_dict
+from quiltwork.queries.ranked import Quantile, Top
 from quiltwork.queries.stays import StayLength, StayLengths, Stays
-from quiltwork.queries.variables import Over, Tally
+from quiltwork.queries.variables import Matching, Over, Tally
 from quiltwork.queries.workload import Workload
 
 __all__ = [
@@ -34,18 +36,22 @@ __all__ = [
     "Histogram",
     "Limits",
     "Lipschitz",
+    "Matching",
     "Mean",
     "Measured",
     "Numbers",
     "Over",
+    "Quantile",
     "Query",
     "Share",
     "ShareAbove",
+    "ShareDifference",
     "StayLength",
     "StayLengths",
     "Stays",
     "Sum",
     "Tally",
+    "Top",
     "Transitions",
     "Trend",
     "TwoCounts",

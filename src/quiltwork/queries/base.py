@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quiltwork.beliefs import Belief
-from quiltwork.data import Countable
+from quiltwork.data import Countable, Series
 from quiltwork.errors import QueryError
 from quiltwork.numeric import float_above, round_up
 from quiltwork.queries.limits import Limits
@@ -112,9 +112,17 @@ class Query(ABC):
         """The query as it is asked of each window of a series: the same, unless a value matters to two windows."""
         return self
 
+    def sized(self, series: Series) -> "Query":  # noqa: ARG002 - few need to know more than the number of values
+        """The query with what is public about the data, if it needs to know that before noise is chosen."""
+        return self
+
     def derived(self, numbers: Sequence[float], states: States) -> Any:  # noqa: ARG002 - few have more to say
         """What was asked for, if that is not the numbers but follows from them: a median, a mean length."""
         return None
+
+    def in_words(self, derived: Any) -> str:
+        """What was derived, as people read it."""
+        return "unknown" if derived is None else f"{derived:.4g}" if isinstance(derived, float) else str(derived)
 
     def unrolled(self, names: Mapping[str, Sequence[str]]) -> "Query | None":  # noqa: ARG002 - few are about steps
         """The same asked of a network with a variable for each step, if it is about steps of several variables."""
@@ -159,6 +167,10 @@ class Query(ABC):
     def present(self, numbers: Sequence[float], states: States) -> Any:  # noqa: ARG002 - histograms need the states
         """The answer in the form that people read: a number, or numbers by state."""
         return numbers[0]
+
+    def of_records(self, codes: Codes, variables: Variables) -> Codes:  # noqa: ARG002 - most add up over variables
+        """What each record adds to each number, from the codes of its variables; only where variables do not add up."""
+        raise QueryError(f"{self.text} adds up over variables", got="whole records")
 
     def on(self, belief: Belief) -> "Asked":
         """What it asks of data that a belief is about.
@@ -214,6 +226,8 @@ class Asked:
     sensitivity: tuple[NDArray[np.float64], ...]
     asked: int | None
     states: tuple[str, ...]
+    whole: float = math.inf
+    """The most that all variables of a record together can change the answer, where that is known."""
 
     @classmethod
     def of(cls, query: Query, variables: Variables, weights: Mapping[str, Fraction]) -> "Asked":
@@ -277,7 +291,7 @@ class Asked:
             return self.query.limits(self.states, size, links)
         known = [steps for steps in self.steps if steps is not None]
         if len(known) < len(self.steps):
-            return None
+            return None if math.isinf(self.whole) else Limits((0.0,), (size * self.whole,))
         divisor = self.query.divisor(size * self.asked)
         return Limits.of_steps(known, [size] * len(known), unit=self.unit, divisor=divisor)
 

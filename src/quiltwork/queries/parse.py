@@ -1,10 +1,12 @@
 """Queries by their names, as written on the command line, and from the plain values that records hold."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from quiltwork.errors import QueryError, nearest
 from quiltwork.queries.base import Query
+from quiltwork.queries.groups import ShareDifference
 from quiltwork.queries.kinds import (
     Count,
     Declared,
@@ -30,9 +32,10 @@ from quiltwork.queries.measured import (
     periods,
     share_above,
 )
+from quiltwork.queries.ranked import FromHistogram, Quantile, Top
 from quiltwork.queries.stays import StayLength, StayLengths, Stays
 from quiltwork.queries.steps import InSteps
-from quiltwork.queries.variables import Over, Tally
+from quiltwork.queries.variables import Matching, Over, Tally
 from quiltwork.queries.workload import Workload
 
 _NAMED: dict[str, Callable[[], Query]] = {
@@ -42,21 +45,8 @@ _NAMED: dict[str, Callable[[], Query]] = {
     "sum": Sum,
     "transitions": Transitions,
     "stays": Stays,
+    "median": lambda: Quantile("0.5"),
     "trend": Trend,
-}
-_OF_STATES: dict[str, Callable[[str], Query]] = {
-    "count": Count,
-    "share": Share,
-    "stays": Stays,
-    "stay-length": StayLength,
-    "stay-lengths": StayLengths.parse,
-}
-_WITH_MORE = {
-    **dict.fromkeys(_OF_STATES, ":STATE"),
-    "tally": ":A=x,B=y",
-    "above": ":THRESHOLD:WIDTH",
-    "difference": ":A-B|C-D",
-    "weighted": ":W1,W2,..",
 }
 
 
@@ -65,10 +55,14 @@ def parse_query(text: str, values: Mapping[str, float | str] | None = None) -> Q
 
     ``share:A|B`` asks which share of the values is A or B, ``stays`` for the number of stays in each state,
     ``stays:STATE`` in one, ``stay-length:STATE`` how long they are on average, and ``stay-lengths:STATE:2,5,10`` how
-    many of them have each class of lengths.
+    many of them have each class of lengths. ``median`` and ``quantile:0.9`` of states that are numbers, and ``top:3``,
+    the most frequent states, follow from a histogram. ``difference:STATE:1-96|97-192`` asks how much the share of a
+    state changes from a first period to a second (or dates: ``2024-03-01..2024-03-07``), and
+    ``difference:STATE:subjects=ann,bob|*`` from one group of subjects to another.
 
     Of a record, ``QUERY over A,B`` asks the variables A and B only, ``sum over A,B=2`` counts B twice, and
-    ``tally:A=yes,B=low|high`` counts the variables that have one of these values.
+    ``tally:A=yes,B=low|high`` counts the variables that have one of these values, and ``records:A=yes&B=low|high`` the
+    records in which all of them do.
 
     Of real values, ``trend`` asks how much they rise from step to step, ``above:2.5:0.5`` which share is above 2.5
     (with a ramp of width 0.5), ``difference:1-96|97-192`` how much the mean of a second period is above that of a
@@ -91,24 +85,17 @@ def parse_query(text: str, values: Mapping[str, float | str] | None = None) -> Q
             raise QueryError("numbers for states are for mean and sum", got=f"query {text!r}", fix="Leave them out")
         return Mean(values) if text == "mean" else Sum(values)
     kind, colon, rest = text.partition(":")
-    if kind in _OF_STATES and rest:
-        return _OF_STATES[kind](rest)
-    if kind == "tally" and rest:
-        return Tally({name: [value.strip() for value in values.split("|")] for name, values in _pairs(rest)})
-    if kind == "above" and rest:
-        return share_above(rest)
-    if kind == "difference" and rest:
-        return periods(rest)
-    if kind == "weighted" and rest:
-        return WeightedSum(rest.split(","))
+    if kind in _WITH_MORE and rest:
+        return _WITH_MORE[kind][1](rest)
     if not colon and kind in _NAMED:
         return _NAMED[kind]()
     known = (
-        f"Known: {', '.join([f'{name}:STATE' for name in _OF_STATES] + list(_NAMED))}; for records also QUERY over A,B "
-        "and tally:A=x,B=y|z; for real values also above:THRESHOLD:WIDTH, difference:A-B|C-D and weighted:W1,W2,.."
+        f"Known: {', '.join([f'{name}:{form}' for name, (form, _) in _WITH_MORE.items()] + list(_NAMED))}; for records "
+        "also QUERY over A,B"
     )
     near = nearest(kind, [*_NAMED, *_WITH_MORE])
-    meant = "" if near is None else f"Did you mean {near + _WITH_MORE.get(near, '')}? "
+    more = f":{_WITH_MORE[near][0]}" if near in _WITH_MORE else ""
+    meant = "" if near is None else f"Did you mean {near}{more}? "
     raise QueryError("the query is not known", got=repr(text), fix=meant + known)
 
 
@@ -135,8 +122,8 @@ def _over(query: Mapping[str, Any], variables: list[list[str]]) -> Over:
     return Over(query_from_dict(query), list(weights) if set(weights.values()) == {"1"} else weights)
 
 
-def _tally(values: list[list[Any]]) -> Tally:
-    return Tally({str(name): [str(state) for state in states] for name, states in values})
+def _listed(values: list[list[Any]]) -> dict[str, list[str]]:
+    return {str(name): [str(state) for state in states] for name, states in values}
 
 
 def _measured(query: Mapping[str, Any]) -> Measured:
@@ -144,6 +131,17 @@ def _measured(query: Mapping[str, Any]) -> Measured:
     if not isinstance(read, Measured):
         raise TypeError
     return read
+
+
+def _share_difference(
+    state: str, before: str, after: str, sizes: list[int] | None = None, divided: bool = True
+) -> ShareDifference:
+    known = None if sizes is None else (int(sizes[0]), int(sizes[1]))
+    return ShareDifference(str(state), str(before), str(after), known, divided is not False)
+
+
+def _derived(query: FromHistogram, histogram: Mapping[str, Any] | None = None) -> Query:
+    return query if histogram is None else replace(query, histogram=query_from_dict(histogram))
 
 
 def _in_steps(query: Mapping[str, Any], variables: list[list[Any]]) -> InSteps:
@@ -162,6 +160,9 @@ _READERS: dict[str, Callable[..., Query]] = {
     "stays": lambda state=None, windows=False: Stays(None if state is None else str(state), windows is True),
     "stay-length": lambda state, windows=False: StayLength(str(state), windows is True),
     "stay-lengths": lambda state, edges: StayLengths(str(state), tuple(edges)),
+    "share-difference": _share_difference,
+    "quantile": lambda at, **more: _derived(Quantile(at), **more),
+    "top": lambda most, **more: _derived(Top(most), **more),
     "transitions": lambda linked=False: Transitions(linked=linked is True),
     "measured-sum": MeasuredSum,
     "measured-mean": MeasuredMean,
@@ -173,7 +174,8 @@ _READERS: dict[str, Callable[..., Query]] = {
     "two-counts": lambda state, rest: TwoCounts(str(state), str(rest)),
     "two-shares": lambda state, rest: TwoShares(str(state), str(rest)),
     "over": _over,
-    "tally": _tally,
+    "tally": lambda values: Tally(_listed(values)),
+    "records": lambda values: Matching(_listed(values)),
     "in-steps": _in_steps,
     "workload": _workload,
     "declared": lambda name, sensitivity: Declared(name, sensitivity),
@@ -194,13 +196,34 @@ def _weights(text: str) -> list[str] | dict[str, float | str]:
     return weights
 
 
-def _pairs(text: str) -> list[tuple[str, str]]:
-    pairs: list[tuple[str, str]] = []
-    for part in text.split(","):
-        name, equals, values = part.partition("=")
-        if not (name.strip() and equals and values):
-            raise QueryError("a tally must be VARIABLE=STATE,...", got=repr(text), fix="tally:fever=high,cough=dry|wet")
-        if name.strip() in dict(pairs):
-            raise QueryError("a tally must name each variable once", got=f"{name.strip()!r} twice")
-        pairs.append((name.strip(), values.strip()))
-    return pairs
+def _values(text: str, between: str) -> dict[str, list[str]]:
+    """Variables with values: ``fever=high,cough=dry|wet``."""
+    values: dict[str, list[str]] = {}
+    for part in text.split(between):
+        name, equals, named = part.partition("=")
+        if not (name.strip() and equals and named):
+            raise QueryError(
+                f"values must be VARIABLE=STATE{between}...",
+                got=repr(text),
+                fix="tally:fever=high,cough=dry|wet or records:fever=high&cough=dry|wet",
+            )
+        if name.strip() in values:
+            raise QueryError("each variable must be named once", got=f"{name.strip()!r} twice")
+        values[name.strip()] = [value.strip() for value in named.strip().split("|")]
+    return values
+
+
+_WITH_MORE: dict[str, tuple[str, Callable[[str], Query]]] = {
+    "count": ("STATE", Count),
+    "share": ("STATE|STATE", Share),
+    "stays": ("STATE", Stays),
+    "stay-length": ("STATE", StayLength),
+    "stay-lengths": ("STATE:2,5,10", StayLengths.parse),
+    "quantile": ("0.9", Quantile),
+    "top": ("3", Top.parse),
+    "tally": ("A=x,B=y|z", lambda text: Tally(_values(text, ","))),
+    "records": ("A=x&B=y|z", lambda text: Matching(_values(text, "&"))),
+    "above": ("THRESHOLD:WIDTH", share_above),
+    "difference": ("A-B|C-D", lambda text: ShareDifference.parse(text) if ":" in text else periods(text)),
+    "weighted": ("W1,W2,..", lambda text: WeightedSum(text.split(","))),
+}

@@ -144,7 +144,7 @@ class StayLength(InOrder):
 
     def labels(self, states: States) -> tuple[str, ...]:  # noqa: ARG002 - the same for all
         """Values and stays."""
-        return "values", "stays"
+        return "values in it", "stays"
 
     def present(self, numbers: Sequence[float], states: States) -> dict[str, float]:
         """Both numbers."""

@@ -56,7 +56,11 @@ class Over(OfVariables):
         if not isinstance(self.query, Query) or self.query.names_variables:
             raise QueryError("over needs a query without names of its own", got=type(self.query).__name__)
         if self.query.ordered:
-            raise QueryError(f"{self.query.text} needs a series", got="variables", why="they have no order in time")
+            raise QueryError(
+                "questions about the order of values need a series",
+                got=self.query.text,
+                why="variables have no order in time",
+            )
         if isinstance(self.variables, str) or not self.variables:
             raise QueryError(
                 "over needs a list of variables", got=repr(self.variables), fix='For example ["fever", "cough"]'
@@ -128,6 +132,14 @@ class Over(OfVariables):
         """As for the query itself."""
         return self.query.present(numbers, states)
 
+    def derived(self, numbers: Sequence[float], states: States) -> Any:
+        """As for the query itself."""
+        return self.query.derived(numbers, states)
+
+    def in_words(self, derived: Any) -> str:
+        """As for the query itself."""
+        return self.query.in_words(derived)
+
 
 @dataclass(frozen=True)
 class Tally(OfVariables):
@@ -179,6 +191,57 @@ class Tally(OfVariables):
             asked=len(chosen),
             states=(),
         )
+
+
+@dataclass(frozen=True)
+class Matching(OfVariables):
+    """How many records have one of the values named for each of these variables, all at once.
+
+    Whatever changes in a record, it counts or it does not: one record changes the answer by at most 1, however many
+    variables are asked and however they depend on each other (Statement 70).
+
+    >>> query = Matching({"fever": "high", "cough": ["dry", "wet"]})
+    >>> query.text
+    'records:fever=high&cough=dry|wet'
+    >>> query.by_variable({"fever": ("low", "high"), "cough": ("no", "dry", "wet")}).whole
+    1.0
+    """
+
+    values: Mapping[str, str | Sequence[str]]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.values, Mapping) or not self.values or not all(self.values.values()):
+            raise QueryError("records need variables with values", got="none", fix='For example {"fever": "high"}')
+
+    @property
+    def _tally(self) -> Tally:
+        return Tally(self.values)
+
+    @property
+    def text(self) -> str:
+        """The query as written on the command line."""
+        return "records:" + self._tally.text.removeprefix("tally:").replace(",", "&")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The query as plain values."""
+        return self._tally.to_dict() | {"kind": "records"}
+
+    def by_variable(self, variables: Variables) -> Asked:
+        """A variable matters where it goes from a named value to another; the rest may hold or not."""
+        tallied = self._tally.by_variable(variables)
+        return replace(tallied, query=self, steps=(None,) * len(variables), whole=1.0)
+
+    def of_records(self, codes: Codes, variables: Variables) -> Codes:
+        """1 for each record that has all of the values."""
+        holds = np.ones(len(codes), dtype=bool)
+        for place, steps in enumerate(self._tally.by_variable(variables).steps):
+            if steps is not None and steps.any():
+                holds &= steps[0, codes[:, place]] > 0
+        return holds[None, :].astype(np.int64)
+
+    def at_steps(self, names: Mapping[str, Sequence[str]]) -> Query:  # noqa: ARG002 - a record has one step
+        """Not for records over time."""
+        raise QueryError(f"{self.text} is about records", got="records over time", fix="Ask for tally:A=x,B=y")
 
 
 def _check_names(names: Iterable[str], variables: Variables) -> None:

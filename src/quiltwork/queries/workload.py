@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quiltwork.beliefs import Belief
-from quiltwork.data import Countable
+from quiltwork.data import Countable, Series
 from quiltwork.errors import NotCoveredError, QueryError
 from quiltwork.numeric import add_up, float_above
 from quiltwork.queries.base import Asked, Numbers, Query, States, Variables
@@ -159,6 +159,10 @@ class Workload(Query):
     def in_windows(self) -> Query:
         """Each question as it is asked of windows, where a change may move more than one answer."""
         return self._each([query.in_windows() for query in self.questions])
+
+    def sized(self, series: Series) -> Query:
+        """Each question with what is public about the data."""
+        return self._each([query.sized(series) for query in self.questions])
 
     def simplest(self, belief: Belief) -> Query:
         """Each question in the form that needs the least noise."""

@@ -1,5 +1,6 @@
 """Making a release: check and calibrate first, count and draw afterwards."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from os import PathLike
@@ -108,6 +109,7 @@ def prepare(data: Series | Records | Iterable[object], request: Request) -> Prep
                 "quilt_size is for networks", got=str(request.quilt_size), why="on a chain two nodes are enough"
             )
         about_steps = check_step(series, belief)
+        request = replace(request, query=request.query.sized(series))
         known = series.longest if series.shape.certain else None
         request = replace(request, query=split(replace(request, length=known)).query)
         ready = for_series(series, request)
@@ -211,7 +213,8 @@ def _of_records(records: Records, request: Request) -> Prepared:
     if request.mechanism is None and request.alone:
         calibration = least_noise(request, usual, [request.length])
     questions = [one.on(belief) for one in (query.questions if isinstance(query, Workload) else (query,))]
-    if any(steps is None for asked in questions for steps in asked.steps):
+    by_records = questions[0].whole < math.inf
+    if any(steps is None for asked in questions for steps in asked.steps) and not by_records:
         raise NotCoveredError(
             f"{query.text} cannot be released from records",
             why="only queries that add up over variables can",
@@ -224,8 +227,10 @@ def _of_records(records: Records, request: Request) -> Prepared:
         recorded(query, belief, calibration, records.reading),
         answers=lambda: [
             Answer(
-                asked.total(records.counts()),
-                len(records) * (asked.asked or 0),
+                query.of_records(records.codes, records.variables).sum(axis=1)
+                if by_records
+                else asked.total(records.counts()),
+                len(records) * (1 if by_records else asked.asked or 0),
                 limits=asked.limits(len(records)),
                 question=n,
             )

@@ -109,6 +109,9 @@ class Release(Shown):
     @property
     def derived(self) -> Any:
         """What was asked for, where it follows from the numbers, such as a median; None if it is the numbers."""
+        if self.questions:
+            found = self.by_question(lambda question: question.derived)
+            return {text: derived for text, derived in found.items() if derived is not None} or None
         if all(answer.derived is None for answer in self.answers):
             return None
         return self._by_part(lambda answer: answer.derived)
@@ -182,12 +185,11 @@ class Release(Shown):
 
     def explain(self) -> str:
         """Accuracy and the reason for the noise, in words."""
-        told = [] if self.parts or self.derived is None else [f"{self.calibration.query.text}: {self.derived}"]
         if self.questions:
-            accuracy = self.by_question(lambda question: " ".join(question.accuracy()))
-            told = [f"{text}: {line}" for text, line in accuracy.items()]
+            lines = self.by_question(lambda question: " ".join([*question._told(), *question.accuracy()]))
+            told = [f"{text}: {line}" for text, line in lines.items()]
         else:
-            told += self.accuracy()
+            told = [f"{self.calibration.query.text}: {line}" for line in self._told()] + self.accuracy()
         return "\n".join([*told, self.calibration.explain(self.belief), *self.notes])
 
     def accuracy(self) -> list[str]:
@@ -211,13 +213,18 @@ class Release(Shown):
             )
         return lines
 
+    def _told(self) -> list[str]:
+        """What was asked for, in words, if it follows from the numbers of a single answer."""
+        query, derived = self.answers[0].query, self.derived
+        return [] if self.parts or derived is None else [f"{query.in_words(derived)}."]
+
     def table(self) -> list[dict[str, Any]]:
         """The answers about windows or subjects, a row each with a column for each number."""
         rows = []
         for answer in self.parts:
             single = len(answer.numbers) == 1
             names = [answer.query.text] if single else answer.labels
-            derived = {} if self.derived is None else {answer.query.text: answer.derived}
+            derived = {} if self.derived is None else {answer.query.text: answer.query.in_words(answer.derived)}
             numbers = dict(zip(names, answer.numbers, strict=True))
             rows.append({"": answer.name} | derived | numbers | {"values": answer.values})
         return rows

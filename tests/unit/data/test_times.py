@@ -11,7 +11,7 @@ from tabular import STATES, assert_refused, hours, pandas_table, write
 
 from quiltwork import InputError, Series, read_series
 from quiltwork.data import Window
-from quiltwork.data.times import Duration
+from quiltwork.data.times import Duration, month_of
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,25 @@ def test_windows() -> None:
     numbered = read_series(pl.DataFrame({"x": ["sit"], "t": [1]}), column="x", states=STATES, time="t")
     with pytest.raises(InputError, match="need dates, got times without"):
         numbered.parts(window=Window.parse("day"), by_subject=False, transitions=False)
+
+
+def test_months_are_those_of_the_calendar() -> None:
+    first = date(1968, 1, 30)
+    days = [first + timedelta(days=31 * n // 2) for n in range(1200)] + [date(1600, 2, 29), date(1900, 3, 1), date.min]
+    days.sort()
+    since = [(day - date(1970, 1, 1)).days for day in days]
+    window, named = Window.parse("month"), [f"{day:%Y-%m}" if day.year > 999 else f"{day.year:04}-01" for day in days]
+    assert [window.label(month_of(n)) for n in since] == named
+    frame = pl.DataFrame({"x": ["sit", "walk", "sit"] * 401, "t": days})
+    expected = {name: named.count(name) for name in named}
+    connection = duckdb.connect()
+    connection.register("diary", frame)
+    for table in (frame, connection.sql("select * from diary")):
+        series = read_series(table, column="x", states=STATES, time="t")
+        parts = series.parts(window=window, by_subject=False, transitions=True)
+        assert {name: part.size for name, part in parts.items()} == expected
+        assert list(parts) == sorted(expected)
+    assert sum(int(part.transitions().sum()) for part in parts.values()) == len(days) - 1
 
 
 def test_windows_of_a_segment_keep_their_places() -> None:

@@ -12,6 +12,7 @@ from quiltwork import (
     InputError,
     Mean,
     Over,
+    Quantile,
     Query,
     Share,
     StayLength,
@@ -19,10 +20,12 @@ from quiltwork import (
     Stays,
     Sum,
     Tally,
+    Top,
     Transitions,
     parse_query,
 )
 from quiltwork.queries import query_from_dict
+from quiltwork.queries.kinds import TwoCounts
 
 
 @pytest.mark.parametrize(
@@ -37,6 +40,9 @@ from quiltwork.queries import query_from_dict
         ("stays:a|b", Stays("a|b")),
         ("stay-length:a:b", StayLength("a:b")),
         ("stay-lengths:a:b:2,10", StayLengths("a:b", (2, 10))),
+        ("median", Quantile("0.5")),
+        ("quantile:0.9", Quantile("0.9")),
+        ("top:3", Top(3)),
     ],
 )
 def test_parsing(text: str, query: Query) -> None:
@@ -44,7 +50,7 @@ def test_parsing(text: str, query: Query) -> None:
     assert query.text == text
 
 
-@pytest.mark.parametrize("text", ["count", "count:", "histogram:x", "median", ""])
+@pytest.mark.parametrize("text", ["count", "count:", "histogram:x", "medians", ""])
 def test_unknown_queries(text: str) -> None:
     with pytest.raises(InputError, match="Known: count:STATE"):
         parse_query(text)
@@ -65,6 +71,9 @@ def test_unknown_queries(text: str) -> None:
         Stays("0").in_windows(),
         StayLength("0|1").in_windows(),
         StayLengths("0", [2, 9]),
+        Quantile(0.25),
+        Quantile("1/3", histogram=TwoCounts("0", "1")),
+        Top(2),
         Over(Sum({"0": 1, "1": 2}), {"a=2": "1/3", "b": -2.5}),
         Over(Count("0"), ["a", "b"]),
         Tally({"a": ["0", "1|2"], "b": "0"}),

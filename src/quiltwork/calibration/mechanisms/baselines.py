@@ -34,11 +34,31 @@ def group(request: Request) -> Calibration:
     if belief.variables is not None:
         together, size = belief.heaviest_part(asked.lipschitz_by_variable)
         hidden = f"{size:,} variables that may depend on each other are hidden together."
+        if asked.whole < math.inf:
+            return whole_records(request)
     return Calibration.of(
         request,
         noise_scale=round_up(together / request.epsilon),  # Statement 18
         theorem="group differential privacy",
         reason=Plain(hidden, (("nearby", size),)),
+    )
+
+
+def whole_records(request: Request) -> Calibration:
+    """Differential privacy of whole records: for a query that a record changes by a known amount, whatever is in it.
+
+    >>> from quiltwork import JointTable
+    >>> twins = JointTable({"x": "01", "y": "01"}, [(("0", "0"), 0.5), (("1", "1"), 0.5)])
+    >>> request = Request.of("records:x=1&y=1", belief=twins, epsilon=0.5, mechanism="group")
+    >>> round(whole_records(request).noise_scale, 9)
+    2.0
+    """
+    asked = request.query.on(request.belief)
+    return Calibration.of(
+        request,
+        noise_scale=round_up(asked.whole / request.epsilon),  # Statement 70
+        theorem="differential privacy of whole records",
+        reason=Plain(f"a record changes the answer by at most {asked.whole:g}, whatever changes in it."),
     )
 
 

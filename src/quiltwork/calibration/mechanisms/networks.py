@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from quiltwork.beliefs import BayesianNetwork, Belief, SecretPairs
+from quiltwork.calibration.mechanisms.baselines import whole_records
 from quiltwork.calibration.mechanisms.certified import ROOM, network_certificate
 from quiltwork.calibration.record import Calibration, Reason
 from quiltwork.calibration.request import Request
@@ -176,6 +177,8 @@ def network_quilts(request: Request) -> Calibration:
             "quilt_size must be a whole number from 1 to 8", got=str(size), why="quilts are searched up to that size"
         )
     asked = request.query.on(belief)
+    if asked.whole < math.inf:
+        return whole_records(request)
 
     def score(weight: float, influence: float) -> float:
         return weight / (epsilon - influence) if influence < epsilon else math.inf  # Statement 16
@@ -204,6 +207,8 @@ def record_curve(request: Request) -> Calibration:
     """
     belief, epsilon, guarantee = request.belief, request.epsilon, request.guarantee
     asked = request.query.on(belief)
+    if asked.whole < math.inf:  # a variable alone changes as much as all of them
+        return whole_records(request)
     # all variables that may depend on each other at once: group privacy is enough
     enough = belief.heaviest_part(asked.lipschitz_by_variable)[0] / epsilon  # Statement 18
     networks = _networks(belief)

@@ -12,6 +12,7 @@ the distance is taken again without any slack. For several numbers the distance 
 programmes in small cases (``vectors.py``), and raised until the exact loss is within ε.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -172,7 +173,7 @@ def _laws(query: Query, belief: Belief, length: int | None) -> list[SecretLaws]:
         laws = [hidden_laws(hidden, [Statistic(query)], length) for hidden in belief.hidden_chains]
         return laws or [chain_laws(chain, [Statistic(query)], length) for chain in belief.chains[:1]]
     for network in belief.networks:
-        if len(network.graph.components) > 1:
+        if len(network.graph.components) > 1 and math.isinf(query.on(belief).whole):  # else parts do not add up
             return laws_by_part(network, [Statistic(query)])
     for law in belief.laws:
         return [record_laws(law, [Statistic(query)])]
