@@ -358,8 +358,11 @@ def _show(result: "Release", files: list[Path], form: Form) -> None:
         elif form != "table":
             from quiltwork.show.files import content
 
-            sys.stdout.buffer.write(content(result, form))
-            sys.stdout.buffer.flush()
+            if form == "parquet":
+                sys.stdout.buffer.write(content(result, form))
+            else:
+                sys.stdout.write(content(result, form).decode())
+            sys.stdout.flush()
         else:  # what was a warning is not said twice
             print_release(replace(result, notes=tuple(note for note in result.notes if note != NO_STEP)))
     except BrokenPipeError:

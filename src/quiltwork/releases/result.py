@@ -224,8 +224,8 @@ class Release(Shown):
         >>> import tempfile
         >>> coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]])
         >>> result = release(["0", "1"] * 50, "count:1", belief=coin, epsilon=1.0)
-        >>> result.save(tempfile.mkdtemp() + "/ones.csv").read_text().splitlines()[0].split(",")[:3]
-        ['query', 'value', 'error_95']
+        >>> result.save(tempfile.mkdtemp() + "/ones.csv").read_text().startswith("query,value,error_95,")
+        True
         """
         written: Path = show_module("files").save(self, path)
         return written

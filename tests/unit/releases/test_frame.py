@@ -22,7 +22,9 @@ def _released(query: Any = "histogram", **options: Any) -> Release:
 def test_a_row_for_each_number() -> None:
     result = _released()
     table = result.to_polars()
-    assert table.columns == ["query", "state", "value", "error_95", "consistent", "consistent_error_95", "values"]
+    columns = ["query", "state", "value", "error_95", "consistent", "consistent_error_95"]
+    assert table.columns == [*columns, "estimate", "estimate_low", "estimate_high", "values"]
+    assert (table["estimate_low"] < table["estimate_high"]).all()
     assert dict(table.select("state", "value").rows()) == result.value
     assert dict(table.select("state", "consistent").rows()) == result.consistent
     assert table["consistent"].sum() == table["values"][0] == 100
