@@ -21,7 +21,8 @@ from quiltwork import (
 )
 from quiltwork.papers.reproduce import reproduce_all
 from quiltwork.samples import diary_belief, diary_path
-from quiltwork.show.charts import network_chart, posterior_chart, values_chart
+from quiltwork.show.answers import values_chart
+from quiltwork.show.charts import network_chart, posterior_chart
 from quiltwork.show.cliques import clique_chart
 from quiltwork.show.fit import agreement_chart
 from quiltwork.show.pages import noise_chart, timeline_chart

@@ -16,7 +16,7 @@ BEFORE = "import altair, warnings\nwarnings.filterwarnings('error', module='quil
 
 
 def executed(path: Path) -> Any:
-    """A notebook with what its cells show, run from first to last in an empty folder. An error in a cell is raised."""
+    """A notebook with what its cells show, run from first to last in an empty folder; errors in cells are raised."""
     notebook = nbformat.read(path, as_version=4)
     notebook.cells.insert(0, nbformat.v4.new_code_cell(BEFORE))
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as empty:

@@ -8,7 +8,7 @@ What does public data say?       fit_chain, Fit, fit_gaussian, GaussianFit
 What if the belief is wrong?     compare, Comparison
 What is asked?                   Count, Share, Histogram, Frequencies, Sum, Mean, Transitions, Stays, StayLength,
                                  StayLengths, Custom, Query, parse_query
-                                 for records also Over, Tally
+                                 for records also Over, Tally; several questions in one release: Workload
                                  for real values also Trend, ShareAbove, Difference, WeightedSum, Lipschitz
 Does a belief fit the data?      check_belief, BeliefCheck, GaussianCheck
 What is the data?                Series, read_series, Records, read_records, Measurements, read_measurements
@@ -72,6 +72,7 @@ from quiltwork.queries import (
     Transitions,
     Trend,
     WeightedSum,
+    Workload,
     parse_query,
 )
 from quiltwork.releases.pipeline import release
@@ -178,6 +179,7 @@ __all__ = [
     "Transitions",
     "Trend",
     "WeightedSum",
+    "Workload",
     "__version__",
     "audit",
     "bayesian_leakage",

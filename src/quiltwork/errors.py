@@ -151,6 +151,16 @@ class NotCoveredError(QuiltworkError):
     exit_code = 4
 
 
+def kind_of(problem: QuiltworkError) -> str:
+    """The kind of an error in one word, for programs that read it.
+
+    >>> kind_of(DataError("x")), kind_of(NotCoveredError("x")), kind_of(InputError("x"))
+    ('data', 'not-covered', 'input')
+    """
+    name = type(problem).__name__.removesuffix("Error")
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()
+
+
 def check_name(name: str, what: str, *, error: type[InputError] = InputError) -> str:
     """A name that can be shown everywhere: all its characters are visible, on one line.
 

@@ -15,13 +15,13 @@ from quiltwork import __version__
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.calibration.plan import Plan
 from quiltwork.calibration.plan import plan as make_plan
-from quiltwork.calibration.request import Request, as_belief
+from quiltwork.calibration.request import Questions, Request, as_belief
 from quiltwork.data import Series
 from quiltwork.data.records import Records
 from quiltwork.data.steps import check_step
 from quiltwork.errors import DataError, ParameterError
 from quiltwork.ledger import Ledger, Statement
-from quiltwork.queries import Count, Frequencies, Histogram, Mean, Query, Sum, Transitions
+from quiltwork.queries import Count, Frequencies, Histogram, Mean, Sum, Transitions
 from quiltwork.releases.pipeline import as_series, prepare
 from quiltwork.releases.prepared import Prepared
 from quiltwork.releases.result import Release
@@ -94,7 +94,7 @@ class Session(Shown):
         """What is kept apart, and what the budget is about."""
         return self.ledger.terms.secrets
 
-    def plan(self, query: Query | str, *, epsilon: float, releases: int = 1) -> Plan:
+    def plan(self, query: Questions, *, epsilon: float, releases: int = 1) -> Plan:
         """How much noise each mechanism would need. Spends nothing."""
         length = None if isinstance(self.data, Records) or self.data.gaps else self.data.longest
         values = None if isinstance(self.data, Records) else self.data.size
@@ -111,7 +111,7 @@ class Session(Shown):
 
     def release(
         self,
-        query: Query | str,
+        query: Questions,
         *,
         epsilon: float,
         mechanism: str | None = None,
@@ -122,6 +122,8 @@ class Session(Shown):
         secrets: Secrets | str | None = None,
     ) -> Release:
         """Answer a query with noise, within the budget; about the times of a segment only, if there is one.
+
+        Several queries are answered in one release, in which they share ε.
 
         ``secrets`` are what this release promises to keep apart, those of the session if left out; the budget is
         charged for what it tells about the session's.

@@ -55,7 +55,7 @@ def test_public_names_are_frozen() -> None:
         "Noisy", "NotCoveredError", "OrderChain", "Over", "Plan", "Query", "QuiltworkError", "Records",
         "Release", "ReleaseRecord", "Secrets", "Series", "Session", "Share", "ShareAbove",
         "StayLength", "StayLengths", "Stays", "Sum", "Tally", "Transitions",
-        "Trend", "WeightedSum", "__version__", "audit",
+        "Trend", "WeightedSum", "Workload", "__version__", "audit",
         "bayesian_leakage", "calibrate", "check_belief", "compare", "entry_epsilon", "entry_guarantee", "fit_chain",
         "fit_gaussian", "load_belief", "parse_query", "plan", "read_measurements", "read_records", "read_series",
         "release", "save_belief",

@@ -17,7 +17,7 @@ from quiltwork.calibration.request import as_belief, as_query
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.fitting import lasting_longer
 from quiltwork.numeric import check_length
-from quiltwork.queries import Query
+from quiltwork.queries import Query, Workload
 from quiltwork.types import Floats, Shown
 
 LONGER = (1.1, 1.2, 1.5, 2.0, 3.0)
@@ -122,7 +122,8 @@ def loss_under(query: Query, belief: Belief, *, noise_scale: float, length: int 
 def plan_under(plan: Plan, query: Query, *, belief: Belief, other: Belief) -> dict[str, float | None]:
     """For each mechanism of a plan, the ε of its noise under another belief; None where no theorem covers it."""
     _check_same_states(belief, other)
-    whole = query.simplest(belief).undivided()
+    chosen = next((offer.calibration.query for offer in plan.offers if offer.calibration is not None), query)
+    whole = (chosen if isinstance(chosen, Workload) else query.simplest(belief)).undivided()
     sizes = whole.on(belief).lipschitz / plan.lipschitz if plan.lipschitz else 1.0  # counts ÷ shares, sums ÷ means
     losses: dict[str, float | None] = {}
     for offer in plan.offers:

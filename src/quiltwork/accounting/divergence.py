@@ -11,6 +11,7 @@ import numpy as np
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.auditor import Noisy
 from quiltwork.auditor.loss import Lattice, node_densities
+from quiltwork.auditor.noisy import each_question
 from quiltwork.beliefs import Belief, MarkovChain
 from quiltwork.errors import NotCoveredError
 from quiltwork.laws.exact import SecretLaws, Statistic, chain_laws, unit_of
@@ -84,7 +85,7 @@ def _single(law: Floats, laws: SecretLaws, columns: tuple[int, ...], scales: Flo
 def check_outputs(chain: Belief, noisy: Sequence[Noisy], length: int) -> None:
     """Refuse what an exact computation would take minutes for: it is tried unasked."""
     outputs = 1
-    for release in noisy:
+    for release in each_question(noisy):
         first, last = release.segment or (1, length)
         steps = release.query.steps(chain.states)
         if steps is None:

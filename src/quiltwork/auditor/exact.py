@@ -8,7 +8,7 @@ import numpy as np
 
 from quiltwork.auditor.gaussian import audit_gaussian
 from quiltwork.auditor.loss import Lattice, NodeLoss, losses, node_densities, rounding_error
-from quiltwork.auditor.noisy import Audit, Noisy
+from quiltwork.auditor.noisy import Audit, Noisy, each_question
 from quiltwork.beliefs import Belief, GaussianBelief, JointTable, SecretPairs, Secrets
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.laws.exact import (
@@ -79,6 +79,7 @@ def over_time(
     belief: Belief, releases: Sequence[Noisy], length: int | None
 ) -> tuple[Belief, Sequence[Noisy], int | None]:
     """Records over time as the network of all their steps, where a secret is one variable at one step."""
+    releases = each_question(releases)
     if belief.step_variables is None:
         return belief, releases, length
     network = belief.as_network(length)

@@ -1,11 +1,13 @@
 """What is audited, and what an audit says."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from quiltwork.errors import ParameterError
-from quiltwork.queries import Query
+from quiltwork.queries import Query, Workload
 from quiltwork.types import Shown
 
 
@@ -29,6 +31,30 @@ class Noisy:
                 got=str(self.noise_scale),
                 why="without noise a release may reveal everything",
             )
+
+    def each(self) -> "list[Noisy]":
+        """The questions of a workload, each with noise of its own; any other query as it is.
+
+        >>> from quiltwork import Count, Histogram, Workload
+        >>> [one.noise_scale for one in Noisy(Workload([Histogram(), Count("a")], ratios=[1, "1/2"]), 10.0).each()]
+        [10.0, 5.0]
+        """
+        if not isinstance(self.query, Workload):
+            return [self]
+        return [
+            Noisy(query.undivided(), _float_below(ratio * Fraction(self.noise_scale)), self.segment)
+            for _, query, ratio in self.query.asked
+        ]
+
+
+def each_question(releases: Sequence[Noisy]) -> list[Noisy]:
+    """Releases with the questions of workloads one by one: their noise is independent."""
+    return [question for release in releases for question in release.each()]
+
+
+def _float_below(number: Fraction) -> float:
+    nearest = float(number)
+    return nearest if Fraction(nearest) <= number else math.nextafter(nearest, 0.0)
 
 
 @dataclass(frozen=True)

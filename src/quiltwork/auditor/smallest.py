@@ -25,6 +25,8 @@ def smallest_scale(
 ) -> float:
     """The smallest scale of Laplace noise on each number of the answer whose exact loss is at most ε, rounded up.
 
+    The noise of a workload's questions keeps the ratios that it says.
+
     Laplace noise of a larger scale is Laplace noise of a smaller one plus independent noise, so the loss falls with the
     scale and bisection finds the smallest; the safe end is returned.
 
@@ -40,15 +42,16 @@ def smallest_scale(
 def _smallest(
     query: Query, belief: Belief, epsilon: float, length: int | None, progress: Progress | None, secret: SecretPairs
 ) -> float:
-    laws = secret_laws(belief, [Statistic(query)], length, progress=progress).about(secret)
+    asked = Noisy(query, 1.0).each()
+    laws = secret_laws(belief, [Statistic(one.query) for one in asked], length, progress=progress).about(secret)
     lattice = Lattice(laws)
-    units = scales_in_units(belief, [Noisy(query, 1.0)], length)
+    units = scales_in_units(belief, asked, length)
 
     def loss(scale: float) -> float:
         scales = units * scale
         return max(n.loss for n in losses(laws, lattice, scales)) + rounding_error(laws, lattice, scales)
 
-    reach = float((np.array(lattice.shape) - 1).sum() / units[0])
+    reach = float(((np.array(lattice.shape) - 1) / units).sum())
     if reach == 0 or not laws.comparable:
         return 0.0
     # Statement 7: the loss falls with the scale

@@ -18,8 +18,10 @@ from quiltwork.beliefs.mixing import MixingClass
 from quiltwork.beliefs.mixture import AnyMixture
 from quiltwork.beliefs.network import BayesianNetwork, NetworkSet
 from quiltwork.beliefs.record import variables_in
-from quiltwork.beliefs.text import parse_json, read_text
-from quiltwork.errors import BeliefError
+from quiltwork.beliefs.text import parse_json, read_text, why_unwritten
+from quiltwork.errors import BeliefError, did_you_mean
+
+_TABLES = (".csv", ".tsv", ".gz", ".parquet")
 
 
 def load_belief(path: str | Path) -> Belief:
@@ -32,6 +34,13 @@ def load_belief(path: str | Path) -> Belief:
     MarkovChain(2 states, initial=stationary)
     """
     path = Path(path)
+    if path.suffix.lower() in _TABLES and path.is_file():
+        raise BeliefError(
+            f"belief file {path} must be JSON, TOML or BIF",
+            got=repr(path.suffix),
+            why="it seems to hold data",
+            fix="Make a belief from other data of the same kind: quiltwork belief fit; or write one: belief new",
+        )
     text = read_text(path, "belief file", error=BeliefError)
     if path.suffix.lower() == ".bif":
         return BayesianNetwork.from_bif(path)
@@ -66,7 +75,8 @@ def save_belief(belief: Belief, path: str | Path) -> None:
     try:
         path.write_text(json.dumps(belief.to_dict(), indent=1) + "\n", encoding="utf-8")
     except OSError as problem:
-        raise BeliefError(f"belief file {path} cannot be written", why=problem.strerror) from problem
+        why, fix = why_unwritten(path, problem)
+        raise BeliefError(f"belief file {path} cannot be written", why=why, fix=fix) from problem
 
 
 def belief_from_dict(content: object) -> Belief:
@@ -80,7 +90,8 @@ def belief_from_dict(content: object) -> Belief:
     kind = content.get("kind")
     if not isinstance(kind, str) or kind not in _READERS:
         got = "no kind" if kind is None else f"kind {kind!r}"
-        raise BeliefError("the kind of belief is not known", got=got, fix=_KINDS_HINT)
+        fix = did_you_mean(kind, _READERS, _KINDS_HINT) if isinstance(kind, str) else _KINDS_HINT
+        raise BeliefError("the kind of belief is not known", got=got, fix=fix)
     try:
         return _READERS[kind]({key: value for key, value in content.items() if key != "kind"})
     except (TypeError, ValueError, AttributeError, KeyError, IndexError, OverflowError, RecursionError) as problem:
@@ -319,7 +330,11 @@ def _check_keys(
         raise BeliefError(
             f"a {kind} has no key {', '.join(map(repr, unknown))}",
             why="an unknown key may be a misspelt one",
-            fix=f"Known keys: {', '.join(sorted(required | optional | {'kind'}))}",
+            fix=did_you_mean(
+                unknown[0],
+                (required | optional) - set(content),
+                f"Known keys: {', '.join(sorted(required | optional | {'kind'}))}",
+            ),
         )
     missing = sorted(required - set(content))
     if missing:

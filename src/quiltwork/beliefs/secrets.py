@@ -16,7 +16,7 @@ import numpy as np
 
 from quiltwork.beliefs.base import Belief
 from quiltwork.beliefs.cycle import CycleChain
-from quiltwork.errors import InputError, NotCoveredError, ParameterError
+from quiltwork.errors import InputError, NotCoveredError, ParameterError, did_you_mean
 from quiltwork.types import Duration, Flags, Segment
 
 Sides = tuple[tuple[str, ...], tuple[str, ...] | None]
@@ -337,7 +337,7 @@ class Secrets:
                     raise _wrong(
                         "a secret variable must be one of the belief's",
                         got=repr(name),
-                        fix=f"Its variables: {_few(list(variables))}",
+                        fix=did_you_mean(name, variables, f"Its variables: {_few(list(variables))}"),
                     )
             about = [variables[name] for name in part.variables or variables]
             known = {state for states in about for state in states}
@@ -346,7 +346,7 @@ class Secrets:
                     raise _wrong(
                         "a secret state must be one of the belief's states",
                         got=repr(state),
-                        fix=f"Choose from {_few(sorted(known))}",
+                        fix=did_you_mean(state, known, f"Choose from {_few(sorted(known))}"),
                     )
 
     def unrolled(self, names: Mapping[str, Sequence[str]]) -> "Secrets":

@@ -47,7 +47,7 @@ def why_unread(path: str | Path, problem: Exception) -> tuple[str, str]:
     path = Path(path)
     why = getattr(problem, "strerror", None) or "it is not text in UTF-8"
     if isinstance(problem, FileNotFoundError):
-        return why, _where_else(path)
+        return why, similar_file(path)
     if isinstance(problem, PermissionError):
         return why, "Ask its owner for permission to read it, or copy it to a place of your own"
     if isinstance(problem, IsADirectoryError):
@@ -57,8 +57,24 @@ def why_unread(path: str | Path, problem: Exception) -> tuple[str, str]:
     return why, "Check the path"
 
 
-def _where_else(path: Path) -> str:
+def why_unwritten(path: str | Path, problem: Exception) -> tuple[str, str]:
+    """Why a file cannot be written, and what to do about it.
+
+    >>> why_unwritten("new/belief.json", FileNotFoundError(2, "No such file or directory"))
+    ('No such file or directory', 'Create its folder first: mkdir -p new')
+    """
+    path = Path(path)
+    why = getattr(problem, "strerror", None) or "the system refused"
+    if isinstance(problem, FileNotFoundError) and not path.parent.is_dir():
+        return why, f"Create its folder first: mkdir -p {path.parent}"
+    if isinstance(problem, FileExistsError | NotADirectoryError | IsADirectoryError):
+        return why, "Choose a name that is not taken"
+    return why, "Choose a place that you may write to"
+
+
+def similar_file(path: str | Path) -> str:
     """Files of a similar name in the same folder, or the part of the path that is not there."""
+    path = Path(path)
     try:
         if not path.parent.is_dir():
             return f"Check the path: there is no folder {path.parent}"
@@ -70,6 +86,8 @@ def _where_else(path: Path) -> str:
 
 def parse_json(text: str, what: str, *, error: type[InputError] = InputError, **options: Any) -> Any:
     """The contents of a JSON text; a line of its own says what is wrong with it."""
+    if not text.strip():
+        raise error(f"{what} must be JSON", got="an empty file", fix="Check that it was written to the end")
     try:
         return json.loads(text, **options)
     except RecursionError as problem:
@@ -77,4 +95,5 @@ def parse_json(text: str, what: str, *, error: type[InputError] = InputError, **
     except ValueError as problem:
         line = getattr(problem, "lineno", None)
         why = str(problem) if line is not None else "a number has too many digits"
-        raise error(f"{what} must be JSON", why=why) from problem
+        fix = "Look there for a comma, a quotation mark or a bracket that is missing or too many"
+        raise error(f"{what} must be JSON", why=why, fix=fix if line is not None else None) from problem

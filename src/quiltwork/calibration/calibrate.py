@@ -1,14 +1,15 @@
 """(query, belief, ε) → how much noise, and why. One function a mechanism, all of one form."""
 
+import math
 from dataclasses import replace
 from importlib import import_module
 from typing import Any, Protocol, cast
 
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.calibration.record import Calibration
-from quiltwork.calibration.request import Request
-from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.queries import Query
+from quiltwork.calibration.request import Questions, Request
+from quiltwork.errors import NotCoveredError, ParameterError, did_you_mean
+from quiltwork.queries import Workload
 from quiltwork.types import Guarantee
 
 # loaded when first used: compiled code is slow to import and the baselines do not need it
@@ -42,7 +43,8 @@ class Mechanism(Protocol):
 def find_mechanism(name: str, *, real: bool = False) -> Mechanism:
     """The mechanism of that name, for states or for real values."""
     if name not in _WHERE:
-        raise ParameterError("the mechanism is not known", got=repr(name), fix=f"Known: {', '.join(MECHANISMS)}")
+        known = f"Known: {', '.join(MECHANISMS)}"
+        raise ParameterError("the mechanism is not known", got=repr(name), fix=did_you_mean(name, _WHERE, known))
     where = _OF_REAL_VALUES if real else _WHERE
     if name not in where:
         raise NotCoveredError(
@@ -56,7 +58,7 @@ def find_mechanism(name: str, *, real: bool = False) -> Mechanism:
 
 
 def calibrate(
-    query: Query | str,
+    query: Questions,
     *,
     belief: Belief,
     epsilon: float,
@@ -72,6 +74,9 @@ def calibrate(
     ``length`` is the number of values of the longest series; None or "any" covers any length. The noise is that of the
     query's numbers before frequencies and means are divided by the number of values.
 
+    Several queries are one release: they share ε, with the split chosen for the least total error. The noise scale is
+    that of the first of them, and ``scales`` has all.
+
     ``delta`` above 0 asks for the weaker (ε, δ) guarantee, which only the Wasserstein mechanism can give.
     ``guarantee="bayesian"`` asks for Bayesian differential privacy, against adversaries who know any other values.
     ``secrets`` says what is to be kept apart (see :class:`Secrets`): less is secret, less noise is needed.
@@ -85,24 +90,25 @@ def calibrate(
     1 and 0 are the hardest to keep apart: the value itself shows up to 0.2997, what follows it up to 0.3501, and what
     led to it up to 0.3501.
     """
-    return calibrated(
-        Request.of(
-            query,
-            belief=belief,
-            epsilon=epsilon,
-            length=length,
-            mechanism=mechanism,
-            delta=delta,
-            guarantee=guarantee,
-            secrets=Secrets.of(secrets),
-            quilt_size=quilt_size,
-        )
+    from quiltwork.calibration.split import split  # it calibrates each question
+
+    request = Request.of(
+        query,
+        belief=belief,
+        epsilon=epsilon,
+        length=length,
+        mechanism=mechanism,
+        delta=delta,
+        guarantee=guarantee,
+        secrets=Secrets.of(secrets),
+        quilt_size=quilt_size,
     )
+    return calibrated(split(request))
 
 
 def calibrated(request: Request) -> Calibration:
     """How much noise a request needs."""
-    name = request.mechanism or request.belief.default_mechanism
+    name = request.mechanism or _usual(request)
     unrolled = _unrolled(request, name)
     if unrolled is not None:
         found = calibrated(unrolled)
@@ -122,6 +128,12 @@ def calibrated(request: Request) -> Calibration:
     return calibration
 
 
+def _usual(request: Request) -> str:
+    """The mechanism to use if none is named."""
+    usual = request.belief.default_mechanism
+    return "audited" if usual == "wasserstein" and isinstance(request.query, Workload) else usual
+
+
 def _unrolled(request: Request, name: str) -> Request | None:
     """The same about the network that records over time are, if they are short enough and the query is about steps."""
     belief, length = request.belief, request.length
@@ -137,17 +149,27 @@ def _unrolled(request: Request, name: str) -> Request | None:
 
 def takes_long(name: str, request: Request) -> bool:
     """Whether a mechanism whose tables grow with the length would take more than about a second."""
-    from quiltwork.laws.exact import expected_work, outputs_of
-
     if name not in SINGLE or request.length is None:
         return False
     asked = _unrolled(request, name) or request
-    work = expected_work(asked.query, asked.belief, asked.length or 1)
+    if isinstance(asked.query, Workload):
+        if name == "wasserstein":
+            return False  # it is refused
+        each = (replace(asked, query=question) for _, question, _ in asked.query.asked)
+        return math.prod(_work(name, one) for one in each) > QUICK_WORK  # tables of all questions together
+    return _work(name, asked) > QUICK_WORK
+
+
+def _work(name: str, request: Request) -> float:
+    """About how many steps it takes, at least 1."""
+    from quiltwork.laws.exact import expected_work, outputs_of
+
+    work = expected_work(request.query, request.belief, request.length or 1)
     if name == "wasserstein" and request.query.on(request.belief).numbers > 2:
         work *= VECTOR_WORK  # a linear programme for every two laws
     if name == "audited":
-        work += LOOKS * outputs_of(asked.query, asked.belief, asked.length or 1)
-    return work > QUICK_WORK
+        work += LOOKS * outputs_of(request.query, request.belief, request.length or 1)
+    return max(1.0, work)
 
 
 def _as_chain(request: Request, name: str) -> Belief:
@@ -165,6 +187,13 @@ def _check_covered(request: Request, name: str) -> None:
             got="any length" if request.length is None else f"{request.length:,} steps",
             why="exact laws given one variable need the network of all steps",
             fix="Use curve",
+        )
+    if name == "wasserstein" and isinstance(request.query, Workload):
+        raise NotCoveredError(
+            "wasserstein covers one question at a time",
+            got=request.query.text,
+            why="its theorem is about noise of one scale on every number",
+            fix="Use curve or audited, or ask one question",
         )
     if request.quilt_size is not None and (name != "quilt-exact" or not request.belief.networks):
         raise ParameterError(

@@ -1,7 +1,8 @@
 """How much noise each mechanism would need: looks at no data, spends nothing."""
 
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -9,15 +10,35 @@ from quiltwork.beliefs import Belief, Secrets
 from quiltwork.calibration.accuracy import noise_error
 from quiltwork.calibration.calibrate import MECHANISMS, calibrated, find_mechanism, takes_long
 from quiltwork.calibration.record import Calibration
-from quiltwork.calibration.request import Request
+from quiltwork.calibration.request import Questions, Request
+from quiltwork.calibration.split import split
+from quiltwork.calibration.target import PURE_NOISE, USEFUL, Remedy, Target, noise_only, remedy
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.numeric import check_length, round_up
-from quiltwork.queries import Query
+from quiltwork.queries import Query, TwoCounts, Workload
 from quiltwork.types import Duration, Guarantee, Shown
 
 # how K releases within one ε are planned: profiles add, quilt releases add by Theorem 3.7, group privacy is DP
 SHARED = {"curve": "influence-curve", "group": "group privacy adds", "entry": "differential privacy adds"}
+ONE_COUNT = "Of two states one is counted, with this noise; the other number is the rest. It has the same noise."
 SPLIT = {"quilt-exact": "sequential-quilt", "quilt-approx": "sequential-quilt"}
+
+
+@dataclass(frozen=True)
+class QuestionNoise:
+    """The noise of one question, where there are several: on each number as people read it."""
+
+    query: str
+    noise_scale: float
+    error_95: float
+    error_95_all: float
+    follows: str | None = None
+    """The question that it is computed from, if it is not asked itself."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The noise as plain values."""
+        numbers = {key: getattr(self, key) for key in ("query", "noise_scale", "error_95", "error_95_all")}
+        return numbers | ({} if self.follows is None else {"follows_from": self.follows})
 
 
 @dataclass(frozen=True)
@@ -34,6 +55,8 @@ class Offer:
     refused: str | None = None
     skipped: bool = False
     """Whether it was not tried because it takes long."""
+    questions: tuple[QuestionNoise, ...] = ()
+    """The noise of each question, if there are several; ``noise_scale`` is that of the first one that is asked."""
 
     def to_dict(self) -> dict[str, Any]:
         """The offer as plain values, as ``quiltwork plan --json`` prints it."""
@@ -47,7 +70,10 @@ class Offer:
             "error_95_all": self.error_95_all,
             "detail": self.calibration.detail(),
             "seconds": self.seconds,
-        } | ({} if self.rule is None else {"rule": self.rule})
+        } | (
+            ({} if self.rule is None else {"rule": self.rule})
+            | ({"questions": [question.to_dict() for question in self.questions]} if self.questions else {})
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,6 +98,12 @@ class Plan(Shown):
     """The time from a value to the next, if the belief says it."""
     secrets: Secrets = field(default_factory=Secrets.all)
     """What is kept apart."""
+    remedy: Remedy | None = None
+    """What makes answers as precise as was asked for."""
+    warnings: tuple[str, ...] = ()
+    """Which answers would be noise only, and what would change that."""
+    note: str | None = None
+    """What else to know about the noise."""
 
     def __repr__(self) -> str:
         span = "any length" if self.length is None else f"length {self.length:,}"
@@ -110,12 +142,15 @@ class Plan(Shown):
             "mechanisms": offers,
         } | (
             ({} if self.step is None else {"step": self.step.plain})
+            | ({} if self.remedy is None else {"target": self.remedy.to_dict()})
+            | ({"warnings": list(self.warnings)} if self.warnings else {})
+            | ({} if self.note is None else {"note": self.note})
             | ({} if self.secrets.everything else {"secrets": self.secrets.text})
         )
 
 
 def plan(  # noqa: PLR0913 - the public signature is meant to be read
-    query: Query | str,
+    query: Questions,
     *,
     belief: Belief,
     epsilon: float,
@@ -127,15 +162,19 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
     guarantee: Guarantee = "pufferfish",
     secrets: Secrets | str | None = None,
     quilt_size: int | None = None,
+    target_error: str | float | None = None,
 ) -> Plan:
     """Compare mechanisms for series of up to this length (None or "any": any).
+
+    Several queries are planned as one release, in which they share ε.
 
     ``values`` is the number of values of all series together, which frequencies and means are divided by; it is the
     length if there is one series. A ``delta`` above 0 goes to the Wasserstein mechanism, whose promise is then (ε, δ).
     With ``releases`` above 1, ε is for all of them together, and the noise is that of each of them.
     With ``guarantee="bayesian"`` it is Bayesian differential privacy, against adversaries who know any other values.
     ``secrets`` says what is to be kept apart (see :class:`Secrets`), ``quilt_size`` how many variables a quilt in a
-    network may have.
+    network may have. ``target_error`` asks what it takes for the noise to stay within it with probability 95 %: a
+    number in the unit of the answer, or ``"5%"`` of what the answer can be.
 
     >>> from quiltwork import Count, MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
@@ -155,36 +194,94 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
         secrets=Secrets.of(secrets),
         quilt_size=quilt_size,
     )
+    request = split(request)
     asked, values = request.query, check_length(values)
     for name in mechanisms or ():
         find_mechanism(name)
     if isinstance(releases, bool) or not isinstance(releases, int) or not 1 <= releases <= 10**9:
         raise ParameterError("releases must be a whole number, at least 1", got=str(releases))
-    if request.length is None and values is None and asked.divisor(2) != 1:
+    questions = asked.questions if isinstance(asked, Workload) else (asked,)
+    if request.length is None and values is None and any(question.divisor(2) != 1 for question in questions):
         raise ParameterError(
             f"{asked.text} needs a length",
             got="any",
             why="its noise is that of the counts or sums, divided by the number of values",
             fix="Give the length or the number of values, or plan for histogram or sum",
         )
-    divisor = asked.divisor(asked.values_in(values)) if values else asked.on(belief).divisor(request.length or 1)
+    divisors = [
+        question.divisor(question.values_in(values)) if values else question.on(belief).divisor(request.length or 1)
+        for question in questions
+    ]
     names = tuple(dict.fromkeys(mechanisms)) if mechanisms else belief.mechanisms or MECHANISMS
-    return Plan(
+    made = Plan(
         query=asked.text,
         epsilon=request.epsilon,
         length=request.length,
-        lipschitz=request.lipschitz / divisor,
+        lipschitz=request.lipschitz / (divisors[0] if len(divisors) == 1 else 1),
         offers=tuple(
             _too_slow(name)
             if not mechanisms and releases == 1 and takes_long(name, request)
-            else _offer(replace(request, mechanism=name), divisor, releases)
+            else _offer(replace(request, mechanism=name), divisors, releases)
             for name in names
         ),
         releases=releases,
         records=belief.variables is not None,
         step=belief.step,
         secrets=request.secrets,
+        note=next((ONE_COUNT for question in questions if isinstance(question, TwoCounts)), None),
     )
+    return _with_remedies(made, request, divisors, values, None if target_error is None else Target.parse(target_error))
+
+
+def _with_remedies(
+    made: Plan, request: Request, divisors: Sequence[int], values: int | None, target: Target | None
+) -> Plan:
+    """With what makes answers precise enough, where they would be noise only or where it was asked."""
+    best = made.best
+    if best is None or best.error_95 is None:
+        return made
+    asked, belief = request.query, request.belief
+    questions = asked.questions if isinstance(asked, Workload) else (asked,)
+    size = values or request.length
+
+    def error_at(place: int) -> Callable[[float], float]:
+        def at(epsilon: float) -> float:
+            offer = _offer(replace(request, mechanism=best.mechanism, epsilon=epsilon), divisors, made.releases)
+            return _errors(offer)[place]
+
+        return at
+
+    found, warnings = None, []
+    for place, (question, error) in enumerate(zip(questions, _errors(best), strict=True)):
+        limits = None if size is None or made.records else question.on(belief).limits(size)
+
+        def improved(wanted: float, *, relative: bool, place: int = place, error: float = error) -> Remedy:
+            return remedy(
+                questions[place],
+                error=error,
+                wanted=wanted,
+                relative=relative,
+                epsilon=request.epsilon,
+                error_at=error_at(place),
+                values=None if made.records else size,
+                people=1 if values is None or not request.length else max(1, values // request.length),
+                length=request.length,
+                step=made.step,
+            )
+
+        if target is not None and place == 0:
+            found = improved(target.within(limits), relative=target.relative)
+        if limits is not None and error >= PURE_NOISE * limits.width:
+            better = improved(USEFUL * limits.width, relative=True)
+            warnings.append(noise_only(question, error, limits, better))
+    return replace(made, remedy=found, warnings=tuple(warnings))
+
+
+def _errors(offer: Offer) -> list[float]:
+    """The ± of each question."""
+    if offer.questions:
+        return [question.error_95 for question in offer.questions]
+    return [math.inf if offer.error_95 is None else offer.error_95]
 
 
 def _too_slow(name: str) -> Offer:
@@ -200,19 +297,38 @@ class _Each(NamedTuple):
     times: int
 
 
-def _offer(request: Request, divisor: int, releases: int) -> Offer:
-    begun, name, query, belief = time.perf_counter(), request.mechanism or "", request.query, request.belief
+def _offer(request: Request, divisors: Sequence[int], releases: int) -> Offer:
+    begun, name = time.perf_counter(), request.mechanism or ""
     try:
         each = _for_each(name, request, releases)
     except NotCoveredError as refusal:
         return Offer(name, time.perf_counter() - begun, refused=str(refusal))
     seconds = time.perf_counter() - begun
-    step = float(query.on(belief).unit / divisor)
-    scale = round_up(each.calibration.noise_scale * each.times / divisor)
-    single, everyone = (
-        noise_error(scale, 0.95, unit=step, integer=query.integer, numbers=n) for n in (1, len(query.on(belief).labels))
+    calibration = each.calibration
+    noise = [
+        _noise(query, request.belief, scale * each.times, divisor)
+        for (query, scale), divisor in zip(calibration.scales, divisors, strict=True)
+    ]
+    if not isinstance(request.query, Workload):
+        (only,) = noise
+        return Offer(name, seconds, calibration, only.noise_scale, only.error_95, only.error_95_all, each.rule)
+    first, *_ = request.query.asked
+    sources = [request.query.source(place) for place in range(len(noise))]
+    questions = tuple(
+        one if source is None else replace(one, follows=request.query.questions[source].text)
+        for one, source in zip(noise, sources, strict=True)
     )
-    return Offer(name, seconds, each.calibration, scale, single, everyone, each.rule)
+    shown, scale = questions[first.place], round_up(calibration.noise_scale * each.times)
+    return Offer(name, seconds, calibration, scale, shown.error_95, shown.error_95_all, each.rule, questions=questions)
+
+
+def _noise(query: Query, belief: Belief, scale: float, divisor: int) -> QuestionNoise:
+    asked, divided = query.on(belief), round_up(scale / divisor)
+    single, everyone = (
+        noise_error(divided, 0.95, unit=float(asked.unit / divisor), integer=query.integer, numbers=n)
+        for n in (1, len(asked.labels))
+    )
+    return QuestionNoise(query.text, divided, single, everyone)
 
 
 def _for_each(name: str, request: Request, releases: int) -> _Each:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +13,8 @@ from quiltwork.beliefs.secrets import likely, posterior
 from quiltwork.calibration.request import Request
 from quiltwork.certificate import Certificate
 from quiltwork.errors import CertificateError, InputError, ParameterError
-from quiltwork.queries import Query
+from quiltwork.numeric import float_above
+from quiltwork.queries import Query, Workload
 from quiltwork.types import Floats, Guarantee, Shown
 
 GAUSSIAN = (
@@ -114,10 +116,30 @@ class Calibration(Shown):
         asked = f"{self.query.text} by {self.mechanism}, ε = {self.epsilon:g}"
         return f"Calibration({asked}, noise scale {self.noise_scale:.6g}, guarantee {self.guarantee})"
 
+    @property
+    def scales(self) -> tuple[tuple[Query, float], ...]:
+        """Each question with the scale of its noise; what follows from another question has the noise of that one.
+
+        >>> from quiltwork import MarkovChain, calibrate
+        >>> chain = MarkovChain([[0.8, 0.1, 0.1], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]], initial="stationary")
+        >>> asked = ["histogram", "transitions", "frequencies"]
+        >>> both = calibrate(asked, belief=chain, epsilon=1.0, length=1000)
+        >>> [(query.text, round(scale, 1)) for query, scale in both.scales]
+        [('histogram', 19.4), ('transitions', 23.6), ('frequencies', 19.4)]
+        """
+        if not isinstance(self.query, Workload):
+            return ((self.query, self.noise_scale),)
+        of_place = {q.place: float_above(q.ratio * Fraction(self.noise_scale)) for q in self.query.asked}
+        sources = [self.query.source(place) for place in range(len(self.query.questions))]
+        return tuple(
+            (query, of_place[place if source is None else source])
+            for place, (query, source) in enumerate(zip(self.query.questions, sources, strict=True))
+        )
+
     def explain(self, belief: Belief | None = None) -> str:
         """The noise and its reason in a few sentences; with a state of the belief as an example, if it is given."""
-        asked = self.query.text
-        numbers = {"frequencies": "count", "mean": "sum", "sum": "sum"}.get(asked, f"number of {asked}")
+        drawn = range(1) if not isinstance(self.query, Workload) else [question.place for question in self.query.asked]
+        noise = ", ".join(f"{self.scales[n][1]:.6g} on each {_numbers(self.scales[n][0])}" for n in drawn)
         span = "series of any length"
         if self.records:
             span = f"records of {self.length:,} variables"
@@ -142,7 +164,7 @@ class Calibration(Shown):
             guarantee += f" Except with probability δ = {self.delta:g}."
         return "\n".join(
             [
-                f"{self.mechanism}: Laplace noise of scale {self.noise_scale:.6g} on each {numbers}, for {span}.",
+                f"{self.mechanism}: Laplace noise of scale {noise}, for {span}.",
                 guarantee,
                 *([] if self.guarantee == "none" else [f"Secret: {self.secret}. Not secret: {self.not_secret}."]),
                 *([] if self.guarantee == "none" else [self.meaning(belief)]),
@@ -242,6 +264,11 @@ class Calibration(Shown):
         """What explains the noise, as plain values."""
         steps = {} if self.steps is None else {"steps": self.steps, "unrolled_up_to": self.unrolled_up_to}
         return self.reason.detail() | {"theorem": self.theorem} | steps
+
+
+def _numbers(query: Query) -> str:
+    """What noise is added to, in words."""
+    return {"frequencies": "count", "mean": "sum", "sum": "sum"}.get(query.text, f"number of {query.text}")
 
 
 def _covers(proved: Secrets, claimed: Secrets, belief: Belief) -> bool:

@@ -1,15 +1,18 @@
 """What is asked of calibration, checked once: it goes through all layers as it is."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.errors import BeliefError, ParameterError, QueryError
 from quiltwork.numeric import check_epsilon, check_length
-from quiltwork.queries import Query, parse_query
+from quiltwork.queries import Query, Workload, parse_query
 from quiltwork.types import Gaps, Guarantee
 
 SMALLEST_SCALE, LARGEST_SCALE = 1e-200, 1e200
+Questions = Query | str | Sequence[Query | str]
+"""A query or its text; several of them are one release."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,9 +77,9 @@ class Request:
 
     @classmethod
     def of(
-        cls, query: Query | str, *, belief: Belief, epsilon: float, length: int | str | None = None, **more: Any
+        cls, query: Questions, *, belief: Belief, epsilon: float, length: int | str | None = None, **more: Any
     ) -> "Request":
-        """As a user says it: the query may be text, and the length "any"."""
+        """As a user says it: the query may be text, or several queries, and the length "any"."""
         return cls(query=as_query(query), belief=belief, epsilon=epsilon, length=check_length(length), **more)
 
     @property
@@ -91,15 +94,22 @@ class Request:
 
 
 def as_query(query: object) -> Query:
-    """A query, or the one that a text names."""
+    """A query, the one that a text names, or several of them as one.
+
+    >>> as_query(["histogram", "transitions"]).text
+    'histogram + transitions'
+    """
     if isinstance(query, str):
         return parse_query(query)
     if isinstance(query, Query):
         return query
+    if isinstance(query, Sequence) and query:
+        questions = [as_query(one) for one in query]
+        return questions[0] if len(questions) == 1 else Workload(questions)
     raise QueryError(
         "query must be a Query or its text",
         got=getattr(query, "__name__", type(query).__name__),
-        fix='For example "histogram"',
+        fix='For example "histogram", or ["histogram", "transitions"]',
     )
 
 

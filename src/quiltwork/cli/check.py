@@ -21,6 +21,7 @@ from quiltwork.cli.options import (
     StateValues,
     about,
     as_said,
+    can_ask,
     known_values,
     length_of,
     needed_length,
@@ -31,7 +32,7 @@ from quiltwork.cli.options import (
     whole_of,
 )
 from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.show.terminal import MOST_ROWS, out, print_composed, print_json, progress, table
+from quiltwork.show.terminal import MOST_ROWS, err, out, print_composed, print_json, progress, table
 
 if TYPE_CHECKING:
     from quiltwork.beliefs import Secrets
@@ -207,6 +208,21 @@ def leakage(
         out.print(line)
 
 
+def _ask_to_show(folder: Path) -> None:
+    """Whether true shares of one's own data may be shown; refused where nobody can be asked."""
+    shown = f"true shares of your own data, without noise, on the screen and in files in {folder}"
+    if not can_ask():
+        raise ParameterError(
+            "your own data need your consent",
+            got="no terminal to ask in, and no --yes",
+            why=f"activity shows {shown}",
+            fix="Add --yes if you may see and keep them; for numbers to publish, use quiltwork release",
+        )
+    if not typer.confirm(f"This shows {shown}. Go on?", err=True):
+        err.print("Stopped. Nothing was read or shown.")
+        raise typer.Abort
+
+
 @reads_data
 def reproduce(
     name: Annotated[
@@ -225,6 +241,9 @@ def reproduce(
         str | None, typer.Option("--column", metavar="C", help="Column with the states in your data.")
     ] = None,
     belief: Annotated[Path | None, typer.Option("--belief", metavar="B", help="Belief file for your data.")] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="With --data: show true shares of your data without asking first.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Recompute results from the papers. Writes a CSV file and figures."""
@@ -234,8 +253,12 @@ def reproduce(
 
     if (data is None) != (column is None) or (data is None) != (belief is None):
         raise ParameterError("your own data needs --data, --column and --belief", got="only some of them")
+    if yes and data is None:
+        raise ParameterError("there is nothing to agree to", got="--yes without --data", fix="Leave it out")
     held = None if belief is None else load_belief(belief)
     series = None
+    if data is not None and name == "activity" and not yes:
+        _ask_to_show(folder)
     if data is not None and column is not None and held is not None:
         series = how.read(data, column=column, states=held.states)
     elif how.given():

@@ -169,7 +169,10 @@ def export(
     try:
         file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     except OSError as problem:
-        raise LedgerError(f"export {file} cannot be written", why=problem.strerror or "the system refused") from problem
+        from quiltwork.beliefs.text import why_unwritten
+
+        why, fix = why_unwritten(file, problem)
+        raise LedgerError(f"export {file} cannot be written", why=why, fix=fix) from problem
     if as_json:
         print_json({"rows": len(rows), "outcomes": len(outcomes), "file": str(file)})
     else:

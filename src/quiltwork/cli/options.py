@@ -4,6 +4,7 @@ import functools
 import inspect
 import re
 import shlex
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
@@ -30,14 +31,20 @@ DataFile = Annotated[
     typer.Argument(metavar="DATA", help="CSV, TSV (also .gz) or Parquet file, or a quoted pattern: 'logs/*.parquet'."),
 ]
 ColumnName = Annotated[str, typer.Option("--column", metavar="C", help="Column with the values.")]
-QueryText = Annotated[
-    str,
+QUERIES = (
+    "count:STATE, histogram, frequencies, mean, sum or transitions. "
+    "For records, also Q over A,B and tally:A=x. "
+    "For real values: mean, sum, trend, above:THRESHOLD:WIDTH, difference:A-B|C-D or weighted:W1,W2,..."
+)
+QueryText = Annotated[str, typer.Option("--query", metavar="Q", help=QUERIES)]
+QueryTexts = Annotated[
+    list[str] | None,
+    typer.Option("--query", metavar="Q", help=f"{QUERIES} Repeat it for several questions that share ε."),
+]
+WorkloadFile = Annotated[
+    Path | None,
     typer.Option(
-        "--query",
-        metavar="Q",
-        help="count:STATE, histogram, frequencies, mean, sum or transitions. "
-        "For records, also Q over A,B and tally:A=x. "
-        "For real values: mean, sum, trend, above:THRESHOLD:WIDTH, difference:A-B|C-D or weighted:W1,W2,...",
+        "--workload", metavar="FILE", help="Questions that share ε, with weights (JSON or TOML), instead of --query."
     ),
 ]
 StateValues = Annotated[
@@ -414,6 +421,11 @@ def _option_names(command: Any) -> Iterator[str]:
         yield from (name[2:].replace("-", "_") for name in parameter.opts if name.startswith("--"))
 
 
+def can_ask() -> bool:
+    """Whether somebody sits at a terminal, who sees a question and can answer it."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+
+
 def segment_of(text: str) -> tuple[int, int]:
     """A segment A:B."""
     try:
@@ -421,3 +433,28 @@ def segment_of(text: str) -> tuple[int, int]:
     except ValueError:
         raise ParameterError("segment must be A:B with whole numbers", got=repr(text), fix="For example 1:96") from None
     return first, last
+
+
+def asked_in(query: list[str] | None, workload: Path | None, state_values: str | None, belief: "Belief") -> "Query":
+    """The question, or all questions of one release; numbers for states are for their means and sums."""
+    from quiltwork.calibration.request import as_query
+    from quiltwork.queries.files import load_workload
+
+    if (not query) == (workload is None):
+        raise ParameterError(
+            "a question is needed, by --query or in a --workload file",
+            got="neither" if not query else "both",
+            fix="For example --query histogram; repeat --query for several questions",
+        )
+    if workload is not None:
+        if state_values is not None:
+            raise ParameterError("numbers for states go with --query", got="--state-values with --workload")
+        return load_workload(workload)
+    several = len(query or []) > 1
+    return as_query(
+        [query_of(text, None if several and not _adds_up(text) else state_values, belief) for text in query or []]
+    )
+
+
+def _adds_up(text: str) -> bool:
+    return text.partition(" over ")[0].strip() in ("mean", "sum")

@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -17,15 +18,16 @@ from quiltwork.cli.options import (
     GuaranteeName,
     HowToRead,
     KeyFile,
-    QueryText,
+    QueryTexts,
     QuiltSize,
     SecretsText,
     SecretTimes,
     StateValues,
     WhoName,
+    WorkloadFile,
+    asked_in,
     in_options,
     needed_length,
-    query_of,
     reads_data,
     secrets_of,
     segment_of,
@@ -55,8 +57,12 @@ if TYPE_CHECKING:
 
 def plan(
     belief: BeliefFile,
-    query: QueryText,
-    epsilon: EpsilonValue,
+    epsilon: Annotated[
+        float | None,
+        typer.Option("--epsilon", metavar="E", help="Privacy loss allowed for any one moment; smaller is safer."),
+    ] = None,
+    query: QueryTexts = None,
+    workload: WorkloadFile = None,
     state_values: StateValues = None,
     length: Annotated[
         str | None, typer.Option("--length", metavar="N", help="Length of the longest series, or any. Not for records.")
@@ -64,6 +70,19 @@ def plan(
     values: Annotated[
         int | None,
         typer.Option("--values", metavar="N", help="Total number of values, for frequencies and mean."),
+    ] = None,
+    people: Annotated[
+        int | None,
+        typer.Option("--people", metavar="N", help="Number of series of that length, instead of --values."),
+    ] = None,
+    target_error: Annotated[
+        str | None,
+        typer.Option(
+            "--target-error",
+            metavar="5%",
+            help="Show which ε, how many people or which window keeps the error within this with probability 95 %: a "
+            "number, or a percentage of what the answer can be.",
+        ),
     ] = None,
     mechanism: Annotated[
         list[str] | None, typer.Option("--mechanism", metavar="M", help="Show only this mechanism; may be repeated.")
@@ -101,17 +120,25 @@ def plan(
     from quiltwork import plan as make_plan
 
     held = load_belief(belief)
-    asked = query_of(query, state_values, held)
+    asked = asked_in(query, workload, state_values, held)
     beliefs = _at_distances(held, distance)
     span = needed_length(length, held)
+    if epsilon is None and target_error is None:
+        raise ParameterError(
+            "plan needs an epsilon",
+            got="none",
+            why="it says how much privacy loss is allowed",
+            fix="--epsilon 1, or --target-error 5% to ask which ε gives that accuracy",
+        )
 
-    def planned(believed: "Belief") -> "Plan":
+    def planned(believed: "Belief", at: float) -> "Plan":
         return make_plan(
             asked,
             belief=believed,
-            epsilon=epsilon,
+            epsilon=at,
             length=span,
-            values=values,
+            values=_values_of(values, people, span),
+            target_error=target_error,
             delta=delta,
             mechanisms=mechanism,
             releases=releases,
@@ -122,8 +149,10 @@ def plan(
 
     held = beliefs[0] if len(beliefs) == 1 else held
     with progress("Calibrating"):
-        made = planned(held)
-        by_distance = [planned(believed) for believed in beliefs] if len(beliefs) > 1 else []
+        made = planned(held, 1.0 if epsilon is None else epsilon)
+        if epsilon is None and made.remedy is not None and made.remedy.epsilon is not None:
+            made = planned(held, made.remedy.epsilon)
+        by_distance = [planned(believed, made.epsilon) for believed in beliefs] if len(beliefs) > 1 else []
     made = replace(made, offers=tuple(_in_options(offer) for offer in made.offers))
     if all(offer.refused for offer in made.offers):
         raise NotCoveredError(" ".join(offer.refused or "" for offer in made.offers).rstrip("."))
@@ -148,6 +177,20 @@ def plan(
         out.print(table([{name: row[key] for key, name in names.items()} for row in rows]))
     if report is not None:
         out.print(f"Report: {report}")
+
+
+def _values_of(values: int | None, people: int | None, length: int | None) -> int | None:
+    """The number of values of all series together."""
+    if people is None:
+        return values
+    if values is not None or length is None or people < 1:
+        raise ParameterError(
+            "people go with a length, and without --values",
+            got=f"--people {people}",
+            why="each has a series of that length",
+            fix="For example --length 96 --people 200",
+        )
+    return people * length
 
 
 def _at_distances(held: "Belief", distances: list[float] | None) -> "list[Belief]":
@@ -190,9 +233,10 @@ def _in_options(offer: "Offer") -> "Offer":
 def release(
     data: DataFile,
     belief: Annotated[Path, typer.Option("--belief", metavar="B", help="Belief file (JSON or TOML).")],
-    query: QueryText,
     epsilon: EpsilonValue,
     how: HowToRead,
+    query: QueryTexts = None,
+    workload: WorkloadFile = None,
     state_values: StateValues = None,
     column: Annotated[
         str | None,
@@ -244,6 +288,7 @@ def release(
     ] = None,
     key: KeyFile = None,
     who: WhoName = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before a release that would be noise only.")] = False,
     files: Annotated[
         list[Path] | None,
         typer.Option(
@@ -276,7 +321,7 @@ def release(
             "a name can only be recorded in a ledger", got="--who without --ledger", fix="Add --ledger URL"
         )
     held = load_belief(belief)
-    asked = query_of(query, state_values, held)
+    asked = asked_in(query, workload, state_values, held)
     times = None if segment is None else segment_of(segment)
     rows: Records | Series
     if held.variables is not None:
@@ -318,11 +363,23 @@ def release(
         )
         ready = prepare(rows, request)
     with progress("Counting"):
-        result = ready.draw() if book is None else ready.draw_within(book, written_down(who))
+        answers = ready.answers()
+        warnings = ready.warnings(answers)
+    _confirm(warnings, epsilon, yes=yes or form != "table")
+    result = ready.draw(answers) if book is None else ready.draw_within(book, written_down(who), answers)
+    result = replace(result, notes=(*result.notes, *warnings))
     _show(result, files, form)  # what was spent is shown, whatever becomes of the files
     for file in files:
         if _write(file, result, ready, quilt_size) and form == "table":
             out.print(f"{'Report' if file.suffix.lower() in PAGES else 'Written'}: {file}")
+
+
+def _confirm(warnings: Sequence[str], epsilon: float, *, yes: bool) -> None:
+    """Say which answers would be noise only, and ask in a terminal whether to spend ε on them."""
+    for warning in warnings:
+        err.print(f"warning: {warning}")
+    if warnings and not yes and sys.stdin is not None and sys.stdin.isatty() and out.is_terminal:
+        typer.confirm(f"Release it all the same, and spend ε = {epsilon:g}?", abort=True, err=True)
 
 
 def _checked(files: list[Path], used: "list[str | Path]") -> list[Path]:

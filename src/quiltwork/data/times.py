@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
-from quiltwork.errors import DataError, ParameterError
+from quiltwork.errors import DataError, ParameterError, did_you_mean
 from quiltwork.types import MICROSECONDS, NUMBER, Duration
 
 if TYPE_CHECKING:
@@ -70,9 +70,19 @@ class Window:
             raise ParameterError(
                 f"window must be {', '.join(known.kind for known in ON_THE_CLOCK)} or a number of values",
                 got=repr(given)[:40],
-                fix="For example day, hour-of-day or 96",
+                fix=did_you_mean(str(given)[:40], [known.kind for known in ON_THE_CLOCK], "For example day or 96"),
             )
         return cls("values", number)
+
+    def split(self, label: str) -> tuple[str, str]:
+        """The names of a subject and of one of its windows, from both in one text.
+
+        >>> Window.parse("hour").split("ann lee 2024-03-04 05:00")
+        ('ann lee', '2024-03-04 05:00')
+        """
+        words = label.split(" ")
+        own = 2 if self.kind == "hour" and len(words) > 1 else 1
+        return " ".join(words[:-own]), " ".join(words[-own:])
 
     @property
     def on_the_clock(self) -> bool:

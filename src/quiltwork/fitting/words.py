@@ -7,7 +7,7 @@ import numpy as np
 from quiltwork.beliefs import Belief, MarkovChain
 from quiltwork.beliefs.files import belief_from_dict
 from quiltwork.data.times import Duration
-from quiltwork.errors import ParameterError
+from quiltwork.errors import ParameterError, did_you_mean
 from quiltwork.types import Floats, Step
 
 UNITS = {"days": 86_400e6, "h": 3600e6, "min": 60e6, "s": 1e6, "ms": 1e3}
@@ -73,7 +73,7 @@ def _weights(state: str, states: Sequence[str], following: Mapping[str, float] |
             raise ParameterError(
                 f"what follows {state!r} must be another state",
                 got=repr(name),
-                fix=_known([s for s in states if s != state]),
+                fix=did_you_mean(name, states, _known([s for s in states if s != state])),
             )
         if not 0 < weight < np.inf:
             raise ParameterError(f"the weight of {name!r} after {state!r} must be positive", got=f"{weight:g}")

@@ -10,6 +10,7 @@ from typing import Any
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.accounting.total import Total
 from quiltwork.beliefs import Belief, Secrets
+from quiltwork.beliefs.text import similar_file
 from quiltwork.errors import InputError, LedgerError, NotCoveredError
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.ledger.address import in_memory, open_store
@@ -79,9 +80,12 @@ class Ledger(Shown):
         self._store = store or open_store(address)
         self._clock = clock or (lambda: datetime.now(UTC))
         if not self._store.exists():
+            path = getattr(self._store, "path", None)
+            near = "" if path is None else similar_file(path)
             raise LedgerError(
                 f"ledger {self._store.name} does not exist",
-                fix="Create it first: Ledger.create(...), or quiltwork ledger create",
+                fix=(f"{near} " if near.endswith("?") else "")
+                + "Create it first: Ledger.create(...), or quiltwork ledger create",
             )
         if self._needs_work():
             self._store.transaction(self._prepare)

@@ -8,7 +8,7 @@ import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from quiltwork.beliefs.text import read_text
+from quiltwork.beliefs.text import read_text, why_unwritten
 from quiltwork.errors import LedgerError
 
 VARIABLE = "QUILTWORK_LEDGER_KEY"
@@ -51,8 +51,8 @@ def new_key(path: str | Path) -> bytes:
         with os.fdopen(handle, "w") as file:
             file.write(key + "\n")
     except OSError as problem:
-        why = problem.strerror or "the system refused"
-        raise LedgerError(f"key file {path} cannot be written", why=why) from problem
+        why, fix = why_unwritten(path, problem)
+        raise LedgerError(f"key file {path} cannot be written", why=why, fix=fix) from problem
     return key.encode()
 
 

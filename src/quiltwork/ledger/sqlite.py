@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
+from quiltwork.beliefs.text import why_unwritten
 from quiltwork.errors import LedgerError
 from quiltwork.ledger.store import WAIT_SECONDS, Dialect, Store, Transaction
 
@@ -61,8 +62,8 @@ class SqliteStore(Store):
         except FileExistsError:
             return  # another process was quicker
         except (OSError, RuntimeError) as problem:
-            why = getattr(problem, "strerror", None) or "the system refused"
-            raise LedgerError(f"ledger {self.name} cannot be created", why=why) from problem
+            why, fix = why_unwritten(self.path, problem)
+            raise LedgerError(f"ledger {self.name} cannot be created", why=why, fix=fix) from problem
 
     def close(self) -> None:
         """Let go of the database, then of the file."""

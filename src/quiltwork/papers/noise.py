@@ -185,9 +185,19 @@ def gap_counterexample(effort: Effort) -> Found:  # noqa: ARG001 - it takes no t
     return Found(title, rows, remarks, styled(chart.properties(width=560, height=320)))
 
 
+SIMULATED = (
+    "The true shares are shown because the diary is simulated, and the noise has a fixed seed: this is a picture, "
+    "not a release. Do not publish it of your own data."
+)
+OWN_DATA = (
+    "This shows true shares of your own data, without noise, and noise that anybody can take away again, for its seed "
+    "is fixed. Do not publish the table or the figures; quiltwork release makes numbers that may be published."
+)
+
+
 def activity(effort: Effort, series: Series | None = None, belief: Belief | None = None) -> Found:
     """True and private frequencies of a diary side by side, for each mechanism and ε."""
-    held = belief if belief is not None else diary_belief()
+    held, own = belief if belief is not None else diary_belief(), series is not None
     if series is None:
         series = read_series(diary_path(), column="activity", states=held.states, subject="person", time="time")
     truth = series.counts() / series.size
@@ -206,11 +216,9 @@ def activity(effort: Effort, series: Series | None = None, belief: Belief | None
             for state, true, noisy in zip(series.states, truth.tolist(), (truth + noise).tolist(), strict=True):
                 row = {"mechanism": mechanism, "epsilon": epsilon, "state": state, "true": true}
                 rows.append(row | {"private": noisy, "noise scale": scale})
-    remarks = [
-        "The true shares are shown because the diary is simulated, and the noise has a fixed seed: this is a picture, "
-        "not a release. Do not publish it of your own data."
-    ]
-    return Found(f"Private frequencies of {series.size:,} values", rows, remarks, _side_by_side(rows))
+    remarks = [OWN_DATA if own else SIMULATED]
+    title = f"{'True and private' if own else 'Private'} frequencies of {series.size:,} values"
+    return Found(title, rows, remarks, _side_by_side(rows))
 
 
 def _side_by_side(rows: list[dict[str, Any]]) -> Chart:

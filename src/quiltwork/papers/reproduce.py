@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from quiltwork.beliefs import Belief
+from quiltwork.beliefs.text import why_unwritten
 from quiltwork.data import Series
-from quiltwork.errors import InputError, ParameterError
+from quiltwork.errors import InputError, ParameterError, did_you_mean
 from quiltwork.papers.base import Effort, Found
 from quiltwork.papers.bayesian import bayesian_counterexamples
 from quiltwork.papers.contagion import contagion
@@ -73,7 +74,8 @@ def reproduce(
     ['.csv', '.png', '.svg']
     """
     if name not in NAMES:
-        raise ParameterError("the result is not known", got=repr(name), fix=f"Known: {', '.join(NAMES)}, all")
+        known = f"Known: {', '.join(NAMES)}, all"
+        raise ParameterError("the result is not known", got=repr(name), fix=did_you_mean(name, NAMES, known))
     effort = Effort(quick, progress)
     if series is not None and name != "activity":
         raise ParameterError("your own data is only for activity", got=name)
@@ -127,4 +129,5 @@ def _writing(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as problem:
-        raise InputError(f"{folder} cannot be written", why=problem.strerror or "the system refused") from problem
+        why, fix = why_unwritten(folder, problem)
+        raise InputError(f"{folder} cannot be written", why=why, fix=fix) from problem

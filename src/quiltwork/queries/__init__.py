@@ -5,12 +5,24 @@ from quiltwork.queries.base import (
     Numbers,
     Query,
 )
-from quiltwork.queries.kinds import Count, Custom, Declared, Frequencies, Histogram, Mean, Share, Sum, Transitions
+from quiltwork.queries.kinds import (
+    Count,
+    Custom,
+    Declared,
+    Frequencies,
+    Histogram,
+    Mean,
+    Share,
+    Sum,
+    Transitions,
+    TwoCounts,
+)
 from quiltwork.queries.limits import Limits
 from quiltwork.queries.measured import Difference, Lipschitz, Measured, ShareAbove, Trend, WeightedSum
 from quiltwork.queries.parse import parse_query, query_from_dict
 from quiltwork.queries.stays import StayLength, StayLengths, Stays
 from quiltwork.queries.variables import Over, Tally
+from quiltwork.queries.workload import Workload
 
 __all__ = [
     "Asked",
@@ -36,7 +48,9 @@ __all__ = [
     "Tally",
     "Transitions",
     "Trend",
+    "TwoCounts",
     "WeightedSum",
+    "Workload",
     "parse_query",
     "query_from_dict",
 ]

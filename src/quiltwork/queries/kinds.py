@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from quiltwork.beliefs import Belief
 from quiltwork.data import Countable
 from quiltwork.data.values import level_numbers
-from quiltwork.errors import QueryError
+from quiltwork.errors import QueryError, did_you_mean
 from quiltwork.numeric import float_above
 from quiltwork.queries.base import Asked, Numbers, Query, States, Variables
 from quiltwork.queries.limits import Limits
@@ -73,7 +73,7 @@ def among(name: str, states: States) -> Flags:
             raise QueryError(
                 "the counted state must be one of the belief's states",
                 got=repr(state),
-                fix=f"Choose from {', '.join(states)}",
+                fix=did_you_mean(state, states, f"Choose from {', '.join(states)}"),
             )
     return np.array([state in named for state in states])
 
@@ -289,8 +289,8 @@ class Sum(Query):
                     got=f"state {state!r} without one",
                     why="only numbers can be added up",
                     fix="Name the states by their numbers, use bins with two edges or more, or say which number each "
-                    f"stands for: {self.text.title()}({{state: number}}), state_values='off=0,on=1.5'; for records, use "
-                    "`over A,B`",
+                    f"stands for: {self.text.title()}({{state: number}}), state_values='off=0,on=1.5'; for records, "
+                    "use `over A,B`",
                 ) from None
             if numbers[-1] and not LEAST <= abs(numbers[-1]) <= 1 / LEAST:
                 raise QueryError(

@@ -33,6 +33,7 @@ from quiltwork.queries.measured import (
 from quiltwork.queries.stays import StayLength, StayLengths, Stays
 from quiltwork.queries.steps import InSteps
 from quiltwork.queries.variables import Over, Tally
+from quiltwork.queries.workload import Workload
 
 _NAMED: dict[str, Callable[[], Query]] = {
     "histogram": Histogram,
@@ -150,6 +151,10 @@ def _in_steps(query: Mapping[str, Any], variables: list[list[Any]]) -> InSteps:
     return InSteps(query_from_dict(query), named)
 
 
+def _workload(questions: list[Mapping[str, Any]], ratios: list[str | None]) -> Workload:
+    return Workload([query_from_dict(question) for question in questions], ratios=ratios)
+
+
 _READERS: dict[str, Callable[..., Query]] = {
     "count": lambda state: Count(str(state)),
     "share": lambda state: Share(str(state)),
@@ -170,6 +175,7 @@ _READERS: dict[str, Callable[..., Query]] = {
     "over": _over,
     "tally": _tally,
     "in-steps": _in_steps,
+    "workload": _workload,
     "declared": lambda name, sensitivity: Declared(name, sensitivity),
 }
 

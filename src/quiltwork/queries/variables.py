@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quiltwork.data import Countable
-from quiltwork.errors import QueryError
+from quiltwork.errors import QueryError, did_you_mean
 from quiltwork.queries.base import Asked, Query, States, Variables
 from quiltwork.types import Codes
 
@@ -167,8 +167,8 @@ class Tally(OfVariables):
             if not set(tallied) <= set(variables[name]):
                 raise QueryError(
                     f"the tallied values of {name} must be its states",
-                    got=repr(next(v for v in tallied if v not in variables[name])),
-                    fix=f"Choose from {', '.join(variables[name])}",
+                    got=repr(wrong := next(v for v in tallied if v not in variables[name])),
+                    fix=did_you_mean(wrong, variables[name], f"Choose from {', '.join(variables[name])}"),
                 )
         hits = [np.array([s in chosen.get(name, ()) for s in states]) for name, states in variables.items()]
         return Asked(
@@ -186,7 +186,9 @@ def _check_names(names: Iterable[str], variables: Variables) -> None:
         if name not in variables:
             shown = ", ".join(list(variables)[:20]) + (", ..." if len(variables) > 20 else "")
             raise QueryError(
-                "the query must ask variables of the belief", got=repr(name), fix=f"Its variables: {shown}"
+                "the query must ask variables of the belief",
+                got=repr(name),
+                fix=did_you_mean(name, variables, f"Its variables: {shown}"),
             )
 
 

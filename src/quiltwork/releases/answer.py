@@ -54,6 +54,10 @@ class PartAnswer:
     draws: int | None = field(default=None, kw_only=True)
     """How many of its numbers have noise of their own; None for all of them. Others follow from those."""
     name: str = field(default="", kw_only=True)
+    subject: str = field(default="", kw_only=True)
+    """Whose values it is about, if it is one subject."""
+    window: str = field(default="", kw_only=True)
+    """Which window it is about, if it is one."""
     estimate: Estimate | None = field(default=None, kw_only=True)
 
     @property
@@ -145,3 +149,7 @@ class PartAnswer:
         """
         digits = self.digits if not self.whole or self.digits < 0 else 0
         return f"{round(number, digits) + 0.0:,.{max(0, digits)}f}"
+
+    def with_error(self, number: float, error: float) -> str:
+        """A number and how far off it may be, both rounded to the noise."""
+        return f"{self.rounded(number)} ± {self.rounded(error)}"

@@ -6,14 +6,15 @@ from os import PathLike
 
 from quiltwork.beliefs import Belief, CycleChain, Secrets
 from quiltwork.calibration.calibrate import calibrated
-from quiltwork.calibration.request import Request
+from quiltwork.calibration.request import Questions, Request
 from quiltwork.calibration.series import ForSeries, for_series, least_noise, with_a_promise
+from quiltwork.calibration.split import split
 from quiltwork.data import Countable, Series, Window
 from quiltwork.data.layout import Layout
 from quiltwork.data.records import Records
 from quiltwork.data.steps import check_step
 from quiltwork.errors import DataError, NotCoveredError, ParameterError
-from quiltwork.queries import Query
+from quiltwork.queries import Workload
 from quiltwork.releases.prepared import Answer, Prepared, check_asked, recorded, shorter
 from quiltwork.releases.result import Release
 from quiltwork.types import Gaps, Guarantee
@@ -33,7 +34,7 @@ MOST_STEPS = 2**55  # noise of a larger scale would not fit into 64-bit integers
 
 def release(  # noqa: PLR0913 - the public signature is meant to be read
     data: Series | Records | Iterable[object],
-    query: Query | str,
+    query: Questions,
     *,
     belief: Belief,
     epsilon: float,
@@ -56,6 +57,8 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
 
     ``window`` (``"day"``, ``"hour"`` or a number of values) gives one answer per window, ``by_subject`` one per
     subject. Every value is in one of them only, so the noise is that of a single answer, and it is one release.
+
+    Several queries are answered in one release, in which they share ε: see ``Release.questions``.
 
     Under a network or a joint table the data are records, a mapping of variables to states each; they are independent
     of one another, and every value of every record is protected.
@@ -87,24 +90,26 @@ def prepare(data: Series | Records | Iterable[object], request: Request) -> Prep
     """Check and calibrate a release. The function, sessions and the command all come through here."""
     if not request.alone:
         request = replace(request, belief=request.belief.without_network())  # with a budget, series may go on
-    query, belief = request.query, request.belief
+    belief = request.belief
     window = None if request.window is None else Window.parse(request.window)
     if belief.variables is not None:
         if window is not None or request.by_subject:
             raise ParameterError("windows and subjects are for series", got="a belief about records")
-        prepared = _of_records(_records(data, belief.variables), request)
+        prepared = _of_records(_records(data, belief.variables), split(request))
     elif belief.real:
         from quiltwork.releases.measured import as_measurements, of_measurements  # it needs polars, which loads slowly
 
         prepared = of_measurements(as_measurements(data, belief), request, window)
     else:
         series = as_series(data, belief)
-        check_asked(series, query, window, request.by_subject)
+        check_asked(series, request.query, window, request.by_subject)
         if request.quilt_size is not None:
             raise ParameterError(
                 "quilt_size is for networks", got=str(request.quilt_size), why="on a chain two nodes are enough"
             )
         about_steps = check_step(series, belief)
+        known = series.longest if series.shape.certain else None
+        request = replace(request, query=split(replace(request, length=known)).query)
         ready = for_series(series, request)
         if window is not None and ready.calibration.one_length:
             raise NotCoveredError(
@@ -115,33 +120,39 @@ def prepare(data: Series | Records | Iterable[object], request: Request) -> Prep
         prepared = _of_series(series, request, ready, window, about_steps)
     if prepared.calibration.noise_scale == 0 and prepared.calibration.lipschitz > 0:
         raise ParameterError("the noise scale must be positive", got="0", why="a value would be released without noise")
-    if query.integer and prepared.calibration.noise_scale > MOST_STEPS * prepared.unit:
+    if any(
+        one.request.query.integer and one.calibration.noise_scale > MOST_STEPS * one.unit
+        for one in prepared.each or (prepared,)
+    ):
         raise ParameterError(
             "epsilon is too small for these series",
             got=f"{request.epsilon:g}",
             why="the noise would not fit into 64-bit integers",
             fix="Use a larger epsilon",
         )
-    return prepared
+    return replace(prepared, again=lambda epsilon: prepare(data, replace(request, epsilon=epsilon)))
 
 
 def _of_series(
     series: Series, request: Request, ready: ForSeries, window: Window | None, about_steps: tuple[str, ...]
 ) -> Prepared:
     query, by_subject = request.query, request.by_subject
+    questions = query.questions if isinstance(query, Workload) else (query,)
 
-    def answer(part: Countable, name: str) -> Answer:
+    def of_part(part: Countable, name: str) -> list[Answer]:
         links = int(part.transitions().sum()) if query.followed else None
-        limits = query.limits(series.states, part.size, links)
-        return Answer(query.evaluate(part), query.values_in(part.size), name, limits)
+        return [
+            Answer(one.evaluate(part), one.values_in(part.size), name, one.limits(series.states, part.size, links), n)
+            for n, one in enumerate(questions)
+        ]
 
     def answers() -> list[Answer]:
         if window is None and not by_subject:
             _check_unchanged(series, [series], query.followed)
-            return [answer(series, "")]
+            return of_part(series, "")
         parts = series.parts(window=window, by_subject=by_subject, transitions=query.followed)
         _check_unchanged(series, parts.values(), query.followed)
-        return [answer(part, name) for name, part in parts.items()]
+        return [answer for name, part in parts.items() for answer in of_part(part, name)]
 
     certain = series.shape.certain
     first = 1 if series.segment is None else series.segment[0]
@@ -165,13 +176,13 @@ def _of_series(
         unit=query.unit(series.states),
         states=series.states,
         sizes=(series.subjects, series.size),
-        layout=_layout(series, ready.belief, window, by_subject) if query.steps(series.states) is not None else None,
+        layout=_layout(series, ready.belief, window, by_subject),
         notes=(
             *about_steps,
             *((UNEVEN,) if series.shape.uneven else ()),
             *((SINGLE_RELEASE,) if request.mechanism is None and ready.calibration.one_length else ()),
         ),
-    )
+    ).with_each([(one.unit(series.states), series.states) for one in questions])
 
 
 def _layout(series: Series, belief: Belief, window: Window | None, by_subject: bool) -> Callable[[], Layout] | None:
@@ -199,8 +210,8 @@ def _of_records(records: Records, request: Request) -> Prepared:
     calibration = usual = with_a_promise(calibrated(request))
     if request.mechanism is None and request.alone:
         calibration = least_noise(request, usual, [request.length])
-    asked = query.on(belief)
-    if any(steps is None for steps in asked.steps):
+    questions = [one.on(belief) for one in (query.questions if isinstance(query, Workload) else (query,))]
+    if any(steps is None for asked in questions for steps in asked.steps):
         raise NotCoveredError(
             f"{query.text} cannot be released from records",
             why="only queries that add up over variables can",
@@ -216,16 +227,18 @@ def _of_records(records: Records, request: Request) -> Prepared:
                 asked.total(records.counts()),
                 len(records) * (asked.asked or 0),
                 limits=asked.limits(len(records)),
+                question=n,
             )
+            for n, asked in enumerate(questions)
         ],
-        unit=asked.unit,
-        states=asked.states,
+        unit=questions[0].unit,
+        states=questions[0].states,
         sizes=(len(records), records.codes.size),
         notes=(
             *((BY_ORDER.format(", ".join(records.variables)),) if records.reading.by_order else ()),
             *((SINGLE_RELEASE,) if calibration is not usual else ()),
         ),
-    )
+    ).with_each([(asked.unit, asked.states) for asked in questions])
 
 
 def _records(data: object, variables: Mapping[str, tuple[str, ...]]) -> Records:

@@ -1,6 +1,6 @@
 """A release before it is made: everything is checked and calibrated; counting and drawing are left to do."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -10,13 +10,16 @@ import numpy as np
 
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.beliefs import Belief
+from quiltwork.calibration.accuracy import noise_error
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
+from quiltwork.calibration.target import PURE_NOISE, USEFUL, noise_only, remedy
 from quiltwork.data import Reading, Series, Window
 from quiltwork.data.layout import Layout
 from quiltwork.errors import DataError, LedgerError, ParameterError, QuiltworkError, check_name
 from quiltwork.numeric import round_up
-from quiltwork.queries import Limits, Numbers, Query
+from quiltwork.queries import Limits, Numbers, Query, Workload
+from quiltwork.queries.workload import picked
 from quiltwork.releases.answer import PartAnswer
 from quiltwork.releases.noise import add_noise
 from quiltwork.releases.result import Release
@@ -24,6 +27,7 @@ from quiltwork.releases.result import Release
 if TYPE_CHECKING:
     from quiltwork.ledger import Ledger
 
+Drawn = Fraction | float
 OTHER_SECRETS = "The release is about the secrets {}; the ledger counts what it tells about its own ({})."
 
 
@@ -36,6 +40,8 @@ class Answer:
     part: str = ""
     limits: Limits | None = None
     """What is public about it."""
+    question: int = 0
+    """Which of several questions it is about."""
 
 
 @dataclass(frozen=True)
@@ -56,17 +62,124 @@ class Prepared:
     notes: tuple[str, ...] = ()
     layout: Callable[[], Layout] | None = None
     """Where the values are, where that is known and small: estimates need it."""
+    each: tuple["Prepared", ...] = ()
+    """The same for each question, if there are several."""
+    again: Callable[[float], "Prepared"] | None = None
+    """The same with another ε."""
+
+    def with_each(self, units: Sequence[tuple[Fraction, tuple[str, ...]]]) -> "Prepared":
+        """With the questions of a workload one by one, given the unit and the states of each."""
+        if not isinstance(self.request.query, Workload):
+            return self
+        each = [
+            replace(
+                self,
+                request=replace(self.request, query=query),
+                calibration=replace(
+                    self.calibration,
+                    query=query,
+                    noise_scale=scale,
+                    lipschitz=query.on(self.belief).lipschitz,
+                    certificate=None,
+                ),
+                unit=unit,
+                states=states,
+                layout=None if self.layout is None or query.steps(states) is None else self.layout,
+            )
+            for (query, scale), (unit, states) in zip(self.calibration.scales, units, strict=True)
+        ]
+        return replace(self, each=tuple(each))
+
+    def warnings(self, answers: list[Answer]) -> tuple[str, ...]:
+        """Which answers would be noise only, and what would change that. It looks at sizes, which are public."""
+        said = []
+        for place, question in enumerate(self.each or (self,)):
+            own = [answer for answer in answers if answer.question == place]
+            poor = {n: share for n, answer in enumerate(own) if (share := question._share(answer)) >= PURE_NOISE}
+            if poor:
+                worst = own[max(poor, key=lambda n: poor[n])]
+                where = f" for {len(poor):,} of {len(own):,} parts" if worst.part else ""
+                said.append(self._noise_only(place, question, worst, where))
+        return tuple(said)
+
+    def _share(self, answer: Answer) -> float:
+        """The ± of an answer as a share of what it can be."""
+        width = 0.0 if answer.limits is None else answer.limits.width
+        return self._error(answer) / width if width > 0 else 0.0
+
+    def _error(self, answer: Answer) -> float:
+        query, divisor = self.request.query, self.request.query.divisor(answer.values)
+        scale = round_up(self.calibration.noise_scale / divisor)
+        return noise_error(scale, 0.95, unit=float(self.unit / divisor), integer=query.integer)
+
+    def _noise_only(self, place: int, question: "Prepared", answer: Answer, where: str) -> str:
+        def error_at(epsilon: float) -> float:
+            other = self.again(epsilon) if self.again is not None else self
+            return (other.each or (other,))[place]._error(answer)
+
+        request, limits = question.request, answer.limits
+        assert limits is not None  # noqa: S101 - an answer without limits is not poor
+        people = 1 if request.by_subject else max(1, self.sizes[0])
+        better = remedy(
+            request.query,
+            error=question._error(answer),
+            wanted=USEFUL * limits.width,
+            relative=True,
+            epsilon=request.epsilon,
+            error_at=error_at,
+            values=answer.values,
+            people=people,
+            length=None if request.by_subject else max(1, answer.values // people),
+            step=self.belief.step if request.window is not None else None,
+        )
+        return noise_only(request.query, question._error(answer), limits, better, where=where)
 
     def draw(self, answers: list[Answer] | None = None) -> Release:
         """Count, unless that was done, and draw the noise."""
-        query, calibration, (subjects, values) = self.request.query, self.calibration, self.sizes
         answers = self.answers() if answers is None else answers
+        query = self.request.query
+        if not isinstance(query, Workload):
+            return self._released(answers, self._noisy(answers))
+        by_question = [[answer for answer in answers if answer.question == n] for n in range(len(self.each))]
+        noisy = {n: self.each[n]._noisy(by_question[n]) for n, _, _ in query.asked}
+        releases = []
+        for n, (each, own) in enumerate(zip(self.each, by_question, strict=True)):
+            source = query.source(n)
+            drawn = noisy[n] if source is None else self._following(source, n, own, noisy[source])
+            releases.append(each._released(own, drawn))
+        return replace(
+            releases[0],
+            answers=tuple(answer for one in releases for answer in one.answers),
+            calibration=self.calibration,
+            divisor=1,
+            questions=tuple(releases),
+        )
+
+    def _noisy(self, answers: list[Answer]) -> list[list[Drawn]]:
+        """The numbers of each answer with noise."""
         exact = np.concatenate([answer.numbers for answer in answers])
-        noisy: Iterator[Fraction | float] = iter(add_noise(exact, scale=calibration.noise_scale, unit=self.unit))
+        noisy: Iterator[Drawn] = iter(add_noise(exact, scale=self.calibration.noise_scale, unit=self.unit))
+        return [[next(noisy) for _ in answer.numbers] for answer in answers]
+
+    def _following(self, source: int, place: int, answers: list[Answer], noisy: list[list[Drawn]]) -> list[list[Drawn]]:
+        """The noisy numbers of a question that follow from those of another one."""
+        asked, question = self.each[source].request.query, self.each[place].request.query
+        chosen = picked(asked, question, self.each[source].states)
+        if chosen is None:
+            return noisy
+        whole = [
+            asked.completed([Fraction(n) for n in own], Fraction(answer.values))
+            for answer, own in zip(answers, noisy, strict=True)
+        ]
+        return [[numbers[n] for n in chosen] for numbers in whole]
+
+    def _released(self, answers: list[Answer], noisy: list[list[Drawn]]) -> Release:
+        """What may be published, from noisy numbers."""
+        query, calibration, (subjects, values) = self.request.query, self.calibration, self.sizes
         released: list[PartAnswer] = []
-        for answer in answers:
+        for answer, drawn in zip(answers, noisy, strict=True):
             divisor = query.divisor(answer.values)
-            drawn = [next(noisy) for _ in answer.numbers]
+            subject, window = self._place(answer.part)
             if query.integer:
                 own = tuple(
                     map(
@@ -87,6 +200,8 @@ class Prepared:
                     limits=answer.limits,
                     draws=None if len(drawn) == len(own) else len(drawn),
                     name=answer.part,
+                    subject=subject,
+                    window=window,
                 )
             )
         return Release(
@@ -100,9 +215,15 @@ class Prepared:
             notes=self.notes,
         )
 
+    def _place(self, part: str) -> tuple[str, str]:
+        """The subject and the window that an answer is about; empty where it is about all of them."""
+        if self.request.window is None:
+            return part, ""
+        return Window.parse(self.request.window).split(part) if self.request.by_subject else ("", part)
+
     def _estimated(self, released: list[PartAnswer]) -> tuple[PartAnswer, ...]:
         """With estimates where the belief gives some. The noise is drawn: nothing here may lose the answer."""
-        if self.layout is None:
+        if self.layout is None or self.request.query.steps(self.states) is None:
             return tuple(released)
         from quiltwork.releases.estimate import estimates  # it needs scipy, which loads slowly
 
@@ -114,14 +235,14 @@ class Prepared:
             found = None
         return tuple(released if found is None else found)
 
-    def draw_within(self, ledger: "Ledger", who: Mapping[str, Any]) -> Release:
+    def draw_within(self, ledger: "Ledger", who: Mapping[str, Any], answers: list[Answer] | None = None) -> Release:
         """Within the budget of a ledger: count, reserve, draw, note that it was made, in this order.
 
         Counting can fail, and nothing is shown by it; so it comes before anything is spent.
         """
         ledger.check(belief=self.request.belief, guarantee=self.record.guarantee)
         counted = ledger.terms.secrets
-        answers = self.answers()
+        answers = self.answers() if answers is None else answers
         reservation = ledger.reserve(self.record, who)
         release = self.draw(answers)
         with suppress(LedgerError):  # the reservation is durable and counts; only the note that it was made is lost

@@ -11,6 +11,7 @@ from quiltwork.beliefs import Belief
 from quiltwork.calibration.accuracy import noise_error
 from quiltwork.calibration.record import Calibration
 from quiltwork.errors import ParameterError
+from quiltwork.queries import Workload
 from quiltwork.releases.answer import PartAnswer
 from quiltwork.releases.frame import frame_of
 from quiltwork.types import Shown, show_module
@@ -52,6 +53,8 @@ class Release(Shown):
     """Where its spending was recorded, and what is left."""
     notes: tuple[str, ...] = ()
     """What else to know about the data."""
+    questions: tuple["Release", ...] = ()
+    """The answer to each question by itself, if several were asked in one release; they share ε, record and ledger."""
 
     def __repr__(self) -> str:
         first = self.answers[0]
@@ -85,16 +88,20 @@ class Release(Shown):
     @property
     def parts(self) -> tuple[PartAnswer, ...]:
         """The answers about windows or subjects, if those were asked for."""
-        return self.answers if self.answers[0].name else ()
+        return self.answers if self.answers[0].name and not self.questions else ()
 
     @property
     def value(self) -> Any:
-        """The noisy value as it was drawn."""
+        """The noisy value as it was drawn; of several questions, that of each by its text."""
+        if self.questions:
+            return self.by_question(lambda question: question.value)
         return self._by_part(lambda answer: answer.value)
 
     @property
     def consistent(self) -> Any:
         """The nearest value that keeps to what is public; None if nothing is."""
+        if self.questions:
+            return self.by_question(lambda question: question.consistent)
         if self.answers[0].consistent is None:
             return None
         return self._by_part(lambda answer: answer.presented(answer.best))
@@ -120,6 +127,9 @@ class Release(Shown):
     @property
     def labels(self) -> tuple[str, ...]:
         """A name for each number."""
+        if self.questions:
+            named = self.by_question(lambda question: question.labels)
+            return tuple(f"{text}: {label}" for text, labels in named.items() for label in labels)
         return tuple(label for answer in self.answers for label in _labels(answer))
 
     @property
@@ -135,14 +145,20 @@ class Release(Shown):
     @property
     def integer(self) -> bool:
         """Whether noise was drawn on whole numbers."""
-        return self.answers[0].query.integer
+        return all(answer.query.integer for answer in self.answers)
 
     def error(self, confidence: float = 0.95, *, simultaneous: bool = False) -> float:
         """How far the noise may have moved a number, up or down, with this probability.
 
         With ``simultaneous`` it holds for all numbers of the answer at once. It is about the noise only: it says
-        nothing about how well the data stands for a larger population, so it is not a confidence interval.
+        nothing about how well the data stands for a larger population, so it is not a confidence interval. Of several
+        questions it is the largest; each of ``questions`` has its own.
         """
+        if self.questions:
+            if not simultaneous:
+                return max(question.error(confidence) for question in self.questions)
+            each = confidence ** (1 / self.draws)
+            return max(question.error(each**question.draws, simultaneous=True) for question in self.questions)
         least_precise = max(self.answers, key=lambda answer: answer.noise_scale)
         return noise_error(
             least_precise.noise_scale,
@@ -152,9 +168,30 @@ class Release(Shown):
             numbers=self.draws if simultaneous else 1,
         )
 
+    def by_question(self, value: Callable[["Release"], Any]) -> dict[str, Any]:
+        """Something about each of several questions, by its text; a text that comes again gets a number."""
+        found: dict[str, Any] = {}
+        for question in self.questions:
+            text = name = question.calibration.query.text
+            again = 1
+            while name in found:
+                again += 1
+                name = f"{text} ({again})"
+            found[name] = value(question)
+        return found
+
     def explain(self) -> str:
         """Accuracy and the reason for the noise, in words."""
         told = [] if self.parts or self.derived is None else [f"{self.calibration.query.text}: {self.derived}"]
+        if self.questions:
+            accuracy = self.by_question(lambda question: " ".join(question.accuracy()))
+            told = [f"{text}: {line}" for text, line in accuracy.items()]
+        else:
+            told += self.accuracy()
+        return "\n".join([*told, self.calibration.explain(self.belief), *self.notes])
+
+    def accuracy(self) -> list[str]:
+        """How far off the noise may be, in words."""
         lines = [f"Each number is within ±{self.error():.6g} of the truth with probability 95 % (noise only)."]
         if self.draws > 1:
             everyone = self.error(simultaneous=True)
@@ -172,7 +209,7 @@ class Release(Shown):
                 f"The numbers are counts or sums with noise, divided by {by}; so is their noise, to a scale of "
                 f"{'at most ' if self.parts else ''}{self.noise_scale:.6g}."
             )
-        return "\n".join([*told, *lines, self.calibration.explain(self.belief), *self.notes])
+        return lines
 
     def table(self) -> list[dict[str, Any]]:
         """The answers about windows or subjects, a row each with a column for each number."""
@@ -242,14 +279,10 @@ class Release(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The release as plain values, as ``quiltwork release --json`` prints it."""
+        own = {"questions": self._each()} if self.questions else self._answered()
+        parts = {"parts": own.pop("parts")} if "parts" in own else {}
         return (
-            {
-                "value": self.value,
-                "noise_scale": self.noise_scale,
-                "error_95": self.error(),
-                "error_95_all": self.error(simultaneous=True),
-            }
-            | self._after(0 if not self.parts else None)
+            own
             | {
                 "lipschitz": self.calibration.lipschitz / self.divisor,
                 "record": self.record().to_dict(),
@@ -267,8 +300,31 @@ class Release(Shown):
                 "ledger": self.ledger,
                 "notes": list(self.notes),
             }
+            | parts
+        )
+
+    def _answered(self) -> dict[str, Any]:
+        """What is said about the answer to one question."""
+        return (
+            {
+                "value": self.value,
+                "noise_scale": self.noise_scale,
+                "error_95": self.error(),
+                "error_95_all": self.error(simultaneous=True),
+            }
+            | self._after(0 if not self.parts else None)
             | ({"parts": [self._part(n) for n in range(len(self.parts))]} if self.parts else {})
         )
+
+    def _each(self) -> list[dict[str, Any]]:
+        """What is said about the answers to several questions; some may follow from another one."""
+        query = self.calibration.query
+        rows = []
+        for place, question in enumerate(self.questions):
+            source = query.source(place) if isinstance(query, Workload) else None
+            follows = {} if source is None else {"follows_from": self.questions[source].calibration.query.text}
+            rows.append({"query": question.calibration.query.text} | question._answered() | follows)
+        return rows
 
     def _after(self, place: int | None) -> dict[str, Any]:
         """What follows from the noisy numbers of an answer, or of all of them."""

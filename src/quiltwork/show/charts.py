@@ -1,4 +1,4 @@
-"""Pictures of what was released, and of a network: which variable is hardest to hide, and its quilt."""
+"""Pictures of privacy loss, and of a network: which variable is hardest to hide, and its quilt."""
 
 import itertools
 import math
@@ -9,10 +9,8 @@ import altair as alt
 
 from quiltwork.beliefs import BayesianNetwork
 from quiltwork.beliefs.secrets import likely, posterior
-from quiltwork.calibration.accuracy import noise_error
 from quiltwork.calibration.record import Calibration
-from quiltwork.releases.result import Release
-from quiltwork.show.style import ACCENT, INK, QUIET, WARNING, Chart, sized, styled
+from quiltwork.show.style import ACCENT, INK, QUIET, WARNING, Chart, styled
 from quiltwork.types import Duration
 
 PARTS = {
@@ -31,64 +29,7 @@ TOGETHER = {"hardest to hide": WARNING, "looked at together with it": ACCENT, "o
 MUCH = 0.05
 HOUR = 3600e6  # microseconds
 SWEEPS = 12
-MOST_POINTS = 30
-MOST_BANDS = 3  # lines with a range around them
 GAP, ROW = 74, 84  # pixels between variables of a layer, and between layers
-
-
-def values_chart(release: Release) -> Chart:
-    """The released numbers as bars, with how far the noise may have moved all of them at once."""
-    error = release.error(simultaneous=True)
-    rows = [
-        {"name": name, "value": value, "low": value - error, "high": value + error}
-        for name, value in zip(release.labels, release.numbers, strict=True)
-    ]
-    base = alt.Chart(alt.InlineData(rows)).encode(
-        y=alt.Y("name:N", sort=list(release.labels), title=None, axis=alt.Axis(labelLimit=260))
-    )
-    bars = base.mark_bar(color=ACCENT, height={"band": 0.62}).encode(
-        x=alt.X("value:Q", title=_titled(release), axis=alt.Axis(format=",~f"))
-    )
-    whiskers = base.mark_rule(color=INK, strokeWidth=2).encode(x="low:Q", x2="high:Q")
-    return sized(alt.layer(bars, whiskers), len(rows))
-
-
-def _titled(release: Release) -> str:
-    """What an axis of released numbers shows, with its unit if that is known."""
-    unit, text = getattr(release.belief, "unit", None), release.calibration.query.text
-    unit = None if text.startswith(("above", "weighted")) else unit
-    if unit is not None and text == "trend":
-        unit = f"{unit} per step"
-    return f"{text}, with noise" + ("" if unit is None else f" ({unit})")
-
-
-def parts_chart(release: Release) -> Chart:
-    """The released numbers from window to window, or from subject to subject, a line each.
-
-    Around each number the range that the noise leaves with probability 95 %, where there are few lines.
-    """
-    names = [part.name for part in release.parts]
-    errors = [noise_error(p.noise_scale, 0.95, unit=p.step, integer=release.integer) for p in release.parts]
-    rows = [
-        {"part": row[""], "what": what, "value": value, "low": value - error, "high": value + error}
-        for row, error in zip(release.table(), errors, strict=True)
-        for what, value in row.items()
-        if what not in ("", "values")
-    ]
-    kinds = list(dict.fromkeys(row["what"] for row in rows))
-    legend = alt.Legend(orient="bottom", columns=6) if len(kinds) > 1 else None
-    title = _titled(release)
-    base = alt.Chart(alt.InlineData(rows)).encode(
-        x=alt.X("part:O", sort=names, title=None, axis=alt.Axis(labelOverlap=True, labelAngle=-40)),
-        color=alt.Color("what:N", title=None, sort=kinds, legend=legend),
-    )
-    lines = base.mark_line(point=len(names) <= MOST_POINTS).encode(
-        y=alt.Y("value:Q", title=title, axis=alt.Axis(format=",~f"))
-    )
-    if len(kinds) > MOST_BANDS:
-        return styled(lines.properties(width=600, height=300))
-    bands = base.mark_area(opacity=0.18).encode(y=alt.Y("low:Q", title=title), y2="high:Q")
-    return styled(alt.layer(bands, lines).properties(width=600, height=300))
 
 
 def cycle_chart(losses: Sequence[float | None], step: Duration | None) -> Chart:

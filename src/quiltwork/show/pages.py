@@ -23,33 +23,29 @@ from quiltwork.calibration.record import Calibration
 from quiltwork.errors import InputError, visible
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.releases.result import Release
-from quiltwork.show.charts import cycle_chart, network_chart, parts_chart, posterior_chart, values_chart
+from quiltwork.show.answers import caption, release_chart
+from quiltwork.show.charts import cycle_chart, network_chart, posterior_chart
 from quiltwork.show.cliques import clique_chart
+from quiltwork.show.numbers import remarks, table_of
 from quiltwork.show.style import ACCENT, FONT, INK, QUIET, WARNING, Chart, sized, styled, to_svg
 
 MOST_BARS = 30
 MOST_DRAWN = 80  # variables of a network
 
 
-def _values(release: Release) -> tuple[Chart, str]:
-    """The picture and the table of the released numbers."""
-    if not release.parts:
-        error = release.error()
-        rows = "".join(
-            f"<tr><td>{html.escape(name)}</td><td class=n>{value:,.6g}</td><td class=n>± {error:,.6g}</td></tr>"
-            for name, value in zip(release.labels, release.numbers, strict=True)
-        )
-        head = "<tr><th></th><th class=n>released</th><th class=n>95 %, each</th></tr>"
-        return values_chart(release), f"<table>{head}{rows}</table>"
-    table = release.table()
-    head = "".join(f"<th class=n>{html.escape(name)}</th>" for name in table[0])
+def _values(release: Release) -> str:
+    """The table of the released numbers."""
+    table = table_of(release)
+    head = "".join(f"<th{' class=n' if n else ''}>{html.escape(name)}</th>" for n, name in enumerate(table[0]))
     rows = "".join(
-        f"<tr><td>{html.escape(row[''])}</td>"
-        + "".join(f"<td class=n>{value:,.6g}</td>" for name, value in row.items() if name)
-        + "</tr>"
-        for row in table
+        f"<tr>{''.join(_cell(text, number=n > 0) for n, text in enumerate(row.values()))}</tr>" for row in table
     )
-    return parts_chart(release), f"<table><tr>{head}</tr>{rows}</table><p>± {release.error():,.6g} each, 95 %.</p>"
+    said = "".join(f"<p>{html.escape(line)}</p>" for line in remarks(release))
+    return f"<div class=wide><table><tr>{head}</tr>{rows}</table></div>{said}"
+
+
+def _cell(text: str, *, number: bool) -> str:
+    return f"<td{' class=n' if number else ''}>{html.escape(text)}</td>"
 
 
 def noise_chart(plan: Plan) -> Chart:
@@ -258,26 +254,15 @@ def promises_chart(rows: Sequence[dict[str, Any]]) -> Chart:
 def write_report(path: str | Path, *, release: Release, plan: Plan | None = None) -> Path:
     """Write one self-contained HTML file about a release, and beside it what other mechanisms would have needed."""
     calibration = release.calibration
-    everyone = release.error(simultaneous=True)
-    several = len(release.numbers) > 1
-    together = f"All {len(release.numbers)} numbers at once: ± {everyone:,.6g}." if several else ""
-    chart, values = _values(release)
+    noise = ", ".join(f"{scale:,.6g}" for _, scale in calibration.scales) if release.questions else ""
     sections = [
         f"<h1>{html.escape(_title(calibration.query.text))}, private</h1>",
         f"<p class=lead>ε = {calibration.epsilon:g} · {html.escape(calibration.mechanism)} · noise scale "
-        f"{release.noise_scale:,.6g} on each number · {release.subjects:,} {release.belief.noun}, "
+        f"{noise or f'{release.noise_scale:,.6g}'} on each number · {release.subjects:,} {release.belief.noun}, "
         f"{release.values:,} values</p>",
-        figure(
-            to_svg(chart),
-            "Released values for each window or subject. Shaded: the range of each true value with probability 95 % "
-            "(noise only), where there are few lines."
-            if release.parts
-            else "Bars: released values. Lines: the range of the true values, all at once with probability 95 % "
-            "(noise only).",
-        ),
-        values,
-        f"<p>{together} These limits cover the added noise only, not how well the data represents a larger "
-        "population. A noisy count or share may be negative; setting it to 0 costs no privacy.</p>",
+        *(section for question in release.questions or (release,) for section in _answered(question, release)),
+        "<p>These limits cover the added noise only, not how well the data represents a larger population. A noisy "
+        "count or share may be negative; setting it to 0 costs no privacy.</p>",
         "<h2>Why this much noise</h2>",
         "".join(
             f"<p>{html.escape(line)}</p>"
@@ -306,6 +291,15 @@ def write_report(path: str | Path, *, release: Release, plan: Plan | None = None
         footer(),
     ]
     return write_page(path, f"private {calibration.query.text}", sections)
+
+
+def _answered(question: Release, release: Release) -> list[str]:
+    """The numbers of one question, under a title of their own if there are several."""
+    several = len(question.numbers) > 1
+    everyone = question.error(simultaneous=True)
+    together = f"<p>All {len(question.numbers)} numbers at once: ± {everyone:,.6g}.</p>" if several else ""
+    title = [f"<h2>{html.escape(_title(question.calibration.query.text))}</h2>"] if release.questions else []
+    return [*title, figure(to_svg(release_chart(question)), caption(question)), _values(question), together]
 
 
 def _believed(belief: Belief) -> str:
@@ -438,7 +432,11 @@ def check_report(path: str | Path, *others: str | Path) -> Path:
     if path.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"report {path} must end in .html", got=repr(path.suffix), why="it is a page for a browser")
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise InputError(f"report {path} cannot be written", why="its folder does not exist or is not writable")
+        raise InputError(
+            f"report {path} cannot be written",
+            why="its folder does not exist or is not writable",
+            fix=f"Create it first: mkdir -p {path.parent}; or choose a place that you may write to",
+        )
     if path.is_file() and path.stat().st_size and not _begins_like_a_page(path):
         raise InputError(f"report {path} must not replace another kind of file", got="one that is no page")
     return path
@@ -483,6 +481,7 @@ body {{ font: 16px/1.55 system-ui, sans-serif; color: #22304a; max-width: 46rem;
 h1 {{ margin-bottom: .2rem }} h2 {{ margin-top: 2.2rem }} .lead {{ color: #5b6780; margin-top: 0 }}
 table {{ border-collapse: collapse }} td, th {{ padding: .25rem 1rem .25rem 0; border-bottom: 1px solid #e6e9ef }}
 .n {{ text-align: right; font-variant-numeric: tabular-nums }}
+.wide {{ overflow-x: auto }}
 figure {{ margin: 1rem 0 }} figure svg {{ max-width: 100%; height: auto }}
 figcaption, footer {{ color: #5b6780; font-size: .9rem }}
 footer {{ margin-top: 3rem }}

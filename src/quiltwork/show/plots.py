@@ -30,8 +30,9 @@ from quiltwork.influence.curve.timeline import Losses
 from quiltwork.ledger import Ledger, Statement
 from quiltwork.releases.result import Release
 from quiltwork.session import Session
+from quiltwork.show.answers import release_chart
 from quiltwork.show.beliefs import heat_chart, longer_chart, range_chart
-from quiltwork.show.charts import cycle_chart, network_chart, parts_chart, posterior_chart, values_chart
+from quiltwork.show.charts import cycle_chart, network_chart, posterior_chart
 from quiltwork.show.fit import agreement_chart
 from quiltwork.show.gaussian import belief_chart, correlation_chart
 from quiltwork.show.lags import lag_axis, lag_ticks
@@ -185,7 +186,7 @@ def _(calibration: Calibration) -> Chart:
 
 @drawn.register
 def _(release: Release) -> Chart:
-    return parts_chart(release) if release.parts else values_chart(release)
+    return release_chart(release)
 
 
 @drawn.register

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,10 @@ from rich.console import Console
 from rich.table import Table
 
 from quiltwork.beliefs.secrets import likely, posterior
-from quiltwork.calibration.plan import Plan
+from quiltwork.calibration.plan import Offer, Plan
 from quiltwork.errors import visible
 from quiltwork.releases.result import Release
+from quiltwork.show.numbers import fitting, remarks, table_of
 
 if TYPE_CHECKING:
     from quiltwork.accounting.accountant import Composed
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS, MOST_COLUMNS = 100, 12
 SHADES, NAME_WIDTH = " ░▒▓█", 10
+BAR, SHORTEST_BAR, NARROW = 24, 6, 60
 SHOW_AFTER = 2.0
 """Seconds after which work shows that it is going on."""
 
@@ -69,13 +71,19 @@ def json_line(content: object) -> str:
 def plan_rows(made: Plan, *, other: Mapping[str, float | None] | None = None) -> list[dict[str, Any]]:
     """The mechanisms of a plan; with the ε of each one's noise under another belief, if there is one."""
     rows: list[dict[str, Any]] = []
+    several_questions = any(offer.questions for offer in made.offers)
     for offer in made.offers:
         if offer.calibration is None:
-            blank = {"noise scale": "-", "±95 %": "-", "× least": "-"}
+            blank = {"query": ""} if several_questions else {}
+            blank |= {"noise scale": "-", "±95 %": "-", "× least": "-"}
             under = {} if other is None else {"ε if other": "-"}
             rows.append({"mechanism": offer.mechanism, **blank, **under, "why": offer.refused})
             continue
         guarantee = "" if offer.calibration.guarantee != "none" else "NO GUARANTEE. "
+        if offer.questions:
+            other_loss = None if other is None else cell(other.get(offer.mechanism))
+            rows += _by_question(offer, guarantee, times=made.multiple(offer), under=other_loss)
+            continue
         rows.append(
             {
                 "mechanism": offer.mechanism,
@@ -113,8 +121,34 @@ def print_plan(made: Plan, *, other: Mapping[str, float | None] | None = None) -
         out.print(f"Least noise with a guarantee{among}: {made.best.mechanism}.")
         if made.best.calibration is not None and made.best.calibration.steps is not None:
             out.print(made.best.calibration.along_time())
+    if made.note is not None:
+        out.print(made.note)
     if made.releases > 1:
         out.print(_against_adding(made))
+    if made.remedy is not None:
+        out.print(made.remedy.words())
+    for warning in made.warnings:
+        err.print(f"warning: {warning}")
+
+
+def _by_question(offer: Offer, guarantee: str, *, times: float | None, under: str | None) -> list[dict[str, Any]]:
+    """A row for each question that shares ε with others."""
+    rows = []
+    for n, question in enumerate(offer.questions):
+        why = guarantee + offer.calibration.reason.sentence() if n == 0 and offer.calibration is not None else ""
+        follows = "" if question.follows is None else f"(from {question.follows})"
+        rows.append(
+            {
+                "mechanism": offer.mechanism if n == 0 else "",
+                "query": question.query,
+                "noise scale": question.noise_scale,
+                "±95 %": question.error_95,
+                "× least": "" if times is None or n else f"{times:,.3g}",
+                **({} if under is None else {"ε if other": "" if n else under}),
+                "why": why or follows,
+            }
+        )
+    return rows
 
 
 def _against_adding(plan: Plan) -> str:
@@ -208,12 +242,11 @@ def print_statement(now: "Statement") -> None:
 def print_release(result: Release) -> None:
     """Print a release with bars, its accuracy and the reason for its noise."""
     out.print(f"{result.subjects:,} {result.belief.noun}, {result.values:,} values in total.")
-    wide = result.parts and len(result.numbers) <= MOST_COLUMNS * len(result.parts)
-    rows = _with_errors(result) if wide else _bars(result)
-    out.print(table(rows[:MOST_ROWS]))
-    if len(rows) > MOST_ROWS:
-        out.print(f"... and {len(rows) - MOST_ROWS:,} more; --json prints all.")
-    out.print(result.explain())
+    for question in result.questions or (result,):
+        if result.questions:
+            out.print(f"\n{question.calibration.query.text}:")
+        _print_values(question)
+    out.print(("\n" if result.questions else "") + result.explain())
     if result.ledger is not None:
         out.print(
             f"Recorded as row {result.ledger['row']} of {result.ledger['address']}: spent "
@@ -230,24 +263,28 @@ def print_release(result: Release) -> None:
             )
 
 
-def _with_errors(result: Release) -> list[dict[str, Any]]:
-    """The answers about windows or subjects, each with how far the noise may have moved it."""
-    errors = [part["error_95"] for part in result.to_dict()["parts"]]
-    return [row | {"±95 %": error} for row, error in zip(result.table(), errors, strict=True)]
+def _print_values(result: Release) -> None:
+    """The numbers of one question: with bars, or in as many tables as the width needs."""
+    rows = table_of(result)
+    shown = rows[:MOST_ROWS]
+    width = max(out.width, NARROW)
+    if not result.parts:
+        shown = _with_bars(shown, result.answers[0].best, width)
+    for block in fitting(shown, width):
+        out.print(table(block, right=set(block[0]) - {next(iter(block[0])), " "}))
+    if len(rows) > MOST_ROWS:
+        out.print(f"... and {len(rows) - MOST_ROWS:,} more; --json prints all.")
+    for line in remarks(result):
+        out.print(line)
 
 
-def _bars(result: Release) -> list[dict[str, Any]]:
-    error = result.error()
-    widest = max(abs(n) for n in result.numbers) or 1
-    return [
-        {
-            result.calibration.query.text: name,
-            "released": number,
-            "±95 %": error,
-            "": "█" * round(24 * max(number, 0) / widest),
-        }
-        for name, number in zip(result.labels, result.numbers, strict=True)
-    ]
+def _with_bars(rows: list[dict[str, str]], numbers: Sequence[float], width: int) -> list[dict[str, str]]:
+    """With a bar for each number, as long as the width allows."""
+    used = sum(max(len(name), *(len(row[name]) for row in rows)) + 2 for name in rows[0])
+    room, widest = min(BAR, width - used), max(abs(n) for n in numbers) or 1
+    if room < SHORTEST_BAR:
+        return rows
+    return [row | {" ": "█" * round(room * max(n, 0) / widest)} for row, n in zip(rows, numbers, strict=False)]
 
 
 def print_heat(chain: "MarkovChain", *, title: str) -> None:
@@ -274,11 +311,12 @@ def print_heat(chain: "MarkovChain", *, title: str) -> None:
         out.print(f"... and {len(chain.states) - len(shown):,} more states; --out draws all.")
 
 
-def table(rows: list[dict[str, Any]], *, title: str | None = None) -> Table:
-    """Rows of the same keys as a table without lines."""
+def table(rows: Sequence[Mapping[str, Any]], *, title: str | None = None, right: Collection[str] = ()) -> Table:
+    """Rows of the same keys as a table without lines; columns of numbers, and those named, stand to the right."""
     drawn = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
     for name, value in rows[0].items():
         numeric = isinstance(value, int | float) or name in (
+            *right,
             "noise scale",
             "±95 %",
             "× least",

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from shell import answer, run
@@ -84,8 +85,20 @@ def test_leakage_and_bayesian_plans(tmp_path: Path) -> None:
 def test_the_command(tmp_path: Path) -> None:
     run("demo", "--files", tmp_path, code=0)
     own = ["--data", tmp_path / "diary.parquet", "--column", "activity", "--subject", "person", "--time", "time"]
-    found = answer("reproduce", "activity", "--quick", "--out", tmp_path, *own, "--belief", tmp_path / "belief.json")
+    asked = ["reproduce", "activity", "--quick", "--out", tmp_path / "made", *own, "--belief", tmp_path / "belief.json"]
+    assert "Add --yes if you may see and keep them" in run(*asked, code=2).stderr
+    asking = mock.patch("quiltwork.cli.check.can_ask", return_value=True)
+    with asking, mock.patch("typer.confirm", return_value=False) as confirm:
+        assert "Nothing was read or shown" in run(*asked, code=130).stderr
+    assert "true shares of your own data, without noise" in confirm.call_args.args[0]
+    elsewhere = ["nowhere.parquet" if word == tmp_path / "diary.parquet" else word for word in asked]
+    with asking, mock.patch("typer.confirm", return_value=True):
+        assert "nowhere.parquet cannot be read" in run(*elsewhere, code=2).stderr
+    assert not (tmp_path / "made").exists()
+    found = answer(*asked, "--yes")
     assert found["name"] == "activity"
+    assert "true shares of your own data" in found["remarks"][0]
+    assert "--yes without --data" in run("reproduce", "activity", "--yes", code=2).stderr
     assert "only some of them" in run("reproduce", "activity", "--data", "x.csv", code=2).stderr
     assert "--gap" in run("reproduce", "sequential", "--gap", "1h", code=2).stderr
     assert "figure-2" in run("reproduce", "nothing", code=2).stderr

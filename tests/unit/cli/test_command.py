@@ -1,11 +1,18 @@
 """The command, as a user meets it: exit codes, one line on stderr, one JSON object on stdout."""
 
 import json
+import re
+import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 from examples import BELIEF
 from shell import answer, run
+
+from quiltwork.cli import app
+from quiltwork.cli.examples import EXAMPLES
 
 
 def test_version_and_help() -> None:
@@ -105,3 +112,116 @@ def test_failures_are_one_line_and_an_exit_code(
     assert len(done.stderr.strip().splitlines()) == 1
     assert message in done.stderr
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "content"),
+    [
+        (["release", "DATA", "--column", "doing", "--belief", "BELIEF", "--query", "histogram", "--epsilon", "5",
+          "--ledger", "LEDGER"], 3, {"kind": "budget", "requested": 5.0, "remaining": 1.0, "short": 4.0}),
+        (["release", "DATA", "--column", "doing", "--belief", "BELIEF", "--query", "histogram", "--epsilon", "1",
+          "--mechanism", "entry"], 4, {"kind": "not-covered"}),
+        (["release", "NOWHERE", "--column", "doing", "--belief", "BELIEF", "--query", "histogram", "--epsilon", "1"],
+         2, {"kind": "data"}),
+        (["plan", "BELIEF", "--query", "count:wlak", "--length", "9", "--epsilon", "1"], 2, {"kind": "query"}),
+        (["plan", "BELIEF", "--length", "9"], 2, {"kind": "usage"}),
+    ],
+)  # fmt: skip
+def test_refusals_in_json(
+    belief: Path, diary: Path, tmp_path: Path, arguments: list[str], code: int, content: dict[str, Any]
+) -> None:
+    ledger = f"sqlite:///{tmp_path / 'ledger.db'}"
+    run("ledger", "create", ledger, "--belief", belief, "--budget", 1, code=0)
+    places = {"BELIEF": belief, "DATA": diary, "NOWHERE": tmp_path / "nowhere.csv", "LEDGER": ledger}
+    done = run(*[places.get(a, a) for a in arguments], "--json", code=code)
+    refused = json.loads(done.stdout)
+    assert done.stderr == f"error: {refused.pop('error')}\n"
+    assert refused.pop("exit_code") == code
+    assert refused.pop("kind") == content.pop("kind")
+    assert refused == pytest.approx(content, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["plam"], "Did you mean 'plan'? See quiltwork --help."),
+        (["plan", "BELIEF", "--legth", "9"], "Did you mean --length? See quiltwork plan --help."),
+        (["plan", "BELIEF", "--guarantee", "bayes"], "Did you mean 'bayesian'?"),
+        (["plan", "BELIEF", "--query", "count:wlak", "--length", "9", "--epsilon", "1"], "Did you mean 'walk'?"),
+        (["plan", "BELIEF", "--query", "histogram", "--length", "9", "--epsilon", "1", "--mechanism", "curv"],
+         "Did you mean 'curve'?"),
+        (["plan", "BELIEF", "--query", "histogram", "--length", "9", "--epsilon", "1", "--secrets", "state:set"],
+         "Did you mean 'sit'?"),
+        (["release", "DATA", "--column", "Doing", "--belief", "BELIEF", "--query", "histogram", "--epsilon", "1"],
+         "Did you mean 'doing'?"),
+        (["release", "DATA", "--column", "doing", "--belief", "BELIEF", "--query", "histogram", "--epsilon", "1",
+          "--window", "weekdays"], "Did you mean 'weekday'?"),
+        (["release", "DATA", "--column", "doing", "--belief", "DATA", "--query", "histogram", "--epsilon", "1"],
+         "it seems to hold data"),
+        (["release", "DATA", "--column", "doing", "--time", "t", "--belief", "BELIEF", "--query", "histogram",
+          "--epsilon", "1"], "If times start again with each person"),
+        (["reproduce", "figure-3"], "Did you mean 'figure-2'?"),
+    ],
+)  # fmt: skip
+def test_the_nearest_name_is_offered(belief: Path, diary: Path, arguments: list[str], said: str) -> None:
+    done = run(*[{"BELIEF": belief, "DATA": diary}.get(a, a) for a in arguments], code=2)
+    assert said in done.stderr
+
+
+def test_files_that_cannot_be_used_come_with_a_next_step(belief: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.json").write_text("")
+    asked = ("--query", "histogram", "--length", 5, "--epsilon", 1)
+    new = tmp_path / "new"
+    for arguments, said in (
+        (("plan", tmp_path / "beleif.json", *asked), "Did you mean"),
+        (("plan", tmp_path / "empty.json", *asked), "got an empty file. Check that it was written to the end"),
+        (("plan", tmp_path, *asked), "it is a folder. Name a file in it"),
+        (("plan", belief, *asked, "--out", new / "r.html"), f"mkdir -p {new}"),
+        (("belief", "every", belief, 2, "--out", new / "b.json"), f"Create its folder first: mkdir -p {new}"),
+        (("ledger", "create", new / "l.db", "--belief", belief, "--budget", 1), f"mkdir -p {new}"),
+        (("ledger", "show", tmp_path / "belief.jso"), "belief.json? Create it first"),
+        (("reproduce", "bayesian-counterexamples", "--out", belief), "Choose a name that is not taken"),
+    ):
+        assert said in run(*arguments, code=2).stderr, arguments
+
+
+def test_an_unused_column_of_people_is_pointed_out(belief: Path, tmp_path: Path) -> None:
+    data = tmp_path / "d.csv"
+    data.write_text("user_id,doing\na,sit\na,walk\nb,sit\n")
+    common = ("release", data, "--column", "doing", "--belief", belief, "--query", "histogram", "--epsilon", 1)
+    done = run(*common, "--json", code=0)
+    assert "warning: column 'user_id' is not used" in done.stderr
+    assert "--subject user_id" in done.stderr
+    assert json.loads(done.stdout)["subjects"] == 1
+    assert "warning: column" not in run(*common, "--subject", "user_id").stderr
+
+
+def test_help_has_examples_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    commands: dict[str, Any] = {}
+
+    def walk(command: Any, path: str) -> None:
+        for name, child in getattr(command, "commands", {}).items():
+            walk(child, f"{path} {name}".strip())
+        if not hasattr(command, "commands"):
+            commands[path] = command
+
+    walk(typer.main.get_command(app), "")
+    assert set(commands) == set(EXAMPLES) - {""}
+    for path, command in commands.items():
+        shown = run(*path.split(), "--help", code=0).stdout.split("Examples:\n")[1]
+        assert max(map(len, shown.splitlines())) <= 80
+        options = {name for parameter in command.params for name in parameter.opts}
+        for example in EXAMPLES[path]:
+            assert all(line in shown for line in example.splitlines())
+            words = shlex.split(example.replace("\\\n", " "))
+            assert words[: 1 + len(path.split())] == ["quiltwork", *path.split()]
+            assert {word for word in words if re.match("--", word)} <= options, example
+
+
+def test_shells_complete_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "_QUILTWORK_COMPLETE=complete_bash" in run("--show-completion", "bash", code=0).stdout
+    for name, value in (("_QUILTWORK_COMPLETE", "complete_bash"), ("COMP_CWORD", "2")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("COMP_WORDS", "quiltwork release --sep")
+    assert run(code=0).stdout.split() == ["--separator"]

@@ -1,0 +1,200 @@
+"""What would make an answer precise enough: which ε, how many values, which windows. Looks at no data."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.queries import Frequencies, Histogram, Limits, Query, Transitions
+from quiltwork.types import Duration
+
+USEFUL = 0.1
+"""The share of what an answer can be that its ± must not exceed to be of use."""
+PURE_NOISE = 0.5
+"""The share of what an answer can be from which on its ± leaves nothing to learn."""
+MOST_EPSILON = 30.0
+TRIES = 12
+CLOSE = 1.005  # times the smallest epsilon: near enough
+LARGE = 5.0
+
+
+@dataclass(frozen=True)
+class Target:
+    """How far off a number may be with probability 95 %: in its own unit, or as a share of what it can be.
+
+    >>> Target.parse("5%").within(Limits((0.0,), (400.0,)))
+    20.0
+    """
+
+    size: float
+    relative: bool
+
+    @classmethod
+    def parse(cls, text: str | float) -> "Target":
+        """``5%`` of what the answer can be, or a number in its own unit."""
+        written = str(text).strip()
+        try:
+            size = float(written.removesuffix("%"))
+        except ValueError:
+            size = math.nan
+        relative = written.endswith("%")
+        size = size / 100 if relative else size
+        if not (math.isfinite(size) and size > 0):
+            raise ParameterError(
+                "the target error must be a positive number, or a percentage",
+                got=repr(text)[:40],
+                why="it is how far off a number may be with probability 95 %",
+                fix="For example 5% of what the answer can be, or 0.02 in its own unit",
+            )
+        return cls(size, relative)
+
+    def within(self, limits: Limits | None) -> float:
+        """In the unit of the answer."""
+        if not self.relative:
+            return self.size
+        if limits is None:
+            raise ParameterError(
+                "a percentage needs an answer with known limits",
+                got="one that may be any number",
+                fix="Give the error in the unit of the answer: 0.02",
+            )
+        return self.size * limits.width
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """What brings the ± of a number down to ``error``; None where it is not known, or nothing would."""
+
+    error: float
+    epsilon: float | None
+    """With as many values as there are."""
+    values: int | None
+    """That each answer must be about, with the ε that there is."""
+    people: int | None = None
+    """How many series of the same length that is."""
+    window: str | None = None
+    """How long windows must be, with as many people as there are."""
+    question: str | None = None
+    """A coarser question that needs less noise."""
+
+    def words(self) -> str:
+        """In one sentence."""
+        ways = []
+        if self.epsilon is not None:
+            large = " (which promises little)" if self.epsilon > LARGE else ""
+            ways.append(f"ε = {self.epsilon:g}{large}")
+        if self.people is not None:
+            ways.append(f"{self.people:,} people")
+        if self.window is not None:
+            ways.append(f"windows of {self.window}")
+        elif self.values is not None and self.people is None:
+            ways.append(f"{self.values:,} values")
+        coarser = "" if self.question is None else f" {self.question}"
+        if not ways:
+            return f"No ε up to {MOST_EPSILON:g} brings it down to ±{self.error:.3g}.{coarser}"
+        return f"For ±{self.error:.3g} it takes {', or '.join(ways)}.{coarser}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "error_95": self.error,
+            "epsilon": self.epsilon,
+            "values": self.values,
+            "people": self.people,
+            "window": self.window,
+        }
+
+
+def remedy(  # noqa: PLR0913 - it takes all that an answer's precision depends on
+    query: Query,
+    *,
+    error: float,
+    wanted: float,
+    relative: bool,
+    epsilon: float,
+    error_at: Callable[[float], float],
+    values: int | None,
+    people: int = 1,
+    length: int | None = None,
+    step: Duration | None = None,
+) -> Remedy:
+    """What would bring the ± of a number from ``error`` down to ``wanted``.
+
+    ``relative`` says that the wanted error grows with what the answer can be, as that of a share of a count does.
+    """
+    spread = relative or query.divisor(2) != 1  # then more values make it smaller
+    enough = math.ceil(values * error / wanted * (1 - 1e-12)) if values is not None and spread else None
+    window = None
+    if enough is not None and step is not None:
+        each = -(-enough // max(1, people))
+        window = f"{each:,} values" if step.steps else _about(step, each)
+    return Remedy(
+        error=wanted,
+        epsilon=epsilon_for(error_at, wanted, first=epsilon * error / wanted),
+        values=enough,
+        people=-(-enough // length) if enough is not None and length else None,
+        window=window,
+        question=coarser(query),
+    )
+
+
+def noise_only(query: Query, error: float, limits: Limits, better: Remedy, *, where: str = "") -> str:
+    """That an answer would be noise only, and what would change that."""
+    low, high = min(limits.low), max(limits.high)
+    return (
+        f"{query.text} would be noise only{where}: ±{error:.3g} with probability 95 %, and numbers can only be from "
+        f"{low:g} to {high:,g}. {better.words()}"
+    )
+
+
+def epsilon_for(error_at: Callable[[float], float], wanted: float, *, first: float) -> float | None:
+    """About the smallest ε whose error is not above the wanted one, rounded up to three digits; None if there is none.
+
+    >>> epsilon_for(lambda epsilon: 3 / epsilon, 0.1, first=20.0)
+    30.0
+    """
+    low, high = 0.0, math.inf
+    trial = min(max(first, 1e-6), MOST_EPSILON)
+    for _ in range(TRIES):
+        try:
+            error = error_at(_up(trial))
+        except (NotCoveredError, ParameterError):
+            return None if not math.isfinite(high) else high
+        if error <= wanted:
+            high = _up(trial)
+            if high <= CLOSE * low or error >= wanted / CLOSE:
+                break
+        else:
+            low = trial
+            if trial >= MOST_EPSILON:
+                return None
+        guess = trial * error / wanted if error > 0 else trial / 2
+        inside = low < guess < high
+        middle = math.sqrt(max(low, high / 4) * high) if math.isfinite(high) else 2 * trial
+        trial = min(guess if inside else middle, MOST_EPSILON)
+    return high if math.isfinite(high) else None
+
+
+def _up(epsilon: float) -> float:
+    """Rounded up to three digits."""
+    digits = 2 - math.floor(math.log10(epsilon))
+    return float(f"{math.ceil(round(epsilon * 10.0**digits, 6)) / 10.0**digits:.6g}")
+
+
+def _about(step: Duration, steps: int) -> str:
+    """So many steps in the largest unit that they fill."""
+    seconds = float(step.length) / 1e6 * steps
+    for name, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"about {math.ceil(seconds / size):,} {name}"
+    return f"about {math.ceil(seconds):,} seconds"
+
+
+def coarser(query: Query) -> str | None:
+    """A question that needs less noise."""
+    if isinstance(query, Transitions):
+        return "frequencies need less noise than transitions."
+    if isinstance(query, Histogram | Frequencies):
+        return "A single share (share:STATE) needs half the noise."
+    return None

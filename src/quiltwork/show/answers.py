@@ -1,0 +1,198 @@
+"""Pictures of what was released: bars, bands along time, heat maps of transitions, small multiples by person.
+
+Drawn are the numbers that keep to what is public, where those are known. Ranges are those that the noise leaves of the
+true numbers with probability 95 %, cut off at what is possible.
+"""
+
+from typing import Any, NamedTuple
+
+import altair as alt
+
+from quiltwork.queries import Transitions
+from quiltwork.releases.answer import PartAnswer
+from quiltwork.releases.result import Release
+from quiltwork.show.style import ACCENT, INK, QUIET, Chart, sized, styled
+
+MOST_POINTS = 30
+MOST_PANELS = 24
+MOST_PEOPLE = 40  # in a panel, with a range each
+COLUMNS = 3
+PANEL_WIDTH, PANEL_HEIGHT = 190, 110
+LEGEND_COLUMNS = 6
+
+
+class Drawn(NamedTuple):
+    """A number of an answer with its range."""
+
+    subject: str
+    window: str
+    what: str
+    value: float
+    low: float
+    high: float
+
+
+def release_chart(release: Release) -> Chart:
+    """The picture that suits what was released."""
+    if isinstance(release.calibration.query, Transitions):
+        return heat_chart(release)
+    if not release.parts:
+        return values_chart(release)
+    subjects, windows = (any(getattr(p, name) for p in release.parts) for name in ("subject", "window"))
+    if subjects and windows:
+        return by_person_chart(release)
+    return people_chart(release) if subjects else windows_chart(release)
+
+
+def caption(release: Release) -> str:
+    """What the picture shows."""
+    shown = "Released values"
+    if release.answers[0].consistent is not None:
+        shown = "Released values, made consistent with what is public"
+    if isinstance(release.calibration.query, Transitions):
+        return f"{shown}: how often the state on the left is directly followed by the one below."
+    if not release.parts:
+        return f"{shown}. Lines: the range of the true values, all at once with probability 95 % (noise only)."
+    return f"{shown}. Shaded or with lines: the range of each true value with probability 95 % (noise only)."
+
+
+def numbers_drawn(release: Release, *, simultaneous: bool = False) -> list[Drawn]:
+    """All numbers with their ranges."""
+    return [
+        Drawn(answer.subject, answer.window, what, value, *_range(answer, raw, release, simultaneous))
+        for answer in release.answers
+        for what, value, raw in zip(_names(answer), answer.best, answer.numbers, strict=True)
+    ]
+
+
+def _names(answer: PartAnswer) -> tuple[str, ...]:
+    return (answer.query.text,) if len(answer.numbers) == 1 else answer.labels
+
+
+def _range(answer: PartAnswer, raw: float, release: Release, simultaneous: bool) -> tuple[float, float]:
+    error = release.error(simultaneous=True) if simultaneous else answer.error()
+    if answer.limits is None:
+        return raw - error, raw + error
+    least, most = min(answer.limits.low), max(answer.limits.high)
+    return min(most, max(least, raw - error)), max(least, min(most, raw + error))
+
+
+def _data(drawn: list[Drawn]) -> alt.InlineData:
+    return alt.InlineData([number._asdict() for number in drawn])
+
+
+def titled(release: Release) -> str:
+    """What an axis of released numbers shows, with its unit if that is known."""
+    unit, text = getattr(release.belief, "unit", None), release.calibration.query.text
+    unit = None if text.startswith(("above", "weighted")) else unit
+    if unit is not None and text == "trend":
+        unit = f"{unit} per step"
+    return f"{text}, with noise" + ("" if unit is None else f" ({unit})")
+
+
+def _value_axis(release: Release, **more: Any) -> dict[str, Any]:
+    return {"title": titled(release), "axis": alt.Axis(format=",~f", **more)}
+
+
+def values_chart(release: Release) -> Chart:
+    """Bars, with how far the noise may have moved all of them at once."""
+    drawn = numbers_drawn(release, simultaneous=True)
+    base = alt.Chart(_data(drawn)).encode(
+        y=alt.Y("what:N", sort=[number.what for number in drawn], title=None, axis=alt.Axis(labelLimit=260))
+    )
+    bars = base.mark_bar(color=ACCENT, height={"band": 0.62}).encode(x=alt.X("value:Q", **_value_axis(release)))
+    whiskers = base.mark_rule(color=INK, strokeWidth=2).encode(x="low:Q", x2="high:Q")
+    return sized(alt.layer(bars, whiskers), len(drawn))
+
+
+def heat_chart(release: Release) -> Chart:
+    """How often each state is followed by each; a panel for each window or person, if there are any."""
+    rows: list[dict[str, Any]] = [
+        {"part": answer.name, "from": x, "to": y, "value": value, "shown": answer.rounded(value)}
+        for answer in release.answers[:MOST_PANELS]
+        for (x, y), value in zip(((x, y) for x in answer.states for y in answer.states), answer.best, strict=True)
+    ]
+    states = list(release.answers[0].states)
+    size = max(34, min(64, 420 // len(states)))
+    single = not release.parts
+    side = size * len(states) if single else PANEL_WIDTH
+    base = alt.Chart(alt.InlineData(rows)).encode(
+        x=alt.X("to:N", sort=states, title="followed by", axis=alt.Axis(labelAngle=-40, labelLimit=120)),
+        y=alt.Y("from:N", sort=states, title=None, axis=alt.Axis(labelLimit=160)),
+    )
+    scale = alt.Scale(range=["#f4f7fb", ACCENT], type="sqrt")
+    cells = base.mark_rect().encode(color=alt.Color("value:Q", scale=scale, legend=None))
+    if single and size >= 40:
+        dark = f"datum.value > {0.4 * max(row['value'] for row in rows)}"
+        light = alt.condition(dark, alt.value("white"), alt.value(INK))
+        cells = cells + base.mark_text(fontSize=11).encode(text="shown:N", color=light)
+    cells = cells.properties(width=side, height=side if single else side * 0.8)
+    if single:
+        return styled(cells)
+    names = list(dict.fromkeys(row["part"] for row in rows))
+    return styled(cells.facet(alt.Facet("part:N", title=None, sort=names), columns=COLUMNS))
+
+
+def windows_chart(release: Release) -> Chart:
+    """From window to window, each number with its band; a panel for each number if there are several."""
+    drawn = numbers_drawn(release)
+    windows, kinds = (list(dict.fromkeys(getattr(n, field) for n in drawn)) for field in ("window", "what"))
+    base = _along(windows, drawn)
+    several = len(kinds) > 1
+    title: dict[str, Any] = {"title": None if several else titled(release), "axis": alt.Axis(format=",~f", tickCount=4)}
+    points = {"color": ACCENT, "size": 18} if len(windows) <= MOST_POINTS else False
+    layers = alt.layer(
+        base.mark_area(color=ACCENT, opacity=0.2).encode(y=alt.Y("low:Q", **title), y2="high:Q"),
+        base.mark_line(color=ACCENT, point=points).encode(y=alt.Y("value:Q", **title)),
+    )
+    if not several:
+        return styled(layers.properties(width=600, height=300))
+    panels = layers.properties(width=PANEL_WIDTH, height=PANEL_HEIGHT).facet(
+        alt.Facet("what:N", title=titled(release), sort=kinds), columns=COLUMNS
+    )
+    return styled(panels.resolve_scale(y="independent"))
+
+
+def _along(windows: list[str], drawn: list[Drawn]) -> alt.Chart:
+    axis = alt.Axis(labelOverlap=True, labelAngle=-40, labelLimit=110)
+    return alt.Chart(_data(drawn)).encode(x=alt.X("window:O", sort=windows, title=None, axis=axis))
+
+
+def by_person_chart(release: Release) -> Chart:
+    """A panel for each person: from window to window, a line for each number."""
+    everyone = list(dict.fromkeys(part.subject for part in release.parts))
+    drawn = [number for number in numbers_drawn(release) if number.subject in everyone[:MOST_PANELS]]
+    windows, kinds = (list(dict.fromkeys(getattr(n, field) for n in drawn)) for field in ("window", "what"))
+    legend = alt.Legend(orient="bottom", columns=LEGEND_COLUMNS) if len(kinds) > 1 else None
+    base = _along(windows, drawn).encode(color=alt.Color("what:N", title=None, sort=kinds, legend=legend))
+    axis: dict[str, Any] = {"title": None, "axis": alt.Axis(format=",~f", tickCount=4)}
+    band = base.mark_area(opacity=0.2 if len(kinds) <= COLUMNS else 0.08).encode(y=alt.Y("low:Q", **axis), y2="high:Q")
+    lines = base.mark_line(strokeWidth=1.5).encode(y=alt.Y("value:Q", **axis))
+    panel = alt.layer(band, lines).properties(width=PANEL_WIDTH, height=PANEL_HEIGHT)
+    more = "" if len(everyone) <= MOST_PANELS else f" (the first {MOST_PANELS} of {len(everyone)} people)"
+    return styled(
+        panel.facet(alt.Facet("subject:N", title=titled(release) + more, sort=everyone[:MOST_PANELS]), columns=COLUMNS)
+    )
+
+
+def people_chart(release: Release) -> Chart:
+    """A point and a range for each person, a panel for each number; for many people, points alone."""
+    drawn = numbers_drawn(release)
+    people, kinds = (list(dict.fromkeys(getattr(n, field) for n in drawn)) for field in ("subject", "what"))
+    several = len(kinds) > 1
+    few = len(people) <= MOST_PEOPLE
+    names = alt.Axis(labelLimit=140) if few else None
+    base = alt.Chart(_data(drawn)).encode(y=alt.Y("subject:N", sort=people, title=None, axis=names))
+    axis: dict[str, Any] = {"title": None if several else titled(release), "axis": alt.Axis(format=",~f", tickCount=4)}
+    rules = base.mark_rule(color=QUIET, strokeWidth=1.5).encode(x=alt.X("low:Q", **axis), x2="high:Q")
+    points = base.mark_point(filled=True, color=ACCENT, size=36 if few else 8, opacity=1).encode(
+        x=alt.X("value:Q", **axis)
+    )
+    height = min(900, (14 if few else 3) * len(people) + 20)
+    layers = alt.layer(rules, points) if few else alt.layer(points)
+    if not several:
+        return styled(layers.properties(width=520, height=height))
+    panels = layers.properties(width=PANEL_WIDTH - 30, height=height).facet(
+        alt.Facet("what:N", title=titled(release), sort=kinds), columns=COLUMNS
+    )
+    return styled(panels.resolve_scale(x="independent"))

@@ -1,0 +1,85 @@
+"""Released numbers as people read them: rounded to their noise, each with how far off it may be."""
+
+from collections.abc import Sequence
+
+from quiltwork.releases.answer import PartAnswer
+from quiltwork.releases.result import Release
+
+CONSISTENT = (
+    "Consistent: the nearest numbers that keep to what is public ({}). No privacy is lost by it; their ± was measured "
+    "by simulation."
+)
+ESTIMATE = (
+    "Estimate: what is likely, given the released numbers and the belief, with a range that holds the truth with "
+    "probability 95 % if the belief is true. It leans on the belief."
+)
+ESTIMATES = "There are also estimates, which are nearer to the truth if the belief is true: --json or --format csv."
+SHOWN = "Shown: {}, rounded to the noise. The numbers as they were drawn: --json or --format csv."
+
+
+def table_of(release: Release) -> list[dict[str, str]]:
+    """A row for each number, or for each window or subject if there are some."""
+    return _by_part(release.parts) if release.parts else _by_number(release)
+
+
+def _by_number(release: Release) -> list[dict[str, str]]:
+    answer = release.answers[0]
+    error = answer.error()
+    rows = [
+        {answer.query.text: label, "released": answer.with_error(number, error)}
+        for label, number in zip(answer.labels, answer.numbers, strict=True)
+    ]
+    errors = release.consistent_errors[0]
+    if answer.consistent is not None and errors is not None:
+        for row, number, own in zip(rows, answer.consistent, errors, strict=True):
+            row["consistent"] = answer.with_error(number, own)
+    if answer.estimate is not None:
+        guess = answer.estimate
+        for row, number, low, high in zip(rows, guess.numbers, guess.low, guess.high, strict=True):
+            row["estimate"] = answer.with_error(number, (high - low) / 2)
+    return rows
+
+
+def _by_part(parts: Sequence[PartAnswer]) -> list[dict[str, str]]:
+    rows = []
+    for part in parts:
+        names = (part.query.text,) if len(part.numbers) == 1 else part.labels
+        row = {"": part.name} | dict(zip(names, map(part.rounded, part.best), strict=True))
+        row |= {"±95 %": part.rounded(part.error()), "values": f"{part.values:,}"}
+        if part.estimate is not None and len(part.numbers) == 1:
+            guess = part.estimate
+            row["estimate"] = part.with_error(guess.numbers[0], (guess.high[0] - guess.low[0]) / 2)
+        rows.append(row)
+    return rows
+
+
+def remarks(release: Release) -> list[str]:
+    """What the columns of the table are."""
+    answer, said = release.answers[0], []
+    if answer.consistent is not None:
+        public = "none below or above what is possible"
+        if answer.limits is not None and answer.limits.total is not None:
+            whole = "the number of values" if answer.limits.total != 1 else "1"
+            public = f"none below 0, all together {whole}"
+        said.append(CONSISTENT.format(public) if not release.parts else SHOWN.format(f"consistent numbers ({public})"))
+    if answer.estimate is not None:
+        single = not release.parts or len(answer.numbers) == 1
+        said.append(ESTIMATE if single else ESTIMATES)
+    return said
+
+
+def fitting(rows: Sequence[dict[str, str]], width: int) -> list[list[dict[str, str]]]:
+    """The same rows in tables that are no wider than this, each with the first column.
+
+    >>> [list(part[0]) for part in fitting([{"": "2024-03-04", "sit": "1", "walk": "2"}], 17)]
+    [['', 'sit'], ['', 'walk']]
+    """
+    first, *others = rows[0]
+    widths = {name: max(len(name), *(len(row[name]) for row in rows)) + 2 for name in rows[0]}
+    blocks: list[list[str]] = [[]]
+    for name in others:
+        used = widths[first] + sum(widths[one] for one in blocks[-1])
+        if blocks[-1] and used + widths[name] > width:
+            blocks.append([])
+        blocks[-1].append(name)
+    return [[{name: row[name] for name in (first, *block)} for row in rows] for block in blocks]

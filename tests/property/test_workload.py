@@ -1,0 +1,140 @@
+"""Several questions that share one ε (Statements 75 and 76), against enumeration and the exact audit."""
+
+import itertools
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from strategies import Array, chains, epsilons
+
+from quiltwork import (
+    Accountant,
+    MarkovChain,
+    Noisy,
+    NotCoveredError,
+    Query,
+    ReleaseRecord,
+    Series,
+    Workload,
+    audit,
+    calibrate,
+    parse_query,
+)
+from quiltwork.calibration.calibrate import calibrated
+from quiltwork.calibration.record import Calibration
+from quiltwork.calibration.request import Request
+from quiltwork.calibration.split import split
+from quiltwork.queries.workload import same
+
+KINDS = ["count:0", "count:1", "histogram", "frequencies", "sum", "mean", "transitions"]
+
+
+def answers(chain: MarkovChain, query: Query, paths: NDArray[np.int64]) -> Array:
+    """The numbers of every path that noise is added to."""
+    unit = float(query.unit(chain.states))
+    return np.array([query.evaluate(Series.from_codes([path], states=chain.states)) * unit for path in paths])
+
+
+def loss(chain: MarkovChain, found: Calibration, length: int, rng: np.random.Generator) -> float:
+    """The largest log-ratio at true answers, mixed ones and some others, with the noise of each question."""
+    k, workload = len(chain.states), found.query
+    paths = np.array(list(itertools.product(range(k), repeat=length)))
+    parts = [(workload, found.noise_scale)]
+    if isinstance(workload, Workload):
+        parts = [(query, float(ratio) * found.noise_scale) for _, query, ratio in workload.asked]
+    noise: Array = np.zeros((200, len(paths)))
+    for query, scale in parts:
+        told = answers(chain, query, paths).astype(float)
+        seen = told[rng.integers(len(told), size=200)] * np.where(rng.random((200, 1)) < 0.2, 100.0, 1.0)
+        noise += -np.abs(seen[:, None, :] - told[None, :, :]).sum(axis=2) / scale
+    density = np.exp(noise - noise.max(axis=1, keepdims=True))
+    starts = [chain.initial] if chain.initial is not None else [*np.eye(k), *rng.dirichlet(np.ones(k), size=3)]
+    worst = 0.0
+    for start in starts:
+        weight = np.asarray(start)[paths[:, 0]] * np.prod(chain.transition[paths[:, :-1], paths[:, 1:]], axis=1)
+        for t, (a, b) in itertools.product(range(length), itertools.permutations(range(k), 2)):
+            laws = [weight * (paths[:, t] == s) for s in (a, b)]
+            if min(law.sum() for law in laws) > 0:
+                above, below = (density @ law / law.sum() for law in laws)
+                worst = max(worst, float(np.log(above / below).max()))
+    return worst
+
+
+@st.composite
+def workloads(draw: st.DrawFn, *, kinds: list[str] = KINDS, most: int = 3) -> Workload:
+    """Some questions, with noise in any proportions where it is drawn."""
+    asked = draw(st.lists(st.sampled_from(kinds), min_size=2, max_size=most, unique=True))
+    plain = Workload([parse_query(text) for text in asked])
+    places = {question.place for question in plain.asked}
+    some = draw(st.lists(st.sampled_from(["1", "1/3", "7/64", "5"]), min_size=most, max_size=most))
+    return replace(plain, ratios=[some[n] if n in places else None for n in range(len(asked))])
+
+
+@settings(max_examples=20, deadline=None)
+@given(chains(max_states=3), epsilons, workloads(), st.integers(1, 4), st.integers(0, 2**32 - 1))
+def test_the_noise_of_all_questions_together_hides_every_moment(
+    chain: MarkovChain, epsilon: float, workload: Workload, length: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    for mechanism in ("curve", "quilt-exact", "group"):
+        try:
+            found = calibrate(workload, belief=chain, epsilon=epsilon, length=length, mechanism=mechanism)
+        except NotCoveredError:
+            continue
+        assert loss(chain, found, length, rng) <= epsilon * (1 + 1e-9)
+
+
+@settings(max_examples=15, deadline=None)
+@given(chains(max_states=2), epsilons, workloads(kinds=KINDS[:-1], most=2))
+def test_the_exact_loss_is_within_epsilon(chain: MarkovChain, epsilon: float, workload: Workload) -> None:
+    length = 4
+    found = calibrate(workload, belief=chain, epsilon=epsilon, length=length)
+    least = calibrate(workload, belief=chain, epsilon=epsilon, length=length, mechanism="audited")
+    assert least.noise_scale <= found.noise_scale * (1 + 1e-6)
+    for calibration in (found, least):
+        noisy = Noisy(calibration.query, calibration.noise_scale)
+        assert audit(chain, [noisy], length=length).epsilon <= epsilon * (1 + 1e-9)
+
+
+@settings(max_examples=6, deadline=None)
+@given(chains(max_states=3, zeros=False), workloads(), st.lists(st.floats(0.1, 10), min_size=3, max_size=3))
+def test_no_split_is_worse_than_an_even_one(chain: MarkovChain, workload: Workload, weights: list[float]) -> None:
+    query = replace(workload, ratios=None, weights=weights[: len(workload.questions)])
+    request = Request.of(query, belief=chain.with_start("stationary"), epsilon=1.0)
+    chosen, plain = split(request).query, request.query
+    if not isinstance(chosen, Workload) or not isinstance(plain, Workload):
+        raise AssertionError
+    alone = {n: calibrated(replace(request, query=one)).noise_scale for n, one in enumerate(plain.questions)}
+    even: list[Fraction | int | str | None] = [None] * len(alone)
+    for question in plain.asked:
+        even[question.place] = Fraction(alone[question.place] / alone[plain.asked[0].place])
+
+    def total(ratios: Workload) -> float:
+        """Of each question that is not about the same numbers as another one."""
+        scales = calibrated(replace(request, query=ratios)).scales
+        counted = {q.place: [n for n, one in enumerate(plain.questions) if same(one, q.query)] for q in plain.asked}
+        return math.fsum(
+            max(query.weights[n] for n in alike) * scales[place][1] / alone[place]  # type: ignore[index]
+            for place, alike in counted.items()
+        )
+
+    assert total(chosen) <= total(replace(plain, ratios=even)) * 1.02  # ratios have seven binary digits
+
+
+@settings(max_examples=6, deadline=None)
+@given(chains(max_states=3), epsilons, workloads())
+def test_an_account_takes_a_workload_as_one_release(chain: MarkovChain, epsilon: float, workload: Workload) -> None:
+    found = calibrate(workload, belief=chain, epsilon=epsilon, length=30)
+    record = ReleaseRecord(
+        mechanism=found.mechanism, epsilon=epsilon, noise_scale=found.noise_scale, query=found.query, length=30
+    )
+    read = ReleaseRecord.from_dict(record.to_dict())
+    profiles = [one.profile(chain) for one in (record, read)]
+    assert profiles[0] is not None
+    assert profiles[1] is not None
+    assert np.array_equal(profiles[0][0], profiles[1][0])
+    assert Accountant(chain, length=30).dry_run(read).epsilon <= epsilon * (1 + 1e-6)
