@@ -14,8 +14,8 @@ USEFUL = 0.1
 PURE_NOISE = 0.5
 """The share of what an answer can be from which on its ± leaves nothing to learn."""
 MOST_EPSILON = 30.0
-TRIES = 12
-CLOSE = 1.005  # times the smallest epsilon: near enough
+TRIES = 16
+CLOSE, FURTHER = 1.01, 1.5  # times the smallest epsilon: near enough, and a step where it is not yet between two
 LARGE = 5.0
 
 
@@ -155,24 +155,28 @@ def epsilon_for(error_at: Callable[[float], float], wanted: float, *, first: flo
     30.0
     """
     low, high = 0.0, math.inf
-    trial = min(max(first, 1e-6), MOST_EPSILON)
+    trial = _up(min(max(first, 1e-6), MOST_EPSILON))
     for _ in range(TRIES):
         try:
-            error = error_at(_up(trial))
+            error = error_at(trial)
         except (NotCoveredError, ParameterError):
-            return None if not math.isfinite(high) else high
-        if error <= wanted:
-            high = _up(trial)
-            if high <= CLOSE * low or error >= wanted / CLOSE:
-                break
-        else:
+            break
+        if error > wanted:
             low = trial
             if trial >= MOST_EPSILON:
-                return None
-        guess = trial * error / wanted if error > 0 else trial / 2
-        inside = low < guess < high
-        middle = math.sqrt(max(low, high / 4) * high) if math.isfinite(high) else 2 * trial
-        trial = min(guess if inside else middle, MOST_EPSILON)
+                break
+        else:
+            high = trial
+            if error * CLOSE >= wanted:
+                break
+        if high <= CLOSE * low:
+            break
+        guess = trial * error / wanted
+        if not math.isfinite(high):
+            guess = max(guess, FURTHER * low)
+        elif not low * math.sqrt(CLOSE) < guess < high / math.sqrt(CLOSE):
+            guess = math.sqrt(low * high) if low > 0 else high / FURTHER
+        trial = _up(min(guess, MOST_EPSILON))
     return high if math.isfinite(high) else None
 
 

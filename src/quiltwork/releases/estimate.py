@@ -22,7 +22,7 @@ from quiltwork.errors import BeliefError, NotCoveredError
 from quiltwork.laws.moments import Moments, Run, moments_of
 from quiltwork.queries import Query
 from quiltwork.releases.answer import Estimate, PartAnswer
-from quiltwork.types import Floats
+from quiltwork.types import MICROSECONDS, Floats
 
 MOST_NUMBERS = 400  # that are estimated together
 FEWER_NUMBERS = 120  # where there are more: windows are smoothed along time among neighbours only
@@ -183,7 +183,8 @@ def _times_of_cycle(walk: Walk, pieces: Sequence[Piece]) -> list[int] | None:
         begun = -(-piece.at // walk.span)
         if n == 0:  # the first may begin late in its window, and then goes on to its end
             begun = -(-(piece.at + piece.span) // walk.span) - piece.values
-        times.append(begun % period)
+        monday = 4 * MICROSECONDS["day"] // walk.span if period * walk.span == MICROSECONDS["week"] else 0
+        times.append((begun - monday) % period)
     return times
 
 
