@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,8 @@ def _commands(command: Any, path: str) -> list[str]:
             continue
         said = str(getattr(parameter, "help", "") or "").replace("|", "\\|")
         lines.append(f"| {_written(parameter)} | {said}{_default(parameter)} |")
-    return [*lines, ""]
+    examples = (command.epilog or "").partition("Examples:\n")[2]
+    return [*lines, "", *(["```console", textwrap.dedent(examples), "```", ""] if examples else [])]
 
 
 def _written(parameter: Any) -> str:

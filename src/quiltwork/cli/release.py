@@ -512,7 +512,7 @@ def _read_records(data: str, belief: "Belief", column: str | None, variable: str
     if column is None and (variable is not None or how.subject is not None):
         raise ParameterError("--variable and --subject need the column with the values", got="none", fix="--column C")
     columns = {"column": column, "variable": variable, "subject": how.subject}
-    return read_records(data, belief=belief, **columns, separator=how.separator, recode=how.states)
+    return read_records(data, belief=belief, **columns, separator=how.separator, recode=how.recoded)
 
 
 def demo(

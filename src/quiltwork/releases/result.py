@@ -283,7 +283,7 @@ class Release(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The release as plain values, as ``quiltwork release --json`` prints it."""
-        own = {"questions": self._each()} if self.questions else self._answered()
+        own = {"value": self.value, "questions": self._each()} if self.questions else self._answered()
         parts = {"parts": own.pop("parts")} if "parts" in own else {}
         return (
             own

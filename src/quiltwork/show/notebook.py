@@ -41,7 +41,7 @@ A_NUMBER = re.compile(r"[-+±]?[\d,.]*\d( %)?( ± [\d,.]+)?|-?")
 # colours are given for both, so that it stays readable in a dark notebook
 _STYLE = f"""<style>
 .quiltwork {{ font: 14px/1.5 {FONT}; color: {INK}; background: white; padding: .6rem .8rem; max-width: 60rem }}
-.quiltwork h4 {{ margin: 0; color: {INK}; font-size: 1.1em }}
+.quiltwork h4 {{ margin: 0; color: {INK}; font-size: 1.1em }} .quiltwork h5 {{ margin: .8rem 0 0; color: {INK} }}
 .quiltwork p {{ margin: .2rem 0; color: {INK} }} .quiltwork p.lead {{ color: #5b6780 }}
 .quiltwork table {{ border-collapse: collapse; margin: .5rem 0; font-size: 1em; border: 0 }}
 .quiltwork td, .quiltwork th {{ padding: .15rem 1rem .15rem 0; border: 0; border-bottom: 1px solid #e6e9ef;
@@ -230,19 +230,20 @@ def _(release: Release) -> str:
         f"ε = {made.epsilon:g} · {made.mechanism} · {noise}{release.subjects:,} {release.belief.noun}, "
         f"{release.values:,} values"
     )
-    parts = [part for question in release.questions or (release,) for part in _answered(question, release)]
-    return block(f"{made.query.text}, private", *parts, lines(*release.notes), lead=lead)
+    parts = []
+    for text, question in release.by_question(lambda question: question).items():
+        parts += [f"<h5>{html.escape(text)}</h5>", *_answered(question)]
+    return block(f"{made.query.text}, private", *(parts or _answered(release)), lines(*release.notes), lead=lead)
 
 
-def _answered(question: Release, release: Release) -> list[str]:
-    """The numbers of one question; with its name if it is one of several."""
+def _answered(question: Release) -> list[str]:
+    """The numbers of one question: a picture, a table and their accuracy."""
     answers = question.answers
-    said = [f"{question.calibration.query.text}:"] if release.questions else []
     error = f"The noise on each number is at most ±{answers[0].rounded(question.error())} with probability 95 %."
     if any(answer.pure_noise for answer in answers):
         error += " That is as much as the answer can be: the numbers are noise."
     derived = [] if question.parts or question.derived is None else [f"It follows: {cell(question.derived)}."]
-    return [lines(*said), picture(question), table(table_of(question)), lines(error, *derived, *_remarks(question))]
+    return [picture(question), table(table_of(question)), lines(error, *derived, *_remarks(question))]
 
 
 def _remarks(question: Release) -> list[str]:
