@@ -415,12 +415,11 @@ def _show(result: "Release", files: list[Path], form: Form) -> None:
         elif form != "table":
             from quiltwork.show.files import content
 
-            written_out = content(result, form)
             if form == "parquet":
-                sys.stdout.buffer.write(written_out)
-                sys.stdout.buffer.flush()
+                sys.stdout.buffer.write(content(result, form))
             else:
-                print(written_out.decode(), end="", flush=True)
+                sys.stdout.write(content(result, form).decode())
+            sys.stdout.flush()
         else:  # what was a warning is not said twice
             print_release(replace(result, notes=tuple(note for note in result.notes if note != NO_STEP)))
     except BrokenPipeError:

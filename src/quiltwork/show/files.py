@@ -1,5 +1,6 @@
 """A release as a file, or as text for another program: the ending of the name says which."""
 
+import json
 import os
 from collections.abc import Iterable
 from contextlib import suppress
@@ -7,12 +8,12 @@ from io import BytesIO
 from pathlib import Path
 
 from quiltwork.errors import InputError, visible
-from quiltwork.releases.frame import FIRST_COLUMN, columns_of, frame_of, rows_of
+from quiltwork.releases.frame import FIRST_COLUMN, KEYS, frame_of, rows_of
 from quiltwork.releases.result import Release
 from quiltwork.show.terminal import json_line
 
 ENDINGS = {".csv": "csv", ".parquet": "parquet", ".json": "json", ".md": "markdown", ".html": "html", ".htm": "html"}
-BEGINNINGS = {"csv": f"{FIRST_COLUMN},", "json": '{"value": ', "markdown": f"| {FIRST_COLUMN} ", "html": "<!doctype"}
+BEGINNINGS = {"csv": f"{FIRST_COLUMN},", "markdown": f"| {FIRST_COLUMN} ", "html": "<!doctype"}
 HEADINGS = {
     "next_state": "next state",
     "value": "released",
@@ -22,6 +23,7 @@ HEADINGS = {
     "estimate_high": "to",
 }
 """What people call the columns."""
+NAMES = (FIRST_COLUMN, "part", *KEYS, "label")
 
 
 def content(release: Release, form: str) -> bytes:
@@ -40,17 +42,16 @@ def content(release: Release, form: str) -> bytes:
 
 def as_markdown(release: Release) -> str:
     """A table for people: numbers are rounded to the noise."""
-    rows = list(rows_of(release))
-    columns = columns_of([row for _, row in rows])
-    numeric = {name for _, row in rows for name, value in row.items() if isinstance(value, int | float)}
-    lines = [
-        _line(HEADINGS.get(name, name) for name in columns),
-        _line("---:" if name in numeric else "---" for name in columns),
-    ]
-    for answer, row in rows:
+    lines: list[str] = []
+    for answer, row in rows_of(release):
+        if not lines:
+            lines = [
+                _line(HEADINGS.get(name, name) for name in row),
+                _line("---" if name in NAMES else "---:" for name in row),
+            ]
         cells = (
             f"{value:,}" if name == "values" else answer.rounded(value) if isinstance(value, int | float) else value
-            for name, value in ((name, row.get(name)) for name in columns)
+            for name, value in row.items()
         )
         lines.append(_line("" if value is None else str(value) for value in cells))
     return "\n".join(lines) + "\n"
@@ -94,6 +95,10 @@ def _written_before(path: Path, form: str) -> bool:
             return next(iter(pl.read_parquet_schema(path)), None) == FIRST_COLUMN
         except (OSError, pl.exceptions.PolarsError):
             return False
+    if form == "json":
+        with suppress(ValueError, OSError):
+            return {"epsilon", "mechanism", "record"} <= set(json.loads(path.read_bytes()))
+        return False
     begins = BEGINNINGS[form].encode()
     with path.open("rb") as file:
         return file.read(len(begins)).lower() == begins

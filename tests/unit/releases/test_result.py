@@ -49,7 +49,7 @@ def test_accuracy_is_about_the_noise() -> None:
     assert "noise only" in text
     assert "0 and 10 are the hardest to keep apart" in text or "10 and 0 are the hardest" in text
     quilts = release(DATA, Histogram(), belief=CHAIN, epsilon=1.0, mechanism="quilt-exact")
-    assert quilts.error(0.95) == 77
+    assert quilts.error(0.95) == 38
     assert "Theorem 4.4 of Wang" in quilts.explain()
     assert "5 steps before and 5 steps after" in quilts.explain()
     json.dumps(found.to_dict())
