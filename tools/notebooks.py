@@ -10,7 +10,6 @@ import nbclient
 import nbformat
 from jupyter_client.manager import AsyncKernelManager
 
-DOCUMENTS = Path(__file__).parents[1] / "docs"
 LONGEST = 300  # seconds that a cell may take
 # charts become pictures, which need no network
 BEFORE = "import altair, warnings\nwarnings.filterwarnings('error', module='quiltwork')\naltair.renderers.enable('svg')"
@@ -55,5 +54,5 @@ def _text(text: str) -> str:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or [str(path) for path in sorted(DOCUMENTS.glob("*.ipynb"))]:
+    for name in sys.argv[1:]:
         sys.stdout.write(as_markdown(executed(Path(name))))

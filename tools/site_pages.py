@@ -2,6 +2,9 @@
 
 import json
 import re
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,8 @@ from quiltwork.cli import app
 COMMANDS, PYTHON, BENCHMARKS = "<!-- commands -->", "<!-- names -->", "<!-- benchmarks -->"
 QUESTIONS = "<!-- questions -->"
 RELIABILITY = "<!-- reliability -->"
+TOOLS = Path(__file__).parent
+NOTEBOOK = re.compile(r"<!-- notebook (\S+) -->")
 RESULTS = Path(__file__).parents[1] / "bench" / "results.json"
 
 
@@ -28,7 +33,13 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
         markdown = markdown.replace(RELIABILITY, "\n".join(_reliability(json.loads(RESULTS.read_text()))))
     if BENCHMARKS in markdown:
         markdown = markdown.replace(BENCHMARKS, "\n".join(_benchmarks(json.loads(RESULTS.read_text()))))
-    return markdown
+    return NOTEBOOK.sub(lambda mark: _notebook(mark[1]), markdown)
+
+
+def _notebook(name: str) -> str:
+    """A notebook of the documents, run for this page."""
+    command = [sys.executable, str(TOOLS / "notebooks.py"), str(TOOLS.parent / "docs" / name)]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def _reliability(results: dict[str, Any]) -> list[str]:
@@ -103,7 +114,8 @@ def _commands(command: Any, path: str) -> list[str]:
             continue
         said = str(getattr(parameter, "help", "") or "").replace("|", "\\|")
         lines.append(f"| {_written(parameter)} | {said}{_default(parameter)} |")
-    return [*lines, ""]
+    examples = (command.epilog or "").partition("Examples:\n")[2]
+    return [*lines, "", *(["```console", textwrap.dedent(examples), "```", ""] if examples else [])]
 
 
 def _written(parameter: Any) -> str:

@@ -253,14 +253,23 @@ CSV = "person,time,what,n\n" + "".join(
 @settings(FUZZ, max_examples=600)
 @given(
     text=mutated_text(CSV),
-    options=st.sampled_from([{}, {"subject": "person"}, {"subject": "person", "time": "time"}]),
+    options=st.sampled_from(
+        [
+            {},
+            {"subject": "person"},
+            {"subject": "person", "time": "time"},
+            {"time": "person,time", "date_format": "dd/mm/yyyy"},
+            {"recode": {"0": "sit", "*": "walk"}, "decimal": ","},
+            {"bins": "4", "separator": ";"},
+        ]
+    ),
     column=st.sampled_from(["what", "n"]),
 )
-def test_tables(text: str, options: dict[str, str], column: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_tables(text: str, options: dict[str, Any], column: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     file = tmp_path_factory.getbasetemp() / "fuzz.csv"
     file.write_bytes(text.replace("sit", CANARY + "s" if "9" * 400 in text else "sit").encode(errors="replace"))
     try:
-        series = read_series(file, column=column, states=CHAIN.states, missing="split", unsorted="sort", **options)  # type: ignore[arg-type]
+        series = read_series(file, column=column, states=CHAIN.states, missing="split", unsorted="sort", **options)
         release(series, "histogram", belief=CHAIN, epsilon=1.0, mechanism="group", gaps="independent")
     except QuiltworkError as problem:
         refused(problem)
@@ -412,6 +421,17 @@ WORDS = [
     "sqlite://",
     "--out",
     "x.html",
+    "--recode",
+    "sit=walk,*=sit",
+    "--state-values",
+    "sit=0,walk=1",
+    "--date-format",
+    "dd/mm/yyyy",
+    "--separator",
+    ";",
+    "--decimal",
+    ",",
+    "person,time",
 ]
 
 

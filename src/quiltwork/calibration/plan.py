@@ -269,12 +269,18 @@ def _with_remedies(
                 step=made.step,
             )
 
-        if target is not None and place == 0:
-            found = improved(target.within(limits), relative=target.relative)
+        if target is not None and (place == 0 or (target.relative and limits is not None)):
+            option = improved(target.within(limits), relative=target.relative)
+            found = option if found is None else max(found, option, key=_hardness)  # a percentage is meant for all
         if limits is not None and error >= PURE_NOISE * limits.width:
             better = improved(USEFUL * limits.width, relative=True)
             warnings.append(noise_only(question, error, limits, better))
     return replace(made, remedy=found, warnings=tuple(warnings))
+
+
+def _hardness(option: Remedy) -> float:
+    """The ε that it takes."""
+    return math.inf if option.epsilon is None else option.epsilon
 
 
 def _errors(offer: Offer) -> list[float]:

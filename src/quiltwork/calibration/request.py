@@ -24,7 +24,7 @@ class Request:
     >>> from quiltwork import MarkovChain
     >>> request = Request.of("histogram", belief=MarkovChain([[0.9, 0.1], [0.4, 0.6]]), epsilon=1, length="any")
     >>> request.query, request.epsilon, request.length
-    (Histogram(), 1.0, None)
+    (TwoCounts(state='0', rest='1'), 1.0, None)
     """
 
     query: Query

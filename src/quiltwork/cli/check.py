@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from quiltwork.beliefs import Secrets
 
 
+ONE_COUNT = "Of two states one is counted, with this noise, as release does it; independent noise on both tells more."
+
+
 def audit(
     belief: BeliefFile,
     query: QueryText,
@@ -67,6 +70,7 @@ def audit(
     from quiltwork.auditor import Noisy
     from quiltwork.auditor import audit as make_audit
     from quiltwork.auditor.exact import check_releases
+    from quiltwork.queries import TwoCounts
 
     if releases < 1:
         raise ParameterError("releases must be at least 1", got=str(releases))
@@ -82,9 +86,9 @@ def audit(
     if report is not None:
         _draw_audit(report, held, noisy, span, found, apart)
     if as_json:
-        print_json(found.to_dict() | as_said(apart))
+        print_json(found.to_dict() | as_said(apart) | ({"note": ONE_COUNT} if isinstance(asked, TwoCounts) else {}))
         return
-    for line in [*found.lines(), *about(apart)]:
+    for line in [*found.lines(), *about(apart), *([ONE_COUNT] if isinstance(asked, TwoCounts) else [])]:
         out.print(line)
     if report is not None:
         out.print(f"Report: {report}")

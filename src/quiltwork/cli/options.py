@@ -210,7 +210,7 @@ class HowToRead:
         return [f"--{one.name.replace('_', '-')}" for one in fields(self) if getattr(self, one.name) != one.default]
 
     @property
-    def states(self) -> "dict[str, str | None] | None":
+    def recoded(self) -> "dict[str, str | None] | None":
         """Which values of the data are which states, if they have other names there."""
         if self.recode is None:
             return None
@@ -282,7 +282,7 @@ class HowToRead:
         names = ["subject", "time", "missing", "gap", "every", "take", "unsorted", "duplicates"]
         names += ["separator", "decimal", "date_format"]
         given = {name: getattr(self, name) for name in names}
-        return given | {"recode": self.states, "segment": segment, "progress": report}
+        return given | {"recode": self.recoded, "segment": segment, "progress": report}
 
 
 def _warn_of(doubt: str | None) -> None:

@@ -415,8 +415,11 @@ def _show(result: "Release", files: list[Path], form: Form) -> None:
         elif form != "table":
             from quiltwork.show.files import content
 
-            sys.stdout.buffer.write(content(result, form))
-            sys.stdout.buffer.flush()
+            if form == "parquet":
+                sys.stdout.buffer.write(content(result, form))
+            else:
+                sys.stdout.write(content(result, form).decode())
+            sys.stdout.flush()
         else:  # what was a warning is not said twice
             print_release(replace(result, notes=tuple(note for note in result.notes if note != NO_STEP)))
     except BrokenPipeError:
@@ -509,7 +512,7 @@ def _read_records(data: str, belief: "Belief", column: str | None, variable: str
     if column is None and (variable is not None or how.subject is not None):
         raise ParameterError("--variable and --subject need the column with the values", got="none", fix="--column C")
     columns = {"column": column, "variable": variable, "subject": how.subject}
-    return read_records(data, belief=belief, **columns, separator=how.separator, recode=how.states)
+    return read_records(data, belief=belief, **columns, separator=how.separator, recode=how.recoded)
 
 
 def demo(

@@ -24,7 +24,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "take": ("first", "last", "mean"),
     "unsorted": ("refuse", "sort"),
     "duplicates": ("refuse", "drop"),
-    "decimal": (".", ","),
+    "decimal": (".", ",", "auto"),
 }
 
 
@@ -57,7 +57,9 @@ class Reading:
     unsorted: Unsorted = "refuse"
     duplicates: Duplicates = "refuse"
     date_format: str | None = None
-    decimal: Decimal = "."
+    decimal: Decimal | Literal["auto"] = "."
+    """``auto`` is a point or a comma, in files where numbers have only one of them: which one depends on the data, and
+    records of releases must not."""
     recode: Recode | None = None
     segment: Segment | None = None
     """Which positions are asked for; the positions themselves do not depend on it."""

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import narwhals as nw
 import polars as pl
@@ -19,8 +19,8 @@ COMMA = r"^\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*$"
 DOT = r"^\s*[-+]?[\d.,]*\.[\d.,]*([eE][-+]?\d+)?\s*$"
 GROUPED = r"^\s*[-+]?[1-9]\d{0,2},\d{3}\s*$"  # 1,234 may also be one thousand two hundred and thirty-four
 SUBJECT = re.compile(
-    r"(person|subject|user|household|patient|participant|resident|customer|client|device|meter|house|home|account"
-    r"|member|worker|employee|driver|student|respondent|people)s?([ _-]?(id|no|nr|num|number|name|key))?|id|ids",
+    r"(person|subject|user|household|patient|participant|resident|customer|client|device|meter|house|account"
+    r"|member|worker|employee|driver|student|respondent)s?([ _-]?(id|no|nr|num|number|name|key))?|id|ids",
     re.IGNORECASE,
 )
 
@@ -68,10 +68,11 @@ def rewritten(table: Frame, values: Sequence[str], time: str | None, reading: Re
     """With values under the names that they are recoded to, and with decimal points."""
     if reading.recode is not None:
         table = recoded(table, values, reading.recode)
-    if reading.decimal == ",":
+    if reading.decimal != ".":
         schema = table.collect_schema()
         texts = [name for name in (*values, *([time] if time is not None else [])) if schema[name] == nw.String]
-        table = table.with_columns(*(_with_points(nw.col(name), strict=name != time).alias(name) for name in texts))
+        strict = {name: name != time and reading.decimal == "," for name in texts}
+        table = table.with_columns(*(_with_points(nw.col(name), strict=strict[name]).alias(name) for name in texts))
     return table
 
 
@@ -81,10 +82,13 @@ def _with_points(text: "nw.Expr", *, strict: bool) -> "nw.Expr":
     return nw.when(text.str.contains(DOT)).then(nw.lit("not a number")).otherwise(pointed) if strict else pointed
 
 
-def decimal_of(source: object, column: str, *, given: Decimal | None, separator: str | None) -> Decimal:
+def decimal_of(
+    source: object, column: str, *, given: Decimal | None, separator: str | None
+) -> Decimal | Literal["auto"]:
     """What stands before the fraction of numbers: as given; else a comma only where nothing else can be meant.
 
-    That is where semicolons separate columns, and commas stand in numbers that could not be thousands.
+    That is where semicolons separate columns, and commas stand in numbers that could not be thousands. Other numbers
+    with commas are refused, so that a number means the same whatever the others are.
     """
     if given is not None or not isinstance(source, str | Path):
         return given or "."
@@ -104,16 +108,14 @@ def decimal_of(source: object, column: str, *, given: Decimal | None, separator:
         facts = rows.collect(engine="streaming").row(0, named=True)
     except (OSError, pl.exceptions.PolarsError) as problem:
         raise unreadable(str(source), problem) from None
-    if not facts["commas"]:
-        return "."
-    if facts["points"] or facts["grouped"] == facts["commas"]:
+    if facts["commas"] and (facts["points"] or facts["grouped"] == facts["commas"]):
         raise DataError(
             f"column {column!r} has numbers that can be read in two ways",
             got="commas and points" if facts["points"] else "commas that may stand before thousands",
             why="1,234 may be a little more than one, or more than a thousand",
             fix="Say what stands before a fraction: decimal=',' or decimal='.'",
         )
-    return ","
+    return "auto"
 
 
 def recoded(table: Frame, columns: Sequence[str], recode: Recode) -> Frame:

@@ -19,7 +19,7 @@ HALVINGS = 52  # of the interval that the shift is in: as precise as floats are
 class Limits:
     """Each number of an answer is from ``low`` to ``high``, and all add up to ``total`` if that is known.
 
-    >>> Limits((0.0, 0.0, 0.0), (10.0, 10.0, 10.0), 10.0).nearest(np.array([8.0, 5.0, -4.0])).tolist()
+    >>> Limits((0.0, 0.0, 0.0), (10.0, 10.0, 10.0), 10.0).nearest(np.array([8.0, 5.0, -4.0])).round(6).tolist()
     [6.5, 3.5, 0.0]
     """
 

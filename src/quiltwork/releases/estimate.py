@@ -68,6 +68,8 @@ def estimates(
     ``fresh`` says that series begin where the belief's do, so that a given start is theirs.
     """
     query = answers[0].query
+    if min(answer.noise_scale for answer in answers) <= 0:
+        return None  # what has no noise needs no estimate
     walks = _walks(belief, query, unit)
     if not walks or sum(map(len, layout)) > MOST_RUNS:
         return None
@@ -196,7 +198,10 @@ def _of_group(answers: Sequence[PartAnswer], priors: Sequence[Moments]) -> Mappi
         [np.array(a.numbers[:n], dtype=np.float64) * d for a, n, d in zip(answers, drawn, divisors, strict=True)]
     )
     scale = np.concatenate([np.full(n, a.noise_scale * d) for a, n, d in zip(answers, drawn, divisors, strict=True)])
-    found = [laplace_posterior(prior, seen, scale) for prior in priors]
+    with np.errstate(all="ignore"):  # noise that hardly is any overflows: then there is no estimate
+        found = [laplace_posterior(prior, seen, scale) for prior in priors]
+    if not all(np.isfinite(law.mean).all() and np.isfinite(law.variance).all() for law in found):
+        return {}
     weights = _how_likely(priors, seen, scale)
     mean = weights @ np.array([law.mean for law in found])
     spread = np.sqrt(weights @ np.array([law.variance + (law.mean - mean) ** 2 for law in found]))
@@ -258,21 +263,20 @@ def laplace_posterior(prior: Moments, seen: Floats, scale: Floats) -> Posterior:
     mean, covariance = prior
     own = np.diagonal(covariance).copy()
     loose = own > 1e-12 * max(1.0, float(own.max(initial=0.0)))  # what is certain is not estimated
+    spread = np.sqrt(np.maximum(own, 1e-300))
     precision, shift = np.zeros_like(mean), np.zeros_like(mean)
     fitted = _given(mean, covariance, precision, shift)
     for _ in range(SWEEPS):
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            left = 1 / fitted.variance - precision
-            usable = loose & (left > 0)
-            width = np.where(usable, 1 / left, 1.0)
-            centre = np.where(usable, (fitted.mean / fitted.variance - shift) * width, 0.0)
+        left = 1 / fitted.variance - precision
+        usable = loose & (left > 0)
+        width = np.where(usable, 1 / np.where(usable, left, 1.0), 1.0)
+        centre = np.where(usable, (fitted.mean / fitted.variance - shift) * width, 0.0)
         tilted = _tilted(centre, width, seen, scale)
         new_precision = np.where(usable, np.maximum(1 / tilted.variance - 1 / width, 0.0), 0.0)
         new_shift = np.where(usable, tilted.mean * (new_precision + 1 / width) - centre / width, 0.0)
-        moved = DAMPING * (new_precision - precision), DAMPING * (new_shift - shift)
-        precision, shift = precision + moved[0], shift + moved[1]
+        precision = precision + DAMPING * (new_precision - precision)
+        shift = shift + DAMPING * (new_shift - shift)
         before, fitted = fitted, _given(mean, covariance, precision, shift)
-        spread = np.sqrt(np.maximum(own, 1e-300))
         if np.all(np.abs(fitted.mean - before.mean) <= ENOUGH * spread):
             break
     return fitted

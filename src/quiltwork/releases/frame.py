@@ -12,10 +12,24 @@ if TYPE_CHECKING:
 
 KEYS = ("state", "next_state")
 FIRST_COLUMN = "query"
+COLUMNS = (
+    FIRST_COLUMN, "part", *KEYS, "label", "value", "error_95", "consistent", "consistent_error_95",
+    "estimate", "estimate_low", "estimate_high", "values",
+)  # fmt: skip
 
 
-def rows_of(release: "Release") -> Iterator[tuple[PartAnswer, dict[str, Any]]]:
-    """Each number with what it is about, and the answer that it belongs to."""
+def rows_of(release: "Release") -> list[tuple[PartAnswer, dict[str, Any]]]:
+    """Each number with what it is about, and the answer that it belongs to; all rows have the same columns.
+
+    Of several questions the rows of all of them, one question after the other.
+    """
+    rows = [pair for question in release.questions or (release,) for pair in _rows(question)]
+    used = {name for _, row in rows for name in row}
+    kept = [name for name in COLUMNS if name in used]
+    return [(answer, {name: row.get(name) for name in kept}) for answer, row in rows]
+
+
+def _rows(release: "Release") -> Iterator[tuple[PartAnswer, dict[str, Any]]]:
     for answer, errors in zip(release.answers, release.consistent_errors, strict=True):
         error, estimate = answer.error(), answer.estimate
         for n, (names, number) in enumerate(zip(_names(answer), answer.numbers, strict=True)):
@@ -35,7 +49,7 @@ def _names(answer: PartAnswer) -> Sequence[dict[str, str]]:
     """What each number is about: a state, a state and the next, or nothing if there is one number."""
     count = len(answer.numbers)
     paths = dict(_paths(answer.presented(list(range(count)))))
-    if set(paths) == set(range(count)):
+    if set(paths) == set(range(count)) and all(len(path) <= len(KEYS) for path in paths.values()):
         return [dict(zip(KEYS, paths[n], strict=False)) for n in range(count)]
     return [{"label": label} for label in answer.labels]
 

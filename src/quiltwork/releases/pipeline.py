@@ -68,7 +68,7 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit", "walk"])
     >>> result = release(["sit"] * 300 + ["walk"] * 100, Histogram(), belief=chain, epsilon=1.0)
     >>> sorted(result.value), round(result.noise_scale, 3), result.error(0.95)
-    (['sit', 'walk'], 6.673, 20.0)
+    (['sit', 'walk'], 3.336, 10.0)
     """
     request = Request.of(
         query,

@@ -84,7 +84,6 @@ class Prepared:
                 ),
                 unit=unit,
                 states=states,
-                layout=None if self.layout is None or query.steps(states) is None else self.layout,
             )
             for (query, scale), (unit, states) in zip(self.calibration.scales, units, strict=True)
         ]

@@ -60,10 +60,14 @@ class Release(Shown):
         first = self.answers[0]
         shown = f"{len(self.parts):,} parts" if self.parts else _in_a_line(first)
         asked = f"{self.calibration.query.text} by {self.calibration.mechanism}, ε = {self.calibration.epsilon:g}"
+        if self.questions:
+            return f"Release({asked}: {len(self.questions)} questions)"
         return f"Release({asked}: {shown}, ±{first.rounded(self.error())})"
 
     def __str__(self) -> str:
         """The numbers, rounded to the noise, with their error; a few lines."""
+        if self.questions:
+            return "\n".join(map(str, self.questions))
         made = self.calibration
         lines = [
             f"{made.query.text} by {made.mechanism}, ε = {made.epsilon:g} ({made.guarantee}); {self.subjects:,} "
@@ -268,8 +272,8 @@ class Release(Shown):
         >>> import tempfile
         >>> coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]])
         >>> result = release(["0", "1"] * 50, "count:1", belief=coin, epsilon=1.0)
-        >>> result.save(tempfile.mkdtemp() + "/ones.csv").read_text().splitlines()[0].split(",")[:3]
-        ['query', 'value', 'error_95']
+        >>> result.save(tempfile.mkdtemp() + "/ones.csv").read_text().startswith("query,value,error_95,")
+        True
         """
         written: Path = show_module("files").save(self, path)
         return written
@@ -286,7 +290,7 @@ class Release(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The release as plain values, as ``quiltwork release --json`` prints it."""
-        own = {"questions": self._each()} if self.questions else self._answered()
+        own = {"value": self.value, "questions": self._each()} if self.questions else self._answered()
         parts = {"parts": own.pop("parts")} if "parts" in own else {}
         return (
             own

@@ -20,8 +20,8 @@ def errors_within(
     the others leave of the whole.
 
     >>> even = Limits((0.0,) * 2, (100.0,) * 2, 100.0)
-    >>> [round(error) for error in errors_within(even, np.array([50.0, 50.0]), 5.0, free=1, draws=2000)]
-    [15, 15]
+    >>> [round(error, -1) for error in errors_within(even, np.array([50.0, 50.0]), 5.0, free=1, draws=2000)]
+    [10.0, 10.0]
     """
     noise = np.random.default_rng(SEED).laplace(scale=scale, size=(draws, free))
     if free < len(truth):

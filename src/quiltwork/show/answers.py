@@ -33,7 +33,13 @@ class Drawn(NamedTuple):
 
 
 def release_chart(release: Release) -> Chart:
-    """The picture that suits what was released."""
+    """The picture that suits what was released; of several questions, one below the other."""
+    if release.questions:
+        charts = [release_chart(question) for question in release.questions]
+        for chart in charts:
+            for own in ("config", "padding", "background", "autosize"):  # a chart within a chart has none of these
+                setattr(chart, own, alt.Undefined)
+        return styled(alt.vconcat(*charts).resolve_scale(color="independent"))
     if isinstance(release.calibration.query, Transitions):
         return heat_chart(release)
     if not release.parts:

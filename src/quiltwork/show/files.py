@@ -1,5 +1,6 @@
 """A release as a file, or as text for another program: the ending of the name says which."""
 
+import json
 import os
 from collections.abc import Iterable
 from contextlib import suppress
@@ -7,12 +8,12 @@ from io import BytesIO
 from pathlib import Path
 
 from quiltwork.errors import InputError, visible
-from quiltwork.releases.frame import FIRST_COLUMN, frame_of, rows_of
+from quiltwork.releases.frame import FIRST_COLUMN, KEYS, frame_of, rows_of
 from quiltwork.releases.result import Release
 from quiltwork.show.terminal import json_line
 
 ENDINGS = {".csv": "csv", ".parquet": "parquet", ".json": "json", ".md": "markdown", ".html": "html", ".htm": "html"}
-BEGINNINGS = {"csv": f"{FIRST_COLUMN},", "json": '{"value": ', "markdown": f"| {FIRST_COLUMN} ", "html": "<!doctype"}
+BEGINNINGS = {"csv": f"{FIRST_COLUMN},", "markdown": f"| {FIRST_COLUMN} ", "html": "<!doctype"}
 HEADINGS = {
     "next_state": "next state",
     "value": "released",
@@ -22,6 +23,7 @@ HEADINGS = {
     "estimate_high": "to",
 }
 """What people call the columns."""
+NAMES = (FIRST_COLUMN, "part", *KEYS, "label")
 
 
 def content(release: Release, form: str) -> bytes:
@@ -45,7 +47,7 @@ def as_markdown(release: Release) -> str:
         if not lines:
             lines = [
                 _line(HEADINGS.get(name, name) for name in row),
-                _line("---:" if isinstance(value, int | float) else "---" for value in row.values()),
+                _line("---" if name in NAMES else "---:" for name in row),
             ]
         cells = (
             f"{value:,}" if name == "values" else answer.rounded(value) if isinstance(value, int | float) else value
@@ -93,6 +95,10 @@ def _written_before(path: Path, form: str) -> bool:
             return next(iter(pl.read_parquet_schema(path)), None) == FIRST_COLUMN
         except (OSError, pl.exceptions.PolarsError):
             return False
+    if form == "json":
+        with suppress(ValueError, OSError):
+            return {"epsilon", "mechanism", "record"} <= set(json.loads(path.read_bytes()))
+        return False
     begins = BEGINNINGS[form].encode()
     with path.open("rb") as file:
         return file.read(len(begins)).lower() == begins

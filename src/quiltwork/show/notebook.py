@@ -22,12 +22,10 @@ from quiltwork.fitting.check import BeliefCheck, percent
 from quiltwork.fitting.gaussian import belief_lines
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.ledger import Ledger, Statement
-from quiltwork.releases.answer import PartAnswer
-from quiltwork.releases.frame import rows_of
 from quiltwork.releases.result import Release
 from quiltwork.session import Session
-from quiltwork.show.files import HEADINGS
 from quiltwork.show.fit import other_lines
+from quiltwork.show.numbers import remarks, table_of
 from quiltwork.show.plots import drawn
 from quiltwork.show.style import ACCENT, FONT, INK, WARNING, to_svg
 from quiltwork.show.terminal import cell, plan_rows, plan_title, statement_rows, statement_title
@@ -38,12 +36,12 @@ MOST_STATES = 40  # of a belief that is drawn without being asked
 MOST_VARIABLES = 80
 SAID = ("kind", "step")  # of a belief, in its title
 NAMES = ("state", "next state", "part", "label", "rule")  # columns that may have numbers in them and are none
-A_NUMBER = re.compile(r"[-+±]?[\d,.]*\d( %)?|-?")
+A_NUMBER = re.compile(r"[-+±]?[\d,.]*\d( %)?( ± [\d,.]+)?|-?")
 
 # colours are given for both, so that it stays readable in a dark notebook
 _STYLE = f"""<style>
 .quiltwork {{ font: 14px/1.5 {FONT}; color: {INK}; background: white; padding: .6rem .8rem; max-width: 60rem }}
-.quiltwork h4 {{ margin: 0; color: {INK}; font-size: 1.1em }}
+.quiltwork h4 {{ margin: 0; color: {INK}; font-size: 1.1em }} .quiltwork h5 {{ margin: .8rem 0 0; color: {INK} }}
 .quiltwork p {{ margin: .2rem 0; color: {INK} }} .quiltwork p.lead {{ color: #5b6780 }}
 .quiltwork table {{ border-collapse: collapse; margin: .5rem 0; font-size: 1em; border: 0 }}
 .quiltwork td, .quiltwork th {{ padding: .15rem 1rem .15rem 0; border: 0; border-bottom: 1px solid #e6e9ef;
@@ -226,28 +224,28 @@ def _spending(now: Statement, lead: str) -> str:
 
 @as_html.register
 def _(release: Release) -> str:
-    made, answers = release.calibration, release.answers
+    made = release.calibration
+    noise = "" if release.questions else f"noise scale {release.noise_scale:,.6g} on each number · "
     lead = (
-        f"ε = {made.epsilon:g} · {made.mechanism} · noise scale {release.noise_scale:,.6g} on each number · "
-        f"{release.subjects:,} {release.belief.noun}, {release.values:,} values"
+        f"ε = {made.epsilon:g} · {made.mechanism} · {noise}{release.subjects:,} {release.belief.noun}, "
+        f"{release.values:,} values"
     )
-    error = f"Each number is within ±{answers[0].rounded(release.error())} of the truth with probability 95 %."
+    parts = []
+    for text, question in release.by_question(lambda question: question).items():
+        parts += [f"<h5>{html.escape(text)}</h5>", *_answered(question)]
+    return block(f"{made.query.text}, private", *(parts or _answered(release)), lines(*release.notes), lead=lead)
+
+
+def _answered(question: Release) -> list[str]:
+    """The numbers of one question: a picture, a table and their accuracy."""
+    answers = question.answers
+    error = f"The noise on each number is at most ±{answers[0].rounded(question.error())} with probability 95 %."
     if any(answer.pure_noise for answer in answers):
-        error += " That is more than the answer can be: the numbers are noise."
-    rows = [
-        {HEADINGS.get(name, name): _rounded(answer, name, value) for name, value in row.items()}
-        for answer, row in rows_of(release)
-    ]
-    parts = picture(release), table(_without_repeats(rows)), lines(error, *release.notes)
-    return block(f"{made.query.text}, private", *parts, lead=lead)
+        error += " That is as much as the answer can be: the numbers are noise."
+    derived = [] if question.parts or question.derived is None else [f"It follows: {cell(question.derived)}."]
+    return [picture(question), table(table_of(question)), lines(error, *derived, *_remarks(question))]
 
 
-def _rounded(answer: PartAnswer, name: str, value: object) -> object:
-    return answer.rounded(value) if isinstance(value, int | float) and name != "values" else value
-
-
-def _without_repeats(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Without the query, which is the title, and the number of values if it is that of all."""
-    same = len({row["values"] for row in rows}) == 1
-    left_out = ("query", "values") if same else ("query",)
-    return [{name: value for name, value in row.items() if name not in left_out} for row in rows]
+def _remarks(question: Release) -> list[str]:
+    """What the columns are, as Python has them."""
+    return [remark.replace("--json or --format csv", "to_polars()") for remark in remarks(question)]

@@ -271,7 +271,7 @@ def write_report(path: str | Path, *, release: Release, plan: Plan | None = None
         *_cycle(release.belief, calibration),
         *_network(release.belief, calibration),
     ]
-    sections += _meaning(release)
+    sections += _meaning(release) + _recorded(release)
     sections += [
         "<h2>What an adversary may believe</h2>",
         f"<p>{html.escape(_believed(release.belief))}; fingerprint <code>{release.belief.fingerprint[:16]}</code>. "
@@ -327,6 +327,21 @@ def _meaning(release: Release) -> list[str]:
         f"<p>Secret: {html.escape(calibration.secret)}.<br>Not secret: {html.escape(calibration.not_secret)}.</p>",
         f"<p>{html.escape(words)}</p>",
         figure(to_svg(posterior_chart(epsilons)), caption),
+    ]
+
+
+def _recorded(release: Release) -> list[str]:
+    """Where its spending is written down, and the head by which a reader can check that."""
+    ledger = release.ledger
+    if ledger is None:
+        return []
+    address, head = html.escape(str(ledger["address"])), f"{ledger['row']}:{ledger['hash']}"
+    return [
+        "<h2>Where it is recorded</h2>",
+        f"<p>Row {ledger['row']} of <code>{address}</code>. All releases so far have spent {ledger['spent']:.6g} of "
+        f"{ledger['budget']:g}.</p><p>Head of the ledger: <code>{head}</code>. "
+        f"<code>quiltwork ledger verify {address} --head {head}</code> fails if this release is missing there, or if "
+        "anything before it was changed.</p>",
     ]
 
 

@@ -186,6 +186,10 @@ def _(calibration: Calibration) -> Chart:
 
 @drawn.register
 def _(release: Release) -> Chart:
+    if release.questions:
+        raise ParameterError(
+            "several questions have a chart each", got=repr(release)[:80], fix="For example release.questions[0].plot()"
+        )
     return release_chart(release)
 
 

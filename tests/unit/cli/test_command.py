@@ -124,7 +124,7 @@ def test_failures_are_one_line_and_an_exit_code(
         (["release", "NOWHERE", "--column", "doing", "--belief", "BELIEF", "--query", "histogram", "--epsilon", "1"],
          2, {"kind": "data"}),
         (["plan", "BELIEF", "--query", "count:wlak", "--length", "9", "--epsilon", "1"], 2, {"kind": "query"}),
-        (["plan", "BELIEF", "--length", "9"], 2, {"kind": "usage"}),
+        (["audit", "BELIEF", "--length", "9"], 2, {"kind": "usage"}),
     ],
 )  # fmt: skip
 def test_refusals_in_json(
@@ -170,7 +170,7 @@ def test_the_nearest_name_is_offered(belief: Path, diary: Path, arguments: list[
 
 def test_files_that_cannot_be_used_come_with_a_next_step(belief: Path, tmp_path: Path) -> None:
     (tmp_path / "empty.json").write_text("")
-    asked = ("--query", "histogram", "--length", 5, "--epsilon", 1)
+    asked = ("--query", "histogram", "--length", 5, "--epsilon", 1, "--mechanism", "group")
     new = tmp_path / "new"
     for arguments, said in (
         (("plan", tmp_path / "beleif.json", *asked), "Did you mean"),

@@ -171,7 +171,7 @@ readings = st.builds(
     bins=st.sampled_from([None, "100,500", [0.1, 0.2]]),
     unsorted=st.sampled_from(["refuse", "sort"]),
     duplicates=st.sampled_from(["refuse", "drop"]),
-    decimal=st.sampled_from([".", ","]),
+    decimal=st.sampled_from([".", ",", "auto"]),
     date_format=st.sampled_from([None, "dd/mm/yyyy", "mm/dd/yyyy"]),
     recode=st.sampled_from([None, {"1": "sit"}, {1: "walk", "*": None}]),
 )

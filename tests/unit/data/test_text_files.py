@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from quiltwork import InputError, JointTable, read_measurements, read_records, read_series
+from quiltwork.data.together import by_person
 
 POWER = "Date;Time;kW;volt\n" + "".join(
     f"{1 + n // 4}/12/2006;17:{15 * (n % 4):02}:00;{kw};1,234\n"
@@ -55,7 +56,7 @@ def test_dates_and_times_in_two_columns_and_decimal_commas(tmp_path: Path) -> No
     assert [run.tolist() for run in power.numbers["0"]] == [[4.216, 0.5], [1.25, 4.216, 0.5], [1.25]]
     assert power.reading.to_dict() == {
         "layout": "numbers", "column": "kW", "time": "Date,Time", "missing": "split", "date_format": "dd/mm/yyyy",
-        "decimal": ",",
+        "decimal": "auto",
     }  # fmt: skip
     days = read_series(file, column="kW", states=None, bins="1", gap="1h", **asked)
     assert days.counts().tolist() == [2, 4]
@@ -99,6 +100,15 @@ def test_dates_and_times_of_other_types() -> None:
         assert str(read_series(table, column="x", states=("0", "1"), time="d, t").step) == "5min"
     with pytest.raises(InputError, match="Make them one timestamp in your query"):
         read_series(duckdb.sql("select * from frame"), column="x", states=("0", "1"), time="d,t")
+
+
+def test_people_together_have_dates_and_names_too(tmp_path: Path) -> None:
+    rows = [f"{n}.1.2024;08:00;{who};{n % 2}" for n in (1, 2) for who in "ab"]
+    file = written(tmp_path / "d.csv", "\n".join(["d;t;who;x", *rows]) + "\n")
+    table = by_person(file, who="who", column="x", time="d,t")
+    asked: dict[str, Any] = {"time": "d,t", "date_format": "dd.mm.yyyy", "recode": {"0": "well", "1": "ill"}}
+    both = read_series(table, column=["a", "b"], states=None, **asked)
+    assert (both.states, str(both.step)) == (("ill+ill", "well+well"), "1d")
 
 
 @pytest.mark.parametrize("kind", [pl.Int64, pl.Float64, pl.String])

@@ -1,6 +1,7 @@
 """Releases as tables, files and text."""
 
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,9 @@ def _released(query: Any = "histogram", **options: Any) -> Release:
 def test_a_row_for_each_number() -> None:
     result = _released()
     table = result.to_polars()
-    assert table.columns == ["query", "state", "value", "error_95", "consistent", "consistent_error_95", "values"]
+    columns = ["query", "state", "value", "error_95", "consistent", "consistent_error_95"]
+    assert table.columns == [*columns, "estimate", "estimate_low", "estimate_high", "values"]
+    assert (table["estimate_low"] < table["estimate_high"]).all()
     assert dict(table.select("state", "value").rows()) == result.value
     assert dict(table.select("state", "consistent").rows()) == result.consistent
     assert table["consistent"].sum() == table["values"][0] == 100
@@ -48,13 +51,11 @@ def test_one_number_needs_no_name() -> None:
 
 
 def test_other_libraries_read_it() -> None:
-    import pandas as pd
-    import pyarrow as pa
-
+    pd, pa = import_module("pandas"), import_module("pyarrow")
     result = _released()
     table = result.to_polars()
     assert pl.DataFrame(result).equals(table)
-    assert pl.DataFrame(pa.table(result)).equals(table)  # type: ignore[arg-type]
+    assert pl.DataFrame(pa.table(result)).equals(table)
     assert pl.DataFrame(result.to_arrow()).equals(table)
     assert isinstance(result.to_pandas(), pd.DataFrame)
     assert result.to_pandas()["value"].tolist() == table["value"].to_list()
@@ -77,15 +78,15 @@ def test_printing_is_short() -> None:
     assert lines[0] == "histogram by curve, ε = 1 (pufferfish); 1 series, 100 values"
     assert len(lines) == 4
     assert f" ± {result.error():g}  (consistent: " in lines[1]
-    weekly = _released(window=2)
-    assert repr(weekly).startswith("Release(histogram by curve, ε = 1: 50 parts, ±")
+    weekly = _released(Count("3"), window=2)
+    assert repr(weekly).startswith("Release(count:3 by curve, ε = 1: 50 parts, ±")
     assert str(weekly).splitlines()[-1] == "... and 20 more"
 
 
 def test_markdown_is_for_people() -> None:
     text = as_markdown(_released()).splitlines()
-    assert text[0] == "| query | state | released | ±95 % | consistent | its ±95 % | values |"
-    assert text[1] == "| --- | --- | ---: | ---: | ---: | ---: | ---: |"
+    assert text[0].startswith("| query | state | released | ±95 % | consistent | its ±95 % | ")
+    assert text[1].startswith("| --- | --- | ---: | ---: | ---: | ---: | ")
     assert "walk\\|run" in text[3]
 
 
@@ -116,3 +117,20 @@ def test_a_release_is_shown_and_drawn() -> None:
         assert text.count("<svg") == 1
         assert "walk|run" in text
         assert result.plot().to_dict()
+
+
+def test_several_questions_are_one_table() -> None:
+    result = _released(["histogram", Count("sit"), "transitions"])
+    table = result.to_polars()
+    assert table.group_by("query", maintain_order=True).len().rows() == [
+        ("histogram", 3),
+        ("count:sit", 1),
+        ("transitions", 9),
+    ]
+    assert table.filter(query="count:sit")["state"].to_list() == [None]
+    assert repr(result).endswith(": 3 questions)")
+    assert str(result).count(" by ") == 3
+    assert result._repr_html_().count("<svg") == 3
+    assert len(as_markdown(result).splitlines()) == 2 + 13
+    with pytest.raises(InputError, match="several questions have a chart each"):
+        result.plot()

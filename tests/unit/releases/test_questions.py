@@ -24,14 +24,15 @@ from quiltwork import (
     plan,
     release,
 )
-from quiltwork.queries import query_from_dict
+from quiltwork.queries import Stays, query_from_dict
 from quiltwork.queries.files import load_workload
+from quiltwork.show.files import as_markdown
 
 CHAIN = MarkovChain(
     [[0.8, 0.1, 0.1], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]], initial="stationary", states=["0", "1", "2"], step=1
 )
 PAIR = MarkovChain([[0.8, 0.2], [0.2, 0.8]], initial="stationary", states=["sit", "walk"], step=1)
-VALUES = ["0", "1", "2", "1"] * 50
+VALUES = ["0", "1", "2", "1"] * 500
 
 
 def test_each_question_has_its_own_noise() -> None:
@@ -39,11 +40,11 @@ def test_each_question_has_its_own_noise() -> None:
     histogram, mean = result.questions
     assert result.value == {"histogram": histogram.value, "mean": mean.value}
     scales = [scale for _, scale in result.calibration.scales]
-    assert [histogram.noise_scale, mean.noise_scale * 200] == pytest.approx(scales)
+    assert [histogram.noise_scale, mean.noise_scale * 2000] == pytest.approx(scales)
     contents = result.to_dict()
     assert [question["query"] for question in contents["questions"]] == ["histogram", "mean"]
     assert contents["questions"][1]["error_95"] == mean.error() < histogram.error() == result.error()
-    assert "value" not in contents
+    assert contents["value"] == result.value
     assert contents["query"] == "histogram + mean"
     assert [label for label in result.labels if label.startswith("mean")] == ["mean: mean"]
     assert "mean: Each number is within" in result.explain()
@@ -52,9 +53,9 @@ def test_each_question_has_its_own_noise() -> None:
 def test_questions_that_follow_are_not_asked_again() -> None:
     result = release(VALUES, ["count:1", "frequencies", "histogram", "transitions"], belief=CHAIN, epsilon=1.0)
     value = result.value
-    assert value["frequencies"]["1"] * 200 == pytest.approx(value["histogram"]["1"]) == pytest.approx(value["count:1"])
-    again = calibrate(["histogram", "transitions", "frequencies"], belief=CHAIN, epsilon=1.0, length=200)
-    without = calibrate(["histogram", "transitions"], belief=CHAIN, epsilon=1.0, length=200)
+    assert value["frequencies"]["1"] * 2000 == pytest.approx(value["histogram"]["1"]) == pytest.approx(value["count:1"])
+    again = calibrate(["histogram", "transitions", "frequencies"], belief=CHAIN, epsilon=1.0, length=2000)
+    without = calibrate(["histogram", "transitions"], belief=CHAIN, epsilon=1.0, length=2000)
     assert [scale for _, scale in without.scales] == [scale for _, scale in again.scales[:2]]
     followed = {question["query"]: question.get("follows_from") for question in result.to_dict()["questions"]}
     assert followed["count:1"] == followed["histogram"] == "frequencies"
@@ -81,16 +82,31 @@ def test_one_release_is_one_row_of_a_ledger() -> None:
     assert isinstance(read, Workload)
     assert isinstance(result.calibration.query, Workload)
     assert read.asked == result.calibration.query.asked
-    assert Accountant(CHAIN, length=200).dry_run(result.record()).epsilon <= 0.6
+    assert Accountant(CHAIN, length=2000).dry_run(result.record()).epsilon <= 0.6
     assert session.plan(["histogram", "transitions"], epsilon=0.1).best is not None
 
 
 def test_windows_and_subjects_answer_every_question() -> None:
-    result = release(VALUES, ["frequencies", "count:2", "mean"], belief=CHAIN, epsilon=1.0, window=50)
+    result = release(VALUES, ["frequencies", "count:2", "mean"], belief=CHAIN, epsilon=1.0, window=500)
     assert [len(question.parts) for question in result.questions] == [4, 4, 4]
     shares, counts, _ = (question.table() for question in result.questions)
-    assert [row["2"] * 50 for row in shares] == pytest.approx([row["count:2"] for row in counts])
+    assert [row["2"] * 500 for row in shares] == pytest.approx([row["count:2"] for row in counts])
     assert len(result.to_dict()["questions"][2]["parts"]) == 4
+
+
+def test_windows_count_for_each_question() -> None:
+    asked = Workload([Stays("1"), Histogram()], ratios=[1, 2])
+    windows = asked.in_windows()
+    assert windows.sensitivity(CHAIN.states).max() == asked.sensitivity(CHAIN.states).max() + 1
+    record = release(VALUES, asked, belief=CHAIN, epsilon=1.0, window=500).record()
+    assert isinstance(record.query, Workload)
+    assert record.query.questions[0] == Stays("1").in_windows()
+
+
+def test_a_set_of_states_is_not_read_off_a_histogram() -> None:
+    found = release(VALUES, ["histogram", "share:1|2", "count:1|2"], belief=CHAIN, epsilon=1.0)
+    assert found.value["share:1|2"] * 2000 == pytest.approx(found.value["count:1|2"])
+    assert [row.get("follows_from") for row in found.to_dict()["questions"]] == [None, None, "share:1|2"]
 
 
 def test_more_of_the_noise_goes_where_errors_count_more() -> None:
@@ -111,6 +127,28 @@ def test_plan_shows_each_question() -> None:
     assert "one question at a time" in (refused or "")
     with pytest.raises(QuiltworkError, match="needs a length"):
         plan(["frequencies", "transitions"], belief=CHAIN, epsilon=1.0, length="any")
+
+
+def test_tables_and_pages_show_each_question() -> None:
+    result = release(VALUES, ["histogram", "transitions", "mean"], belief=CHAIN, epsilon=1.0)
+    frame = result.to_polars()
+    assert frame["query"].to_list() == ["histogram"] * 3 + ["transitions"] * 9 + ["mean"]
+    assert frame["error_95"][12] == result.questions[2].error()
+    lines = as_markdown(result).splitlines()
+    assert {line.count("|") for line in lines} == {lines[0].count("|")}
+    assert result._repr_html_().count("<b>") == 3
+    windows = release(VALUES, ["histogram", "mean"], belief=CHAIN, epsilon=1.0, window=1000)
+    assert windows.to_polars()["part"].n_unique() == 2
+
+
+def test_a_target_is_for_all_questions() -> None:
+    def needed(*asked: str) -> float:
+        made = plan(asked, belief=CHAIN, epsilon=1.0, length=1000, target_error="20%", mechanisms=["quilt-exact"])
+        assert made.remedy is not None
+        assert made.remedy.epsilon is not None
+        return made.remedy.epsilon
+
+    assert needed("mean", "transitions") == needed("transitions", "mean") > needed("transitions")
 
 
 def test_records_and_floats() -> None:

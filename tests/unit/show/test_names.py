@@ -107,7 +107,7 @@ def test_values_that_cannot_be_printed_go_to_standard_error(tmp_path: Path) -> N
     import sys
 
     save_belief(MarkovChain(P, initial="stationary", states=["sit", "walk"], step=1), tmp_path / "belief.json")
-    (tmp_path / "data.csv").write_text("what\nsit\nwalk\n")
+    (tmp_path / "data.csv").write_text("what\n" + "sit\nwalk\n" * 50)
     command = [sys.executable, "-c", "from quiltwork.cli import main; main()", "release", str(tmp_path / "data.csv")]
     command += ["--column", "what", "--belief", str(tmp_path / "belief.json"), "--query", "histogram", "--epsilon", "1"]
     with Path("/dev/full").open("w") as full:
