@@ -22,6 +22,7 @@ from quiltwork import (
     audit,
     calibrate,
     parse_query,
+    plan,
     release,
 )
 from quiltwork.queries import query_from_dict
@@ -106,6 +107,14 @@ def test_releases() -> None:
     for _ in range(3):
         account.add(found.record())
     assert account.composed().epsilon == pytest.approx(1.5, rel=1e-6)  # not 3: a record counts or does not
+
+
+def test_plans_under_a_joint_table() -> None:
+    table = JointTable({"x": "01", "y": "01"}, [(("0", "0"), 0.5), (("1", "1"), 0.5)])
+    for text in ("records:x=1&y=1", "tally:x=1,y=1"):
+        offers = {offer.mechanism: offer for offer in plan(text, belief=table, epsilon=1.0).offers}
+        assert offers["curve"].refused is not None
+        assert offers["group"].noise_scale == pytest.approx(1.0 if "records" in text else 2.0)
 
 
 def test_large_networks_have_no_exact_law_of_it() -> None:

@@ -129,9 +129,9 @@ def curve(request: Request) -> Calibration:
         from quiltwork.calibration.mechanisms.networks import record_curve  # for networks only
 
         return record_curve(request)
-    sensitivity = request.query.sensitivity(belief.states)
     secret = request.secrets.on(belief)
-    curves = curve_members(belief, guarantee=guarantee, secret=secret)
+    curves = curve_members(belief, guarantee=guarantee, secret=secret)  # refuses joint tables
+    sensitivity = request.query.sensitivity(belief.states)
     numbers = (number for number, _ in belief.numbered_members)
     needed = [_smallest(c, request, sensitivity, n) for n, c in zip(numbers, curves, strict=True)]
     most = max(needed, key=lambda candidate: candidate.scale)
