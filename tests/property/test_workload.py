@@ -1,4 +1,4 @@
-"""Several questions that share one ε (Statements 75 and 76), against enumeration and the exact audit."""
+"""Several questions that share one ε (Statements 72 and 73), against enumeration and the exact audit."""
 
 import itertools
 import math

@@ -2,7 +2,7 @@
 
 The error of a question is measured against the noise c_q that it would need alone, so that counts, shares and kilowatts
 compare: the total is Σ_q w_q b_q / c_q for noise scales b_q and weights w_q. If the sensitivities of all questions were
-multiples of one table, the least total would have b_q in proportion to c_q / √w_q (Statement 76). They are not, so a
+multiples of one table, the least total would have b_q in proportion to c_q / √w_q (Statement 73). They are not, so a
 few steps are tried from there, each of them calibrated; whatever is chosen, the noise is calibrated for it afterwards.
 """
 
@@ -84,7 +84,7 @@ def _without_what_follows(needs: list[_Need]) -> list[_Need]:
     """Questions that follow from others are left out where that makes the total error smaller."""
 
     def total(needs: Sequence[_Need]) -> float:
-        return math.fsum(math.sqrt(need.weight) for need in needs) ** 2  # Statement 76
+        return math.fsum(math.sqrt(need.weight) for need in needs) ** 2  # Statement 73
 
     for need in list(needs):
         options = [
@@ -132,7 +132,7 @@ class _Error:
 def _searched(error: _Error) -> list[float]:
     """The best of the closed form, an even split and steps from there; never worse than either."""
     even = [need.alone for need in error.needs]
-    best = [need.alone / math.sqrt(need.weight) for need in error.needs]  # Statement 76
+    best = [need.alone / math.sqrt(need.weight) for need in error.needs]  # Statement 73
     alike, equal = error.alike, len({need.weight for need in error.needs}) == 1
     if len(best) == 1 or (alike and equal):
         return best

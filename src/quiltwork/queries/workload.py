@@ -37,7 +37,7 @@ class Workload(Query):
 
     A noise scale λ of a workload gives its question q noise of scale ratio_q · λ on each number, before shares and
     means are divided. The sensitivity of the workload is Σ_q c_q / ratio_q: divided by λ, it is the most by which one
-    value changes the log-density of all results together (Statement 75). ``ratios`` are chosen for the least total
+    value changes the log-density of all results together (Statement 72). ``ratios`` are chosen for the least total
     error when a workload is calibrated, unless they are given; ``weights`` say how much each question's error counts.
 
     A question that follows from another one need not be asked again; its ratio is None. Shares follow from a histogram.
@@ -146,7 +146,7 @@ class Workload(Query):
 
     def sensitivity(self, states: States) -> NDArray[np.float64]:
         """What one value changes of all questions, each divided by its ratio, rounded up."""
-        return _total([_divided(query.sensitivity(states), ratio) for _, query, ratio in self.asked])  # Statement 75
+        return _total([_divided(query.sensitivity(states), ratio) for _, query, ratio in self.asked])  # Statement 72
 
     def unit(self, states: States) -> Fraction:
         """The largest step of an answer, as a multiple of the noise scale's unit."""
