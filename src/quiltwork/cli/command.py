@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from quiltwork import __version__
-from quiltwork.cli import belief, belief_check, check, compare, ledger, release
+from quiltwork.cli import belief, belief_check, check, compare, demo, ledger, plan, release
 from quiltwork.cli.compile import compile_all
 from quiltwork.cli.examples import examples_of
 from quiltwork.cli.options import in_options
@@ -45,13 +45,13 @@ def _root(
 
 ledger_app = typer.Typer(help="Track a privacy budget.", rich_markup_mode=None)
 for group, name, command in (
-    (app, "plan", release.plan),
+    (app, "plan", plan.plan),
     (app, "release", release.release),
     (app, "audit", check.audit),
     (app, "compose", check.compose),
     (app, "leakage", check.leakage),
     (app, "reproduce", check.reproduce),
-    (app, "demo", release.demo),
+    (app, "demo", demo.demo),
     (app, "compile", compile_all),
     (belief_app, "belief fit", belief.belief_fit),
     (belief_app, "belief show", belief.belief_show),

@@ -1,17 +1,15 @@
-"""Commands that plan and make releases."""
+"""The command that makes releases."""
 
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from quiltwork.cli.options import (
     AsJson,
-    BeliefFile,
     DataFile,
     Delta,
     EpsilonValue,
@@ -26,23 +24,20 @@ from quiltwork.cli.options import (
     WhoName,
     WorkloadFile,
     asked_in,
-    in_options,
-    needed_length,
+    can_ask,
     reads_data,
     secrets_of,
     segment_of,
 )
-from quiltwork.errors import NotCoveredError, ParameterError, QuiltworkError, visible
+from quiltwork.errors import ParameterError, QuiltworkError, visible
 from quiltwork.show.terminal import (
     err,
     give_up_output,
     json_line,
     out,
     print_json,
-    print_plan,
     print_release,
     progress,
-    table,
 )
 from quiltwork.types import Gaps
 
@@ -50,183 +45,8 @@ PAGES = (".html", ".htm")
 Form = Literal["table", "csv", "parquet", "json", "markdown"]
 
 if TYPE_CHECKING:
-    from quiltwork import Belief, Plan, Query, Records, Release, Series
-    from quiltwork.calibration.plan import Offer
+    from quiltwork import Belief, Records, Release, Series
     from quiltwork.releases.prepared import Prepared
-
-
-def plan(
-    belief: BeliefFile,
-    epsilon: Annotated[
-        float | None,
-        typer.Option("--epsilon", metavar="E", help="Privacy loss allowed for any one moment; smaller is safer."),
-    ] = None,
-    query: QueryTexts = None,
-    workload: WorkloadFile = None,
-    state_values: StateValues = None,
-    length: Annotated[
-        str | None, typer.Option("--length", metavar="N", help="Length of the longest series, or any. Not for records.")
-    ] = None,
-    values: Annotated[
-        int | None,
-        typer.Option("--values", metavar="N", help="Total number of values, for frequencies and mean."),
-    ] = None,
-    people: Annotated[
-        int | None,
-        typer.Option("--people", metavar="N", help="Number of series of that length, instead of --values."),
-    ] = None,
-    target_error: Annotated[
-        str | None,
-        typer.Option(
-            "--target-error",
-            metavar="5%",
-            help="Show which ε, how many people or which window keeps the error within this with probability 95 %: a "
-            "number, or a percentage of what the answer can be.",
-        ),
-    ] = None,
-    mechanism: Annotated[
-        list[str] | None, typer.Option("--mechanism", metavar="M", help="Show only this mechanism; may be repeated.")
-    ] = None,
-    delta: Delta = 0.0,
-    releases: Annotated[
-        int, typer.Option("--releases", metavar="K", help="Share ε among K releases; shows the noise of each.")
-    ] = 1,
-    guarantee: GuaranteeName = "pufferfish",
-    secrets: SecretsText = None,
-    secret_times: SecretTimes = None,
-    quilt_size: QuiltSize = None,
-    distance: Annotated[
-        list[float] | None,
-        typer.Option(
-            "--distance",
-            metavar="D",
-            help="For real values: hide differences of up to D instead of the belief's. Repeat it to compare several.",
-        ),
-    ] = None,
-    also: Annotated[
-        Path | None,
-        typer.Option("--also", metavar="OTHER", help="Also show the ε of each noise scale if this belief is true."),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", metavar="FILE.html", help="Write a report with charts; a network is drawn with its quilt."
-        ),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Show how much noise each mechanism needs. Reads no data and spends no budget."""
-    from quiltwork import load_belief
-    from quiltwork import plan as make_plan
-
-    held = load_belief(belief)
-    asked = asked_in(query, workload, state_values, held)
-    beliefs = _at_distances(held, distance)
-    span = needed_length(length, held)
-    if epsilon is None and target_error is None:
-        raise ParameterError(
-            "plan needs an epsilon",
-            got="none",
-            why="it says how much privacy loss is allowed",
-            fix="--epsilon 1, or --target-error 5% to ask which ε gives that accuracy",
-        )
-
-    def planned(believed: "Belief", at: float) -> "Plan":
-        return make_plan(
-            asked,
-            belief=believed,
-            epsilon=at,
-            length=span,
-            values=_values_of(values, people, span),
-            target_error=target_error,
-            delta=delta,
-            mechanisms=mechanism,
-            releases=releases,
-            guarantee=guarantee,
-            secrets=secrets_of(secrets, secret_times),
-            quilt_size=quilt_size,
-        )
-
-    held = beliefs[0] if len(beliefs) == 1 else held
-    with progress("Calibrating"):
-        made = planned(held, 1.0 if epsilon is None else epsilon)
-        if epsilon is None and made.remedy is not None and made.remedy.epsilon is not None:
-            made = planned(held, made.remedy.epsilon)
-        by_distance = [planned(believed, made.epsilon) for believed in beliefs] if len(beliefs) > 1 else []
-    made = replace(made, offers=tuple(_in_options(offer) for offer in made.offers))
-    if all(offer.refused for offer in made.offers):
-        raise NotCoveredError(" ".join(offer.refused or "" for offer in made.offers).rstrip("."))
-    if report is not None:
-        from quiltwork.show.pages import write_plan
-
-        write_plan(report, plan=made, belief=held)
-    other = None if also is None else _under_other(made, asked, held, also)
-    if as_json:
-        content = made.to_dict()
-        for offer in content["mechanisms"] if other is not None else ():
-            offer["epsilon_other"] = None if other is None else other.get(offer["mechanism"])
-        if by_distance:
-            content["distances"] = [_at(believed, each) for believed, each in zip(beliefs, by_distance, strict=True)]
-        print_json(content | ({} if report is None else {"report": str(report)}))
-        return
-    print_plan(made, other=other)
-    if by_distance:
-        out.print("")
-        rows = [_at(believed, each) for believed, each in zip(beliefs, by_distance, strict=True)]
-        names = {"distance": "distance", "noise_scale": "noise scale", "error_95": "±95 %"}
-        out.print(table([{name: row[key] for key, name in names.items()} for row in rows]))
-    if report is not None:
-        out.print(f"Report: {report}")
-
-
-def _values_of(values: int | None, people: int | None, length: int | None) -> int | None:
-    """The number of values of all series together."""
-    if people is None:
-        return values
-    if values is not None or length is None or people < 1:
-        raise ParameterError(
-            "people go with a length, and without --values",
-            got=f"--people {people}",
-            why="each has a series of that length",
-            fix="For example --length 96 --people 200",
-        )
-    return people * length
-
-
-def _at_distances(held: "Belief", distances: list[float] | None) -> "list[Belief]":
-    """The belief with each of these distances; as it is, if there are none."""
-    from quiltwork.beliefs import GaussianBelief
-
-    if not distances:
-        return [held]
-    if not isinstance(held, GaussianBelief):
-        raise ParameterError(
-            "a distance is for beliefs about real values",
-            got=f"--distance with {held!r}",
-            why="states have none: any two of them are hidden from each other",
-            fix="Leave it out",
-        )
-    return [held.with_distance(distance) for distance in distances]
-
-
-def _at(held: "Belief", made: "Plan") -> dict[str, Any]:
-    best = made.best
-    return {
-        "distance": getattr(held, "distance", None),
-        "noise_scale": None if best is None else best.noise_scale,
-        "error_95": None if best is None else best.error_95,
-    }
-
-
-def _under_other(made: "Plan", asked: "Query", held: "Belief", also: Path) -> dict[str, float | None]:
-    from quiltwork import load_belief
-    from quiltwork.accounting.compare import plan_under
-
-    return plan_under(made, asked, belief=held, other=load_belief(also))
-
-
-def _in_options(offer: "Offer") -> "Offer":
-    return offer if offer.refused is None else replace(offer, refused=in_options(offer.refused))
 
 
 @reads_data
@@ -378,7 +198,7 @@ def _confirm(warnings: Sequence[str], epsilon: float, *, yes: bool) -> None:
     """Say which answers would be noise only, and ask in a terminal whether to spend ε on them."""
     for warning in warnings:
         err.print(f"warning: {warning}")
-    if warnings and not yes and sys.stdin is not None and sys.stdin.isatty() and out.is_terminal:
+    if warnings and not yes and can_ask():
         typer.confirm(f"Release it all the same, and spend ε = {epsilon:g}?", abort=True, err=True)
 
 
@@ -513,70 +333,3 @@ def _read_records(data: str, belief: "Belief", column: str | None, variable: str
         raise ParameterError("--variable and --subject need the column with the values", got="none", fix="--column C")
     columns = {"column": column, "variable": variable, "subject": how.subject}
     return read_records(data, belief=belief, **columns, separator=how.separator, recode=how.recoded)
-
-
-def demo(
-    report: Annotated[Path, typer.Option("--out", metavar="FILE.html", help="File for the report.")] = Path(
-        "quiltwork-report.html"
-    ),
-    files: Annotated[
-        Path | None,
-        typer.Option("--files", metavar="FOLDER", help="Only copy the sample data and beliefs to this folder."),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Release a private histogram of the sample diary. Also writes a report."""
-    from quiltwork import Histogram, read_series, save_belief
-    from quiltwork import plan as make_plan
-    from quiltwork import release as make_release
-    from quiltwork.samples import (
-        contagion_belief,
-        diary_belief,
-        diary_path,
-        households_path,
-        power_belief,
-        power_path,
-    )
-    from quiltwork.show.pages import write_report
-
-    if files is not None:
-        files.mkdir(parents=True, exist_ok=True)
-        names = {
-            "diary": "diary.parquet",
-            "belief": "belief.json",
-            "stationary": "stationary.json",
-            "households": "households.csv",
-            "household": "household.json",
-            "power": "power.parquet",
-            "measured": "power.json",
-        }
-        copies = {name: files / file for name, file in names.items()}
-        shutil.copyfile(diary_path(), copies["diary"])
-        save_belief(diary_belief(), copies["belief"])
-        save_belief(diary_belief().with_start("stationary"), copies["stationary"])
-        shutil.copyfile(households_path(), copies["households"])
-        save_belief(contagion_belief(), copies["household"])
-        shutil.copyfile(power_path(), copies["power"])
-        save_belief(power_belief(), copies["measured"])
-        if as_json:
-            print_json({name: str(path) for name, path in copies.items()})
-        else:
-            out.print(f"Wrote {', '.join(map(str, copies.values()))}")
-        return
-    held = diary_belief()
-    series = read_series(diary_path(), column="activity", states=held.states, subject="person", time="time")
-    made = make_plan(Histogram(), belief=held, epsilon=1.0, length=series.longest)
-    result = make_release(series, Histogram(), belief=held, epsilon=1.0)
-    write_report(report, release=result, plan=made)
-    if as_json:
-        print_json(result.to_dict() | {"report": str(report)})
-        return
-    out.print(
-        f"A simulated activity diary: {series.subjects} people, {series.size:,} quarter hours, "
-        f"{len(held.states)} activities.\n"
-        "How much noise hides what anybody did in any one quarter hour, at ε = 1?\n"
-    )
-    print_plan(made)
-    out.print("\nThe private histogram of quarter hours:\n")
-    print_release(result)
-    out.print(f"\nReport: {report} (open it in a browser)")

@@ -1,0 +1,77 @@
+"""The command that shows the main job on sample data."""
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from quiltwork.cli.options import AsJson
+from quiltwork.show.terminal import out, print_json, print_plan, print_release
+
+
+def demo(
+    report: Annotated[Path, typer.Option("--out", metavar="FILE.html", help="File for the report.")] = Path(
+        "quiltwork-report.html"
+    ),
+    files: Annotated[
+        Path | None,
+        typer.Option("--files", metavar="FOLDER", help="Only copy the sample data and beliefs to this folder."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Release a private histogram of the sample diary. Also writes a report."""
+    from quiltwork import Histogram, read_series, save_belief
+    from quiltwork import plan as make_plan
+    from quiltwork import release as make_release
+    from quiltwork.samples import (
+        contagion_belief,
+        diary_belief,
+        diary_path,
+        households_path,
+        power_belief,
+        power_path,
+    )
+    from quiltwork.show.pages import write_report
+
+    if files is not None:
+        files.mkdir(parents=True, exist_ok=True)
+        names = {
+            "diary": "diary.parquet",
+            "belief": "belief.json",
+            "stationary": "stationary.json",
+            "households": "households.csv",
+            "household": "household.json",
+            "power": "power.parquet",
+            "measured": "power.json",
+        }
+        copies = {name: files / file for name, file in names.items()}
+        shutil.copyfile(diary_path(), copies["diary"])
+        save_belief(diary_belief(), copies["belief"])
+        save_belief(diary_belief().with_start("stationary"), copies["stationary"])
+        shutil.copyfile(households_path(), copies["households"])
+        save_belief(contagion_belief(), copies["household"])
+        shutil.copyfile(power_path(), copies["power"])
+        save_belief(power_belief(), copies["measured"])
+        if as_json:
+            print_json({name: str(path) for name, path in copies.items()})
+        else:
+            out.print(f"Wrote {', '.join(map(str, copies.values()))}")
+        return
+    held = diary_belief()
+    series = read_series(diary_path(), column="activity", states=held.states, subject="person", time="time")
+    made = make_plan(Histogram(), belief=held, epsilon=1.0, length=series.longest)
+    result = make_release(series, Histogram(), belief=held, epsilon=1.0)
+    write_report(report, release=result, plan=made)
+    if as_json:
+        print_json(result.to_dict() | {"report": str(report)})
+        return
+    out.print(
+        f"A simulated activity diary: {series.subjects} people, {series.size:,} quarter hours, "
+        f"{len(held.states)} activities.\n"
+        "How much noise hides what anybody did in any one quarter hour, at ε = 1?\n"
+    )
+    print_plan(made)
+    out.print("\nThe private histogram of quarter hours:\n")
+    print_release(result)
+    out.print(f"\nReport: {report} (open it in a browser)")

@@ -1,0 +1,204 @@
+"""The command that plans: how much noise, or what a wanted accuracy takes."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from quiltwork.cli.options import (
+    AsJson,
+    BeliefFile,
+    Delta,
+    GuaranteeName,
+    QueryTexts,
+    QuiltSize,
+    SecretsText,
+    SecretTimes,
+    StateValues,
+    WorkloadFile,
+    asked_in,
+    in_options,
+    needed_length,
+    secrets_of,
+)
+from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.show.terminal import out, print_json, print_plan, progress, table
+
+if TYPE_CHECKING:
+    from quiltwork import Belief, Plan, Query
+    from quiltwork.calibration.plan import Offer
+
+
+def plan(
+    belief: BeliefFile,
+    epsilon: Annotated[
+        float | None,
+        typer.Option("--epsilon", metavar="E", help="Privacy loss allowed for any one moment; smaller is safer."),
+    ] = None,
+    query: QueryTexts = None,
+    workload: WorkloadFile = None,
+    state_values: StateValues = None,
+    length: Annotated[
+        str | None, typer.Option("--length", metavar="N", help="Length of the longest series, or any. Not for records.")
+    ] = None,
+    values: Annotated[
+        int | None,
+        typer.Option("--values", metavar="N", help="Total number of values, for frequencies and mean."),
+    ] = None,
+    people: Annotated[
+        int | None,
+        typer.Option("--people", metavar="N", help="Number of series of that length, instead of --values."),
+    ] = None,
+    target_error: Annotated[
+        str | None,
+        typer.Option(
+            "--target-error",
+            metavar="5%",
+            help="Show which ε, how many people or which window keeps the error within this with probability 95 %: a "
+            "number, or a percentage of what the answer can be.",
+        ),
+    ] = None,
+    mechanism: Annotated[
+        list[str] | None, typer.Option("--mechanism", metavar="M", help="Show only this mechanism; may be repeated.")
+    ] = None,
+    delta: Delta = 0.0,
+    releases: Annotated[
+        int, typer.Option("--releases", metavar="K", help="Share ε among K releases; shows the noise of each.")
+    ] = 1,
+    guarantee: GuaranteeName = "pufferfish",
+    secrets: SecretsText = None,
+    secret_times: SecretTimes = None,
+    quilt_size: QuiltSize = None,
+    distance: Annotated[
+        list[float] | None,
+        typer.Option(
+            "--distance",
+            metavar="D",
+            help="For real values: hide differences of up to D instead of the belief's. Repeat it to compare several.",
+        ),
+    ] = None,
+    also: Annotated[
+        Path | None,
+        typer.Option("--also", metavar="OTHER", help="Also show the ε of each noise scale if this belief is true."),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="FILE.html", help="Write a report with charts; a network is drawn with its quilt."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how much noise each mechanism needs. Reads no data and spends no budget."""
+    from quiltwork import load_belief
+    from quiltwork import plan as make_plan
+
+    held = load_belief(belief)
+    asked = asked_in(query, workload, state_values, held)
+    beliefs = _at_distances(held, distance)
+    span = needed_length(length, held)
+    if epsilon is None and target_error is None:
+        raise ParameterError(
+            "plan needs an epsilon",
+            got="none",
+            why="it says how much privacy loss is allowed",
+            fix="--epsilon 1, or --target-error 5% to ask which ε gives that accuracy",
+        )
+
+    def planned(believed: "Belief", at: float) -> "Plan":
+        return make_plan(
+            asked,
+            belief=believed,
+            epsilon=at,
+            length=span,
+            values=_values_of(values, people, span),
+            target_error=target_error,
+            delta=delta,
+            mechanisms=mechanism,
+            releases=releases,
+            guarantee=guarantee,
+            secrets=secrets_of(secrets, secret_times),
+            quilt_size=quilt_size,
+        )
+
+    held = beliefs[0] if len(beliefs) == 1 else held
+    with progress("Calibrating"):
+        made = planned(held, 1.0 if epsilon is None else epsilon)
+        if epsilon is None and made.remedy is not None and made.remedy.epsilon is not None:
+            made = planned(held, made.remedy.epsilon)
+        by_distance = [planned(believed, made.epsilon) for believed in beliefs] if len(beliefs) > 1 else []
+    made = replace(made, offers=tuple(_in_options(offer) for offer in made.offers))
+    if all(offer.refused for offer in made.offers):
+        raise NotCoveredError(" ".join(offer.refused or "" for offer in made.offers).rstrip("."))
+    if report is not None:
+        from quiltwork.show.pages import write_plan
+
+        write_plan(report, plan=made, belief=held)
+    other = None if also is None else _under_other(made, asked, held, also)
+    if as_json:
+        content = made.to_dict()
+        for offer in content["mechanisms"] if other is not None else ():
+            offer["epsilon_other"] = None if other is None else other.get(offer["mechanism"])
+        if by_distance:
+            content["distances"] = [_at(believed, each) for believed, each in zip(beliefs, by_distance, strict=True)]
+        print_json(content | ({} if report is None else {"report": str(report)}))
+        return
+    print_plan(made, other=other)
+    if by_distance:
+        out.print("")
+        rows = [_at(believed, each) for believed, each in zip(beliefs, by_distance, strict=True)]
+        names = {"distance": "distance", "noise_scale": "noise scale", "error_95": "±95 %"}
+        out.print(table([{name: row[key] for key, name in names.items()} for row in rows]))
+    if report is not None:
+        out.print(f"Report: {report}")
+
+
+def _values_of(values: int | None, people: int | None, length: int | None) -> int | None:
+    """The number of values of all series together."""
+    if people is None:
+        return values
+    if values is not None or length is None or people < 1:
+        raise ParameterError(
+            "people go with a length, and without --values",
+            got=f"--people {people}",
+            why="each has a series of that length",
+            fix="For example --length 96 --people 200",
+        )
+    return people * length
+
+
+def _at_distances(held: "Belief", distances: list[float] | None) -> "list[Belief]":
+    """The belief with each of these distances; as it is, if there are none."""
+    from quiltwork.beliefs import GaussianBelief
+
+    if not distances:
+        return [held]
+    if not isinstance(held, GaussianBelief):
+        raise ParameterError(
+            "a distance is for beliefs about real values",
+            got=f"--distance with {held!r}",
+            why="states have none: any two of them are hidden from each other",
+            fix="Leave it out",
+        )
+    return [held.with_distance(distance) for distance in distances]
+
+
+def _at(held: "Belief", made: "Plan") -> dict[str, Any]:
+    best = made.best
+    return {
+        "distance": getattr(held, "distance", None),
+        "noise_scale": None if best is None else best.noise_scale,
+        "error_95": None if best is None else best.error_95,
+    }
+
+
+def _under_other(made: "Plan", asked: "Query", held: "Belief", also: Path) -> dict[str, float | None]:
+    from quiltwork import load_belief
+    from quiltwork.accounting.compare import plan_under
+
+    return plan_under(made, asked, belief=held, other=load_belief(also))
+
+
+def _in_options(offer: "Offer") -> "Offer":
+    return offer if offer.refused is None else replace(offer, refused=in_options(offer.refused))
