@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from quiltwork.beliefs import Belief
 from quiltwork.data import Countable, Series
 from quiltwork.errors import QueryError
-from quiltwork.numeric import float_above, round_up
+from quiltwork.numeric import add_up, float_above, round_up
 from quiltwork.queries.limits import Limits
 from quiltwork.types import Codes
 
@@ -194,6 +194,19 @@ class Query(ABC):
     def by_variable(self, variables: Variables) -> "Asked":
         """What is asked of each variable of a record: the same of all of them, unless the query says otherwise."""
         return Asked.of(self, variables, dict.fromkeys(variables, Fraction(1)))
+
+
+def unlinked(sensitivity: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What changes cost where neighbours need not be neighbours: each pays by itself what neighbours share.
+
+    >>> unlinked(np.array([[2.0, 2.0], [2.0, 2.0]])).round(9).tolist()
+    [[0.0, 4.0], [4.0, 0.0]]
+    """
+    once = float(np.diagonal(sensitivity).max(initial=0.0))
+    if once == 0:
+        return sensitivity
+    alone = add_up(sensitivity, np.full_like(sensitivity, once))
+    return np.asarray(np.where(np.eye(len(sensitivity), dtype=bool), 0.0, alone))
 
 
 def largest_change(sensitivity: NDArray[np.float64]) -> float:
