@@ -120,6 +120,10 @@ class Query(ABC):
         """What was asked for, if that is not the numbers but follows from them: a median, a mean length."""
         return None
 
+    def derived_between(self, numbers: Sequence[float], error: float) -> tuple[float, float] | None:  # noqa: ARG002
+        """Where what is derived lies if each number is off by at most the error; None where that is not known."""
+        return None
+
     def in_words(self, derived: Any) -> str:
         """What was derived, as people read it."""
         return "unknown" if derived is None else f"{derived:.4g}" if isinstance(derived, float) else str(derived)
