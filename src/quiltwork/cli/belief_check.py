@@ -29,7 +29,7 @@ def belief_check(
 ) -> None:
     """Check on public data whether a belief fits. Do not use the data you want to protect."""
     from quiltwork import check_belief, load_belief
-    from quiltwork.show.pages import check_report
+    from quiltwork.show.page import check_report
 
     if report is not None:
         check_report(report, data, belief)

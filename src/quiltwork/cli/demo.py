@@ -32,7 +32,7 @@ def demo(
         power_belief,
         power_path,
     )
-    from quiltwork.show.pages import write_report
+    from quiltwork.show.report import write_report
 
     if files is not None:
         files.mkdir(parents=True, exist_ok=True)

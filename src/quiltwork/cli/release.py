@@ -270,7 +270,7 @@ def _write(path: Path, result: "Release", ready: "Prepared", quilt_size: int | N
 def _write_report(path: Path, result: "Release", ready: "Prepared", quilt_size: int | None) -> None:
     """With what other mechanisms would have needed beside it."""
     from quiltwork import plan as make_plan
-    from quiltwork.show.pages import write_report
+    from quiltwork.show.report import write_report
 
     made = result.calibration
     beside = make_plan(

@@ -10,6 +10,7 @@ from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.beliefs import Belief
 from quiltwork.calibration.accuracy import noise_error
 from quiltwork.calibration.record import Calibration
+from quiltwork.data.about import About
 from quiltwork.errors import ParameterError
 from quiltwork.queries import Workload
 from quiltwork.releases.answer import PartAnswer
@@ -49,6 +50,8 @@ class Release(Shown):
     recorded: ReleaseRecord
     divisor: int = 1
     """What counts or sums were divided by; the least, if there are several."""
+    about: About | None = None
+    """What is public about the table that the data were read from; None for values in memory."""
     ledger: dict[str, Any] | None = None
     """Where its spending was recorded, and what is left."""
     notes: tuple[str, ...] = ()
@@ -190,10 +193,10 @@ class Release(Shown):
     def explain(self) -> str:
         """Accuracy and the reason for the noise, in words."""
         if self.questions:
-            lines = self.by_question(lambda question: " ".join([*question._told(), *question.accuracy()]))
+            lines = self.by_question(lambda question: " ".join([*question.told(), *question.accuracy()]))
             told = [f"{text}: {line}" for text, line in lines.items()]
         else:
-            told = [f"{self.calibration.query.text}: {line}" for line in self._told()] + self.accuracy()
+            told = [f"{self.calibration.query.text}: {line}" for line in self.told()] + self.accuracy()
         return "\n".join([*told, self.calibration.explain(self.belief), *self.notes])
 
     def accuracy(self) -> list[str]:
@@ -217,7 +220,7 @@ class Release(Shown):
             )
         return lines
 
-    def _told(self) -> list[str]:
+    def told(self) -> list[str]:
         """What was asked for, in words, if it follows from the numbers of a single answer."""
         query, derived = self.answers[0].query, self.derived
         return [] if self.parts or derived is None else [f"{query.in_words(derived)}."]
@@ -306,6 +309,7 @@ class Release(Shown):
                 "length": self.calibration.length,
                 "subjects": self.subjects,
                 "values": self.values,
+                "data": None if self.about is None else self.about.to_dict(),
                 "belief": self.belief.fingerprint,
                 "detail": self.calibration.detail(),
                 "ledger": self.ledger,

@@ -109,7 +109,7 @@ def save(release: Release, path: str | Path) -> Path:
     path = check_file(path)
     form = ENDINGS[path.suffix.lower()]
     if form == "html":
-        from quiltwork.show.pages import write_report  # pictures load slowly
+        from quiltwork.show.report import write_report  # pictures load slowly
 
         return write_report(path, release=release)
     try:
