@@ -20,6 +20,8 @@ from quiltwork.types import Shown, show_module
 if TYPE_CHECKING:
     import polars as pl
 
+    from quiltwork.fitting.check import BeliefCheck
+
 MOST_SHOWN, MOST_LINES = 6, 30
 MOST_SIMULATED = 400_000  # numbers that are drawn to measure errors, of all answers together
 FEWEST, MOST = 200, 2000
@@ -268,8 +270,10 @@ class Release(Shown):
                 f"{how} needs {packages}", got="an installation without", fix=f"pip install {needed}"
             ) from problem
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, *, check: "BeliefCheck | None" = None) -> Path:
         """Write it to a file: .csv, .parquet or .md for a table, .json for everything, .html for a report.
+
+        ``check`` is for the report: what :func:`check_belief` found out about the belief on public data.
 
         >>> from quiltwork import MarkovChain, release
         >>> import tempfile
@@ -278,7 +282,7 @@ class Release(Shown):
         >>> result.save(tempfile.mkdtemp() + "/ones.csv").read_text().startswith("query,value,error_95,")
         True
         """
-        written: Path = show_module("files").save(self, path)
+        written: Path = show_module("files").save(self, path, check=check)
         return written
 
     def record(self) -> ReleaseRecord:

@@ -6,6 +6,7 @@ from quiltwork.data.steps import NO_STEP
 from quiltwork.fitting import in_time
 from quiltwork.releases.result import Release
 
+TRUSTED = "was taken on trust."  # how a note about the step ends
 GAPS = {
     None: "The series have no gaps: each value follows directly on the one before it.",
     "dependent": "The series have gaps, or times that are not evenly spaced. Values before and after a gap may depend "
@@ -65,12 +66,15 @@ def _people(release: Release) -> list[str]:
 
 def _step(release: Release) -> str:
     step, about = release.belief.step, release.about
+    trusted = [note for note in release.notes if note.endswith(TRUSTED)]
+    if trusted:
+        return trusted[0]
     if step is None:
         return NO_STEP
-    passes = f"From one value to the next, {'one position' if step.steps else in_time(1, step)} passes in the belief"
-    if about is not None and about.step is not None:
-        return f"{passes}, as in the data. This was checked."
-    return f"{passes}." if step.steps else f"{passes}; that the data has the same step was taken on trust."
+    if step.steps and (about is None or about.step is None):
+        return "Each value is one step of the belief after the one before it."
+    passes = f"From one value to the next, {in_time(1, step)} passes in the belief"
+    return f"{passes}, as in the data. This was checked."
 
 
 def _adversary(release: Release) -> str:
@@ -101,7 +105,7 @@ def _weaker(release: Release) -> list[str]:
 
 def _public(release: Release) -> str:
     if release.belief.variables is not None:
-        return "It is public which variables there are and how many records."
+        return "It is public how many records there are, and which variables they have."
     named = " The names of subjects are published." if any(part.subject for part in release.parts) else ""
     return (
         f"It is public how many series there are, how long they are, at which times, and where they have gaps.{named}"

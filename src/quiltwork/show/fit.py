@@ -59,7 +59,8 @@ def _panels(
         _panel([row for row in rows if row["state"] == state], state, ticks, x_title, y_title if n % 3 == 0 else None)
         for n, state in enumerate(state for state in gaps if state in kept)
     ]
-    chart = alt.concat(*panels, columns=3, spacing=14).configure_title(color=INK, font=FONT, fontSize=12)
+    chart = alt.concat(*panels, columns=3, bounds="flush", spacing={"row": 64, "column": 36})
+    chart = chart.configure_title(color=INK, font=FONT, fontSize=12)
     return styled(chart.configure_legend(orient="bottom", symbolSize=300, labelFontSize=12, labelFont=FONT))
 
 

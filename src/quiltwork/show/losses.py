@@ -1,6 +1,7 @@
 """Pictures of noise and of privacy loss: by mechanism, along time, by variable, and what was promised."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import altair as alt
@@ -31,7 +32,7 @@ def noise_chart(plan: Plan) -> Chart:
     axis = alt.X(
         "noise:Q",
         scale=alt.Scale(type="log"),
-        axis=alt.Axis(tickCount=5),
+        axis=alt.Axis(values=_powers(scale for _, scale, _ in offers), format="~g"),
         title="noise scale on each number (log axis)",
     )
     dots = base.mark_point(filled=True, size=110, opacity=1).encode(
@@ -40,6 +41,13 @@ def noise_chart(plan: Plan) -> Chart:
     )
     text = base.mark_text(align="left", dx=10, color=INK).encode(x=axis, text="label:N")
     return sized(alt.layer(dots, text), len(rows))
+
+
+def _powers(scales: Iterable[float]) -> list[float]:
+    """Powers of ten around some numbers, every so many."""
+    ends = [math.log10(scale) for scale in scales]
+    low, high = (math.floor(min(ends)), math.ceil(max(ends))) if ends else (0, 1)
+    return [10.0**n for n in range(low, high + 1, max(1, (high - low) // 5))]
 
 
 def loss_chart(found: Audit, names: Sequence[str] | None = None) -> Chart:

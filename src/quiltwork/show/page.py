@@ -13,6 +13,8 @@ from pathlib import Path
 from quiltwork import __version__
 from quiltwork.errors import InputError, visible
 
+WIDEST_ON_A_PHONE = 560  # pixels of a picture that is still readable there
+MOST_TOGETHER = 20  # rows of a table that stay on one sheet of paper
 WITHOUT_NOISE = (
     "This page shows the data without noise. It is for public data, never for the data that is to be protected."
 )
@@ -105,7 +107,8 @@ def table(rows: Sequence[Mapping[str, str]], *, texts: int = 1) -> str:
         f"<tr>{''.join(_cell('td', text, number=n >= texts) for n, text in enumerate(row.values()))}</tr>"
         for row in rows
     )
-    return f"<div class=wide><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    short = " short" if len(rows) <= MOST_TOGETHER else ""
+    return f'<div class="wide{short}"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _cell(tag: str, text: str, *, number: bool) -> str:
@@ -123,7 +126,6 @@ def code(text: str) -> str:
     return f"<code>{html.escape(text)}</code>"
 
 
-WIDEST_ON_A_PHONE = 560
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title} - quiltwork</title>

@@ -14,7 +14,7 @@ from quiltwork.beliefs import Belief
 from quiltwork.calibration.plan import Plan
 from quiltwork.show.losses import MOST_BARS, noise_chart, timeline_chart
 from quiltwork.show.page import figure, footer, write_page
-from quiltwork.show.reasons import cycle_figures, network_figures, refusals, sentence, titled
+from quiltwork.show.reasons import capital, cycle_figures, network_figures, refusals, titled
 from quiltwork.show.style import Chart, to_svg
 
 
@@ -79,7 +79,7 @@ def write_plan(path: str | Path, *, plan: Plan, belief: Belief) -> Path:
         if offer.calibration is not None and offer.calibration.guarantee != "none":
             sections += [
                 f"<h2>{html.escape(offer.mechanism)}</h2>",
-                f"<p>{html.escape(sentence(offer.calibration))}</p>",
+                f"<p>{html.escape(capital(offer.calibration.reason.sentence()))}</p>",
                 *cycle_figures(belief, offer.calibration),
                 *network_figures(belief, offer.calibration),
             ]

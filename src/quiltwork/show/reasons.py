@@ -63,13 +63,12 @@ def refusals(offers: Sequence[Offer]) -> str:
     return f"<p>Not computed:</p><ul>{items}</ul>" if refused else ""
 
 
-def sentence(calibration: Calibration) -> str:
-    """Why the noise is what it is."""
-    said = calibration.reason.sentence()
-    return said[:1].upper() + said[1:]
+def capital(text: str) -> str:
+    """A sentence that begins with a capital letter."""
+    return text[:1].upper() + text[1:]
 
 
 def titled(query: str) -> str:
     """A question as a heading."""
     kind, _, state = query.partition(":")
-    return f"Count of {state}" if kind == "count" and state else query[:1].upper() + query[1:]
+    return f"Count of {state}" if kind == "count" and state else capital(query)

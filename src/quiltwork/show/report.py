@@ -5,6 +5,7 @@ and that is public data.
 """
 
 import html
+import shlex
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,23 +22,28 @@ from quiltwork.show.beliefs import about_belief
 from quiltwork.show.charts import posterior_chart
 from quiltwork.show.fit import check_figures, other_lines
 from quiltwork.show.losses import noise_chart
-from quiltwork.show.numbers import remarks, table_of
+from quiltwork.show.numbers import above, below, remarks, table_of
 from quiltwork.show.page import code, facts, figure, items, paragraphs, table, write_page
 from quiltwork.show.plots import drawn
-from quiltwork.show.reasons import cycle_figures, network_figures, refusals, sentence, titled
+from quiltwork.show.reasons import capital, cycle_figures, network_figures, refusals, titled
 from quiltwork.show.repeat import address_name, python_code
 from quiltwork.show.style import narrow, to_svg
 
 MOST_ROWS = 200  # of a table in a report
-BESIDE = 4  # columns of a table that has room beside a picture
-NOT_CHECKED = (
-    "The belief was not checked against public data for this report. Whoever signs vouches for it. quiltwork belief "
-    "check compares it with public data of the same kind."
+BESIDE = 36  # letters of a row of a table that has room beside a picture
+NOT_CHECKED = "The belief was not checked against public data for this report. Whoever signs vouches for it."
+HOW_TO_CHECK = " quiltwork belief check compares it with public data of the same kind."
+OF_SERIES = (
+    "The guarantee is about the value at any one time. It does not hide that somebody is in the data, how long their "
+    "series is, or long-term habits. "
+)
+OF_RECORDS = (
+    "The guarantee is about the value of any one variable of a record. It does not hide that a record is in the data, "
+    "or what holds for people in general. "
 )
 NOT_PROMISED = (
-    "The guarantee is about the value at any one time. It does not hide that somebody is in the data, how long their "
-    "series is, or long-term habits. It holds for the stated belief: if values are more strongly correlated than that, "
-    "the protection is weaker. Further releases from the same data add to the privacy loss."
+    "It holds for the stated belief: if values are more strongly correlated than that, the protection is weaker. "
+    "Further releases from the same data add to the privacy loss."
 )
 NOISE_ONLY = (
     "These limits cover the added noise only, not how well the data represents a larger population. A noisy count or "
@@ -56,11 +62,13 @@ def write_report(
     plan: Plan | None = None,
     check: BeliefCheck | None = None,
     command: str | None = None,
+    verify: bool = True,
 ) -> Path:
     """Write one self-contained HTML file about a release, fit to be signed.
 
     ``plan`` adds what other mechanisms would have needed, ``check`` how the belief fits public data, ``command`` the
-    exact command that made the release; without it the report shows Python code.
+    exact command that made the release; without it the report shows Python code. The certificate of the noise is
+    verified once more, which may take some seconds, unless ``verify`` is False.
     """
     if check is not None and not isinstance(check, BeliefCheck):
         raise ParameterError("check must be a BeliefCheck", got=type(check).__name__, fix="check_belief(belief, data)")
@@ -75,10 +83,11 @@ def write_report(
         "<h2>Assumptions</h2>",
         "<p>The guarantee holds if all of these are true.</p>",
         items(assumptions(release)),
-        *_noise(release),
+        *_noise(release, verify=verify),
         *_compared(plan),
         *_recorded(release),
-        f"<h2>What is not promised</h2><p>{NOT_PROMISED}</p>",
+        "<h2>What is not promised</h2>",
+        f"<p>{OF_SERIES if release.belief.variables is None else OF_RECORDS}{NOT_PROMISED}</p>",
         *_repeat(release, command),
         _signatures(release),
     ]
@@ -95,13 +104,13 @@ def _heading(release: Release) -> list[str]:
     else:
         delta = f", δ = {calibration.delta:g}" if calibration.delta else ""
         cards = [(f"ε = {calibration.epsilon:g}{delta}", "privacy loss for any one secret, at most")]
-        cards.append((f"50 % → {likely(posterior(0.5, calibration.epsilon))}", "what a secret can become, at most"))
+        cards.append((f"50 → {likely(posterior(0.5, calibration.epsilon))}", "what a 50 % likely secret may become"))
     least = max((release.questions or (release,)), key=lambda question: question.error())
     shown = least.answers[0].rounded(least.error())
     several = "each number" if not release.questions else "the least precise number"
     cards.append((f"± {shown}", f"noise on {several}, with probability 95 %"))
     if ledger is not None:
-        cards.append((f"{ledger['remaining']:.4g}", f"left of the budget of {ledger['budget']:g}"))
+        cards.append((below(ledger["remaining"], 4), f"left of the budget of {ledger['budget']:g}"))
     boxes = "".join(f"<div class=card><b>{html.escape(b)}</b><span>{html.escape(s)}</span></div>" for b, s in cards)
     return [
         "<p class=over>Privacy report</p>",
@@ -134,14 +143,18 @@ def _answered(question: Release, release: Release) -> list[str]:
     numbers = table(rows[:MOST_ROWS])
     if len(rows) > MOST_ROWS:
         numbers += paragraphs(f"… and {len(rows) - MOST_ROWS:,} more, which --out FILE.csv writes down.")
-    both = f"<div class=beside>{picture}{numbers}</div>" if len(rows[0]) <= BESIDE and not question.parts else ""
     notes = "".join(f"<p class=note>{html.escape(line)}</p>" for line in (*remarks(question), NOISE_ONLY))
-    return [
-        *title,
-        *([both] if both else [picture, numbers]),
-        paragraphs(*question.told(), *question.accuracy()),
-        notes,
-    ]
+    said = paragraphs(*question.told(), *question.accuracy())
+    if question.parts:
+        return [*title, picture, said, numbers, notes]
+    if _width(rows) <= BESIDE:
+        return [*title, f"<div class=beside>{picture}{numbers}</div>", said, notes]
+    return [*title, f"<div class=beside>{picture}<div>{said}{notes}</div></div>", numbers]
+
+
+def _width(rows: list[dict[str, str]]) -> int:
+    """The letters of the widest row of a table, with some room between columns."""
+    return sum(max(len(name), *(len(row[name]) for row in rows)) + 2 for name in rows[0])
 
 
 def _asked(release: Release) -> list[str]:
@@ -168,10 +181,10 @@ def _asked(release: Release) -> list[str]:
 
 def _size(release: Release) -> str:
     rows = "" if release.about is None else f"{release.about.rows:,} rows; "
-    noun = "person" if release.belief.variables is None else "record"
-    people = {"person": "people or series", "record": "records"}[noun] if release.subjects != 1 else f"one {noun}"
-    count = people if release.subjects == 1 else f"{release.subjects:,} {people}"
-    return f"{rows}{count}, {release.values:,} values"
+    one, several = ("one series", "people or series")
+    if release.belief.variables is not None:
+        one, several = ("one record", "records")
+    return f"{rows}{one if release.subjects == 1 else f'{release.subjects:,} {several}'}, {release.values:,} values"
 
 
 def _meaning(release: Release) -> list[str]:
@@ -213,7 +226,7 @@ def _belief(release: Release, check: BeliefCheck | None) -> list[str]:
     }
     sections = ["<h2>What an adversary may believe</h2>", facts(said), *(about_belief(belief) or _picture(release))]
     if check is None:
-        return [*sections, f"<p>{NOT_CHECKED}</p>"]
+        return [*sections, f"<p>{NOT_CHECKED}{HOW_TO_CHECK * (belief.variables is None)}</p>"]
     against = f"{check.subjects:,} series, {check.values:,} values of public data"
     return [
         *sections,
@@ -232,27 +245,27 @@ def _picture(release: Release) -> list[str]:
         return []
 
 
-def _noise(release: Release) -> list[str]:
+def _noise(release: Release, *, verify: bool) -> list[str]:
     """The mechanism, its theorem and reason, and whether a certificate proves it."""
     calibration = release.calibration
     first = calibration.explain(release.belief).splitlines()[0]
     said = {
         "Mechanism": html.escape(first),
-        "Why": html.escape(sentence(calibration)),
-        "Theorem": html.escape(calibration.theorem),
-        "Certificate": html.escape(certified(release)),
+        "Why": html.escape(capital(calibration.reason.sentence())),
+        "Theorem": html.escape(capital(calibration.theorem)),
+        "Certificate": html.escape(certified(release, verify=verify)),
     }
     along = [] if calibration.steps is None else [calibration.along_time()]
     return [
         "<h2>Why this much noise</h2>",
         facts(said),
-        paragraphs(*along, *release.notes),
+        paragraphs(*along, *(note for note in release.notes if note not in assumptions(release))),
         *cycle_figures(release.belief, calibration),
         *network_figures(release.belief, calibration),
     ]
 
 
-def certified(release: Release) -> str:
+def certified(release: Release, *, verify: bool = True) -> str:
     """What the certificate of a release's noise proves, as checked now; or that there is none, and why.
 
     >>> from quiltwork import MarkovChain, release
@@ -261,17 +274,19 @@ def certified(release: Release) -> str:
     'None: only the influence curve has one, and not where the proof is too large.'
     """
     calibration = release.calibration
+    if calibration.certificate is None:
+        return "None: only the influence curve has one, and not where the proof is too large."
+    if not verify:
+        return "There is one. It was not verified again for this report."
     begun = time.perf_counter()
     try:
         proved = calibration.verify(release.belief)
     except CertificateError as problem:
-        if calibration.certificate is None:
-            return "None: only the influence curve has one, and not where the proof is too large."
         return f"NOT VERIFIED: {problem}"
     seconds = time.perf_counter() - begun
     return (
         f"Verified by interval arithmetic when this report was written, in {max(seconds, 0.01):.2g} s: this noise "
-        f"keeps the privacy loss at or below {proved:.6g}."
+        f"keeps the privacy loss at or below {above(proved)}."
     )
 
 
@@ -299,23 +314,16 @@ def _recorded(release: Release) -> list[str]:
         "Ledger": code(address),
         "Row": f"{ledger['row']:,}",
         "Head": code(head),
-        "Spent so far": f"{spent:.6g} of {budget:g}, by {html.escape(str(ledger['rule']))}",
-        "Left": f"{ledger['remaining']:.6g}",
+        "Spent so far": f"{above(spent)} of {budget:g}, by {html.escape(str(ledger['rule']))}",
+        "Left": below(ledger["remaining"]),
     }
-    verify = f"quiltwork ledger verify {address} --head {head}"
-    return [
-        title,
-        f'<div class=bar><i style="width: {share:.1f}%"></i></div>',
-        facts(said),
-        *(
-            [
-                f"<p>This fails if the release is missing from the ledger, or if anything before it was changed:</p>"
-                f"<pre>{html.escape(verify)}</pre>"
-            ]
-            if address.partition("://")[1]
-            else []
-        ),
-    ]
+    verify = f"quiltwork ledger verify {shlex.quote(address)} --head {head}"
+    checked = (
+        "<div class=together><p>This fails if the release is missing from the ledger, or if anything before it was "
+        f"changed:</p><pre>{html.escape(verify)}</pre></div>"
+    )
+    bar = f'<div class=bar><i style="width: {share:.1f}%"></i></div>'
+    return [title, bar, facts(said), *([checked] if "://" in address else [])]
 
 
 def _repeat(release: Release, command: str | None) -> list[str]:
