@@ -32,7 +32,7 @@ def python_code(release: Release) -> str:
     >>> print(python_code(release(["0", "1"] * 50, "count:1", belief=coin, epsilon=1.0, mechanism="curve")))
     from quiltwork import load_belief, release
     <BLANKLINE>
-    belief = load_belief("belief.json")  # the belief with fingerprint 7df4c6e78bf3d7a4
+    belief = load_belief("belief.json")  # the belief with fingerprint e2b9feb74c0eb370
     data = ...  # 1 series, 100 values
     result = release(data, 'count:1', belief=belief, epsilon=1.0, mechanism='curve')
     """

@@ -77,6 +77,7 @@ def write_report(
         *_heading(release),
         "<h2>Result</h2>",
         *(part for question in release.questions or (release,) for part in _answered(question, release)),
+        f"<p class=note>{NOISE_ONLY}</p>",
         *_asked(release),
         *_meaning(release),
         *_belief(release, check),
@@ -143,7 +144,7 @@ def _answered(question: Release, release: Release) -> list[str]:
     numbers = table(rows[:MOST_ROWS])
     if len(rows) > MOST_ROWS:
         numbers += paragraphs(f"… and {len(rows) - MOST_ROWS:,} more, which --out FILE.csv writes down.")
-    notes = "".join(f"<p class=note>{html.escape(line)}</p>" for line in (*remarks(question), NOISE_ONLY))
+    notes = "".join(f"<p class=note>{html.escape(line)}</p>" for line in remarks(question))
     said = paragraphs(*question.told(), *question.accuracy())
     if question.parts:
         return [*title, picture, said, numbers, notes]
