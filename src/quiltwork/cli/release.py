@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -29,6 +30,8 @@ from quiltwork.cli.options import (
     secrets_of,
     segment_of,
 )
+from quiltwork.cli.repeat import given_command
+from quiltwork.data.about import source_name
 from quiltwork.errors import ParameterError, QuiltworkError, visible
 from quiltwork.show.terminal import (
     err,
@@ -45,12 +48,13 @@ PAGES = (".html", ".htm")
 Form = Literal["table", "csv", "parquet", "json", "markdown"]
 
 if TYPE_CHECKING:
-    from quiltwork import Belief, Records, Release, Series
+    from quiltwork import Belief, BeliefCheck, Records, Release, Series
     from quiltwork.releases.prepared import Prepared
 
 
 @reads_data
 def release(
+    context: typer.Context,
     data: DataFile,
     belief: Annotated[Path, typer.Option("--belief", metavar="B", help="Belief file (JSON or TOML).")],
     epsilon: EpsilonValue,
@@ -118,6 +122,14 @@ def release(
             "May be repeated.",
         ),
     ] = None,
+    check: Annotated[
+        str | None,
+        typer.Option(
+            "--check",
+            metavar="PUBLIC_DATA",
+            help="For the report: public data, in the same columns, to check the belief against. Shown without noise.",
+        ),
+    ] = None,
     form: Annotated[Form, typer.Option("--format", help="What to print. json is the same as --json.")] = "table",
     as_json: AsJson = False,
 ) -> None:
@@ -131,6 +143,7 @@ def release(
     used: list[str | Path] = [data, belief, *([] if key is None else [key])]
     used += [] if ledger is None else [ledger.removeprefix("sqlite:///")]
     files = _checked(files or [], used)  # before anything is spent
+    _check_public(check, data, files)
     form = _printed_as(form, as_json=as_json)
     if sys.stdout is None:
         raise ParameterError("the value needs somewhere to go", got="a standard output that is closed")
@@ -143,6 +156,7 @@ def release(
     held = load_belief(belief)
     asked = asked_in(query, workload, state_values, held)
     times = None if segment is None else segment_of(segment)
+    given_column = column
     rows: Records | Series
     if held.variables is not None:
         _check_for_records(how, segment, gaps)
@@ -162,6 +176,7 @@ def release(
             rows = how.measure(source, column=named, segment=times)
         else:
             rows = how.read(source, column=named, states=held.states, segment=times)
+    fits = None if check is None else _compared(check, held, given_column, how)
     book = None if ledger is None else Ledger(ledger, key=None if key is None else read_key(key))
     apart = secrets_of(secrets, secret_times)
     if apart is None:
@@ -187,9 +202,11 @@ def release(
         warnings = ready.warnings(answers)
     _confirm(warnings, epsilon, yes=yes or form != "table")
     result = ready.draw(answers) if book is None else ready.draw_within(book, written_down(who), answers)
+    if result.about is not None and result.about.source is None:  # a table made from the file
+        result = replace(result, about=replace(result.about, source=source_name(data)))
     _show(result, files, form)  # what was spent is shown, whatever becomes of the files
     for file in files:
-        if _write(file, result, ready, quilt_size) and form == "table":
+        if _write(file, result, ready, fits, context) and form == "table":
             out.print(f"{'Report' if file.suffix.lower() in PAGES else 'Written'}: {file}")
 
 
@@ -252,12 +269,15 @@ def _show(result: "Release", files: list[Path], form: Form) -> None:
         give_up_output()
 
 
-def _write(path: Path, result: "Release", ready: "Prepared", quilt_size: int | None) -> bool:
+def _write(
+    path: Path, result: "Release", ready: "Prepared", fits: "BeliefCheck | None", context: typer.Context
+) -> bool:
     """A file; the value is out already, so that one which fails is no more than a warning."""
     page = path.suffix.lower() in PAGES
     try:
         if page:
-            _write_report(path, result, ready, quilt_size)
+            with progress("Writing the report"):
+                _write_report(path, result, ready, fits, given_command(context))
         else:
             result.save(path)
     except Exception as problem:
@@ -268,10 +288,10 @@ def _write(path: Path, result: "Release", ready: "Prepared", quilt_size: int | N
     return True
 
 
-def _write_report(path: Path, result: "Release", ready: "Prepared", quilt_size: int | None) -> None:
+def _write_report(path: Path, result: "Release", ready: "Prepared", fits: "BeliefCheck | None", command: str) -> None:
     """With what other mechanisms would have needed beside it."""
     from quiltwork import plan as make_plan
-    from quiltwork.show.pages import write_report
+    from quiltwork.show.report import write_report
 
     made = result.calibration
     beside = make_plan(
@@ -282,9 +302,40 @@ def _write_report(path: Path, result: "Release", ready: "Prepared", quilt_size: 
         values=_values_behind(result),
         guarantee="bayesian" if made.guarantee == "bayesian" else "pufferfish",
         secrets=made.secrets,
-        quilt_size=quilt_size,
+        quilt_size=ready.request.quilt_size,
     )
-    write_report(path, release=result, plan=beside)
+    write_report(path, release=result, plan=beside, check=fits, command=command)
+
+
+def _check_public(check: str | None, data: str, files: list[Path]) -> None:
+    """Data to check a belief against is shown without noise: never the data that is to be protected."""
+    if check is None:
+        return
+    if not any(file.suffix.lower() in PAGES for file in files):
+        raise ParameterError("a check goes into the report", got="--check without a report", fix="Add --out FILE.html")
+    same = Path(check) == Path(data)
+    with suppress(OSError, ValueError):
+        same = same or Path(check).samefile(data)
+    if same:
+        raise ParameterError(
+            "a belief must not be checked on the data that is to be protected",
+            got="the same file twice",
+            why="the report would show it without noise",
+            fix="--check with public data, or other people's data of the same kind",
+        )
+
+
+def _compared(check: str, held: "Belief", column: str | None, how: HowToRead) -> "BeliefCheck":
+    """How the belief fits public data that is read in the same way."""
+    from quiltwork.cli.belief_check import checked
+
+    if held.variables is not None or column is None:
+        raise ParameterError(
+            "a belief is checked on series with a column of values",
+            got="records" if held.variables is not None else "no --column",
+            fix="Leave --check out",
+        )
+    return checked(held, check, column, how)
 
 
 def _values_behind(result: "Release") -> int:

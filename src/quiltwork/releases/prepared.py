@@ -15,6 +15,7 @@ from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
 from quiltwork.calibration.target import PURE_NOISE, USEFUL, noise_only, remedy
 from quiltwork.data import Reading, Series, Window
+from quiltwork.data.about import About
 from quiltwork.data.layout import Layout
 from quiltwork.errors import DataError, LedgerError, ParameterError, QuiltworkError, check_name
 from quiltwork.numeric import round_up
@@ -60,6 +61,8 @@ class Prepared:
     sizes: tuple[int, int]
     """The numbers of subjects and of values."""
     notes: tuple[str, ...] = ()
+    about: About | None = None
+    """What is public about the table that the data were read from."""
     layout: Callable[[], Layout] | None = None
     """Where the values are, where that is known and small: estimates need it."""
     each: tuple["Prepared", ...] = ()
@@ -221,6 +224,7 @@ class Prepared:
             belief=self.belief,
             calibration=calibration,
             recorded=self.record,
+            about=self.about,
             notes=(*self.notes, *self._poor(answers)),
         )
 

@@ -10,6 +10,7 @@ from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.beliefs import Belief
 from quiltwork.calibration.accuracy import noise_error
 from quiltwork.calibration.record import Calibration
+from quiltwork.data.about import About
 from quiltwork.errors import ParameterError
 from quiltwork.queries import Workload
 from quiltwork.releases.answer import PartAnswer
@@ -18,6 +19,8 @@ from quiltwork.types import Shown, show_module
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from quiltwork.fitting.check import BeliefCheck
 
 MOST_SHOWN, MOST_LINES = 6, 30
 MOST_SIMULATED = 400_000  # numbers that are drawn to measure errors, of all answers together
@@ -49,6 +52,8 @@ class Release(Shown):
     recorded: ReleaseRecord
     divisor: int = 1
     """What counts or sums were divided by; the least, if there are several."""
+    about: About | None = None
+    """What is public about the table that the data were read from; None for values in memory."""
     ledger: dict[str, Any] | None = None
     """Where its spending was recorded, and what is left."""
     notes: tuple[str, ...] = ()
@@ -191,10 +196,10 @@ class Release(Shown):
     def explain(self) -> str:
         """Accuracy and the reason for the noise, in words."""
         if self.questions:
-            lines = self.by_question(lambda question: " ".join([*question._told(), *question.accuracy()]))
+            lines = self.by_question(lambda question: " ".join([*question.told(), *question.accuracy()]))
             told = [f"{text}: {line}" for text, line in lines.items()]
         else:
-            told = [f"{self.calibration.query.text}: {line}" for line in self._told()] + self.accuracy()
+            told = [f"{self.calibration.query.text}: {line}" for line in self.told()] + self.accuracy()
         return "\n".join([*told, self.calibration.explain(self.belief), *self.notes])
 
     def accuracy(self) -> list[str]:
@@ -218,7 +223,7 @@ class Release(Shown):
             )
         return lines
 
-    def _told(self) -> list[str]:
+    def told(self) -> list[str]:
         """What was asked for, in words, if it follows from the numbers of a single answer."""
         answer = self.answers[0]
         return [] if self.parts or answer.told is None else [f"{answer.told}."]
@@ -266,8 +271,10 @@ class Release(Shown):
                 f"{how} needs {packages}", got="an installation without", fix=f"pip install {needed}"
             ) from problem
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, *, check: "BeliefCheck | None" = None) -> Path:
         """Write it to a file: .csv, .parquet or .md for a table, .json for everything, .html for a report.
+
+        ``check`` is for the report: what :func:`check_belief` found out about the belief on public data.
 
         >>> from quiltwork import MarkovChain, release
         >>> import tempfile
@@ -276,7 +283,7 @@ class Release(Shown):
         >>> result.save(tempfile.mkdtemp() + "/ones.csv").read_text().startswith("query,value,error_95,")
         True
         """
-        written: Path = show_module("files").save(self, path)
+        written: Path = show_module("files").save(self, path, check=check)
         return written
 
     def record(self) -> ReleaseRecord:
@@ -307,6 +314,7 @@ class Release(Shown):
                 "length": self.calibration.length,
                 "subjects": self.subjects,
                 "values": self.values,
+                "data": None if self.about is None else self.about.to_dict(),
                 "belief": self.belief.fingerprint,
                 "detail": self.calibration.detail(),
                 "ledger": self.ledger,

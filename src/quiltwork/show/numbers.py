@@ -1,6 +1,8 @@
 """Released numbers as people read them: rounded to their noise, each with how far off it may be."""
 
+import math
 from collections.abc import Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from quiltwork.releases.answer import PartAnswer
 from quiltwork.releases.result import Release
@@ -92,3 +94,25 @@ def fitting(rows: Sequence[dict[str, str]], width: int) -> list[list[dict[str, s
     if len(blocks) > 1 and blocks[-1] == ["values"]:
         blocks.pop()  # not worth a table of its own
     return [[{name: row[name] for name in (first, *block)} for row in rows] for block in blocks]
+
+
+def above(number: float, digits: int = 6) -> str:
+    """A number in a few digits, rounded up: a privacy loss must not look smaller than it is.
+
+    >>> above(0.99778124), above(1.0), below(2.0022199), below(0)
+    ('0.997782', '1', '2.00221', '0')
+    """
+    return _rounded(number, digits, ROUND_CEILING)
+
+
+def below(number: float, digits: int = 6) -> str:
+    """A number in a few digits, rounded down: what is left of a budget."""
+    return _rounded(number, digits, ROUND_FLOOR)
+
+
+def _rounded(number: float, digits: int, how: str) -> str:
+    if not number or not math.isfinite(number):
+        return f"{number:g}"
+    exact = Decimal(number)
+    rounded = exact.quantize(Decimal(1).scaleb(exact.adjusted() + 1 - digits), rounding=how).normalize()
+    return f"{rounded:f}" if abs(exact.adjusted()) < digits else f"{rounded:e}"
