@@ -126,7 +126,8 @@ def plan(
     with progress("Calibrating"):
         made = planned(held, 1.0 if epsilon is None else epsilon)
         if epsilon is None and made.remedy is not None and made.remedy.epsilon is not None:
-            made = planned(held, made.remedy.epsilon)
+            found = replace(made.remedy, values=None, people=None, window=None)  # with as many values as there are
+            made = replace(planned(held, made.remedy.epsilon), remedy=found)
         by_distance = [planned(believed, made.epsilon) for believed in beliefs] if len(beliefs) > 1 else []
     made = replace(made, offers=tuple(_in_options(offer) for offer in made.offers))
     if all(offer.refused for offer in made.offers):

@@ -202,7 +202,6 @@ def release(
         warnings = ready.warnings(answers)
     _confirm(warnings, epsilon, yes=yes or form != "table")
     result = ready.draw(answers) if book is None else ready.draw_within(book, written_down(who), answers)
-    result = replace(result, notes=(*result.notes, *warnings))
     if result.about is not None and result.about.source is None:  # a table made from the file
         result = replace(result, about=replace(result.about, source=source_name(data)))
     _show(result, files, form)  # what was spent is shown, whatever becomes of the files
@@ -215,8 +214,10 @@ def _confirm(warnings: Sequence[str], epsilon: float, *, yes: bool) -> None:
     """Say which answers would be noise only, and ask in a terminal whether to spend ε on them."""
     for warning in warnings:
         err.print(f"warning: {warning}")
-    if warnings and not yes and can_ask():
-        typer.confirm(f"Release it all the same, and spend ε = {epsilon:g}?", abort=True, err=True)
+    asks = warnings and not yes and can_ask()
+    if asks and not typer.confirm(f"Release it all the same, and spend ε = {epsilon:g}?", err=True):
+        err.print("Nothing was released, and nothing was spent.")
+        raise typer.Exit(1)
 
 
 def _checked(files: list[Path], used: "list[str | Path]") -> list[Path]:

@@ -104,6 +104,14 @@ class Prepared:
                 said.append(self._noise_only(place, question, worst, where))
         return tuple(said)
 
+    def _poor(self, answers: list[Answer]) -> tuple[str, ...]:
+        """What a result says of itself where it is noise only."""
+        poor = [answer for answer in answers if self._share(answer) >= PURE_NOISE]
+        if not poor:
+            return ()
+        where = f" for {len(poor):,} of {len(answers):,} parts" if poor[0].part else ""
+        return (f"{self.request.query.text} is noise only{where}: the noise may be larger than any difference.",)
+
     def _share(self, answer: Answer) -> float:
         """The ± of an answer as a share of what it can be."""
         width = 0.0 if answer.limits is None else answer.limits.width
@@ -122,6 +130,7 @@ class Prepared:
         request, limits = question.request, answer.limits
         assert limits is not None  # noqa: S101 - an answer without limits is not poor
         people = 1 if request.by_subject else max(1, self.sizes[0])
+        longer = request.window is not None and Window.parse(request.window).cycle is None
         better = remedy(
             request.query,
             error=question._error(answer),
@@ -132,7 +141,7 @@ class Prepared:
             values=answer.values,
             people=people,
             length=None if request.by_subject else max(1, answer.values // people),
-            step=self.belief.step if request.window is not None else None,
+            step=self.belief.step if longer else None,
         )
         return noise_only(request.query, question._error(answer), limits, better, where=where)
 
@@ -155,6 +164,7 @@ class Prepared:
             calibration=self.calibration,
             divisor=1,
             questions=tuple(releases),
+            notes=tuple(dict.fromkeys(note for one in releases for note in one.notes)),
         )
 
     def _noisy(self, answers: list[Answer]) -> list[list[Drawn]]:
@@ -215,7 +225,7 @@ class Prepared:
             calibration=calibration,
             recorded=self.record,
             about=self.about,
-            notes=self.notes,
+            notes=(*self.notes, *self._poor(answers)),
         )
 
     def _place(self, part: str) -> tuple[str, str]:

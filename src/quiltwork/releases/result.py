@@ -80,7 +80,7 @@ class Release(Shown):
         ]
         if self.parts:
             width = max(len(answer.name) for answer in self.parts)
-            lines += [f"{a.name:<{width}}  {_in_a_line(a)} ± {a.rounded(a.error())}" for a in self.parts]
+            lines += [f"{a.name:<{width}}  {_in_a_line(a)} ± {a.rounded(a.error())}{_told(a)}" for a in self.parts]
         else:
             answer = self.answers[0]
             numbers, best = ([answer.rounded(n) for n in row] for row in (answer.numbers, answer.best))
@@ -91,6 +91,7 @@ class Release(Shown):
                 f"{label:<{wide}}  {number:>{long}} ± {error}" + (f"  (consistent: {kept})" if known else "")
                 for label, number, kept in zip(answer.labels, numbers, best, strict=True)
             ]
+            lines += [] if answer.told is None else [f"{answer.query.text}: {answer.told}"]
         more = len(lines) - 1 - MOST_LINES
         return "\n".join(lines if more <= 0 else [*lines[: MOST_LINES + 1], f"... and {more:,} more"])
 
@@ -224,8 +225,8 @@ class Release(Shown):
 
     def told(self) -> list[str]:
         """What was asked for, in words, if it follows from the numbers of a single answer."""
-        query, derived = self.answers[0].query, self.derived
-        return [] if self.parts or derived is None else [f"{query.in_words(derived)}."]
+        answer = self.answers[0]
+        return [] if self.parts or answer.told is None else [f"{answer.told}."]
 
     def table(self) -> list[dict[str, Any]]:
         """The answers about windows or subjects, a row each with a column for each number."""
@@ -233,7 +234,7 @@ class Release(Shown):
         for answer in self.parts:
             single = len(answer.numbers) == 1
             names = [answer.query.text] if single else answer.labels
-            derived = {} if self.derived is None else {answer.query.text: answer.query.in_words(answer.derived)}
+            derived = {} if answer.told is None else {answer.query.text: answer.told}
             numbers = dict(zip(names, answer.numbers, strict=True))
             rows.append({"": answer.name} | derived | numbers | {"values": answer.values})
         return rows
@@ -391,6 +392,10 @@ def _in_a_line(answer: PartAnswer) -> str:
         return answer.rounded(answer.numbers[0])
     pairs = [f"{label} {answer.rounded(n)}" for label, n in zip(answer.labels, answer.numbers, strict=True)]
     return ", ".join(pairs[:MOST_SHOWN]) + (", ..." if len(pairs) > MOST_SHOWN else "")
+
+
+def _told(answer: PartAnswer) -> str:
+    return "" if answer.told is None else f"  ({answer.query.text}: {answer.told})"
 
 
 def _labels(answer: PartAnswer) -> Sequence[str]:

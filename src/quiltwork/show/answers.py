@@ -4,6 +4,7 @@ Drawn are the numbers that keep to what is public, where those are known. Ranges
 true numbers with probability 95 %, cut off at what is possible.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import altair as alt
@@ -63,12 +64,18 @@ def caption(release: Release) -> str:
 
 
 def numbers_drawn(release: Release, *, simultaneous: bool = False) -> list[Drawn]:
-    """All numbers with their ranges."""
-    return [
-        Drawn(answer.subject, answer.window, what, value, *_range(answer, raw, release, simultaneous))
-        for answer in release.answers
-        for what, value, raw in zip(_names(answer), answer.best, answer.numbers, strict=True)
-    ]
+    """All numbers with their ranges, which are never narrower than those of consistent numbers."""
+    drawn = []
+    for answer, errors in zip(release.answers, release.consistent_errors, strict=True):
+        own = errors or (0.0,) * len(answer.numbers)
+        for what, value, raw, error in zip(_names(answer), answer.best, answer.numbers, own, strict=True):
+            low, high = _range(answer, raw, release, simultaneous)
+            least, most = (-math.inf, math.inf)
+            if answer.limits is not None:
+                least, most = min(answer.limits.low), max(answer.limits.high)
+            low, high = min(low, max(least, value - error)), max(high, min(most, value + error))
+            drawn.append(Drawn(answer.subject, answer.window, what, value, low, high))
+    return drawn
 
 
 def _names(answer: PartAnswer) -> tuple[str, ...]:

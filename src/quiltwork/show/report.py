@@ -144,7 +144,7 @@ def _answered(question: Release, release: Release) -> list[str]:
     numbers = table(rows[:MOST_ROWS])
     if len(rows) > MOST_ROWS:
         numbers += paragraphs(f"… and {len(rows) - MOST_ROWS:,} more, which --out FILE.csv writes down.")
-    notes = "".join(f"<p class=note>{html.escape(line)}</p>" for line in remarks(question))
+    notes = "".join(f"<p class=note>{html.escape(line)}</p>" for line in remarks(question, told=False))
     said = paragraphs(*question.told(), *question.accuracy())
     if question.parts:
         return [*title, picture, said, numbers, notes]
