@@ -264,8 +264,8 @@ class StoredSeries(Series):
         clock = self._engine.clock
         if clock.ticks is not None:
             return Duration(max(1, round(ticks / clock.ticks)), steps=False)
-        number = ticks / 10**6 if clock.millionths else ticks
-        return Duration(int(number) if float(number).is_integer() else number, steps=True)
+        number = ticks / 10**6 if clock.millionths else float(ticks)
+        return Duration(int(number) if number.is_integer() else number, steps=True)
 
     @cached_property
     def stretch_lengths(self) -> frozenset[int]:

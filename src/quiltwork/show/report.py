@@ -338,11 +338,14 @@ def _repeat(release: Release, command: str | None) -> list[str]:
 
 def _signatures(release: Release) -> str:
     """Room to sign, with what is signed for."""
+    ledger = release.ledger
+    head = "" if ledger is None else f" · ledger row {ledger['row']}, {str(ledger['hash'])[:16]}"
     roles = ("Responsible for the data", "Responsible for privacy")
     lines = [line for role in roles for line in (f"{role}: name", "Place, date, signature")]
     room = "".join(f"<span>{line}</span>" for line in lines)
     return (
         f"<div class=together><h2>Signatures</h2><p>{SIGNED}</p><div class=sign>{room}</div>"
-        f"<p class=note>Belief {release.belief.fingerprint[:16]} · quiltwork {__version__} · "
+        f"<p class=note>{html.escape(titled(release.calibration.query.text))}, ε = {release.calibration.epsilon:g} · "
+        f"belief {release.belief.fingerprint[:16]}{head} · quiltwork {__version__} · "
         f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC</p></div>"
     )

@@ -169,3 +169,21 @@ def test_passwords_and_folders_stay_out() -> None:
     assert _shown("recode", "1=sleep,2=sit") == "1=sleep,2=sit"
     pytest.importorskip("psycopg")
     assert "secret" not in _shown("ledger", "postgresql://ann:secret@host/budget")
+
+
+def test_facts_about_the_data_are_the_same_on_every_engine(folder: Path) -> None:
+    import polars as pl
+
+    duckdb = pytest.importorskip("duckdb")
+    rows = pl.read_csv(folder / "my diary.csv", try_parse_dates=True)
+    relation = duckdb.sql("SELECT * FROM rows")
+    columns: dict[str, Any] = {"column": "what", "states": CHAIN.states, "subject": "who", "time": "time"}
+    found = [read_series(table, **columns).about for table in ("my diary.csv", rows, relation)]
+    assert [about.source for about in found] == ["my diary.csv", None, None]
+    assert {(about.rows, about.first, about.last, str(about.step)) for about in found} == {
+        (192, "2024-03-04 00:00", "2024-03-04 23:45", "15min")
+    }
+    assert Series.from_values(["sit"], states=CHAIN.states).about is None
+    numbered = read_series(pl.DataFrame({"t": [3, 4], "what": ["sit", "walk"]}), column="what", states=None, time="t")
+    assert (numbered.about.first, numbered.about.last, str(numbered.about.step)) == ("3", "4", "1")
+    assert rows.height == 192
