@@ -36,15 +36,7 @@ def belief_check(
     held = load_belief(belief)
     if rhythm != "auto" and not held.real:
         raise ParameterError("--rhythm is for numbers", got="a belief about states", fix="Leave it out")
-    if not held.real:
-        held.again([1])  # beliefs about records are refused before data is read
-    series: Series
-    if held.real:
-        series = how.measure(data, column=column)
-    elif how.together is not None and held.step_variables is not None:
-        series = how.read(how.people(data, column), column=list(held.step_variables), states=held.states)
-    else:
-        series = how.read(data, column=column, states=held.states)
+    series = how.public(held, data, column=column)
     with progress("Checking"):
         check = _check_numbers(held, series, rhythm) if held.real else check_belief(held, series)
     err.print(
