@@ -128,6 +128,7 @@ def belief_fit(
             fix="Leave one of the two out",
         )
     people: list[str] = []
+    series: Series
     if how.together is None:
         series = how.read(data, column=column, states=named)
     else:

@@ -149,7 +149,7 @@ class Guard:
                 await _answer(sent, 500, json_line(content).encode(), "application/json")
         finally:  # the path without what follows "?", where a token may stand
             took = 1000 * (time.monotonic() - begun)
-            log.info("%s %s %d %.0f ms", scope["method"], visible(scope["path"])[:200], status, took)
+            log.info("%s %s %d %.0f ms", scope["method"], _on_a_line(scope["path"]), status, took)
 
     async def _let_in(self, scope: Message, receive: Receive, send: Send) -> None:
         headers = _headers_of(scope, ONCE if self._user_header is None else ONCE | {self._user_header})
@@ -243,6 +243,10 @@ class Guard:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _on_a_line(path: str) -> str:
+    return visible(path[:200]).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def _is_address(name: str) -> bool:

@@ -11,11 +11,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+WORKER = (sys.executable, "-P", "-m", "quiltwork.web.worker")
 State = Literal["waiting", "running", "done", "failed", "cancelled", "replaced"]
 KEPT = 3600.0  # seconds for which a finished job can be asked for
 MOST_KEPT = 200
@@ -84,8 +85,8 @@ class _Worker(threading.Thread):
 
     def _new_process(self) -> "subprocess.Popen[str]":
         nowhere = None if os.environ.get("QUILTWORK_TRACEBACK") else subprocess.DEVNULL
-        return subprocess.Popen(
-            [sys.executable, "-P", "-m", "quiltwork.web.worker"],
+        return subprocess.Popen(  # noqa: S603 - our own code
+            self.pool.command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=nowhere,
@@ -98,21 +99,27 @@ class _Worker(threading.Thread):
             limit = threading.Timer(self.pool.time_limit, self.pool.time_out, [job])
             limit.daemon = True
             limit.start()
+            alive = False
             try:
-                self._work(job)
+                if self.process.poll() is not None:  # it ended while it had nothing to do
+                    self._renew()
+                alive = self._work(job)
             except (OSError, ValueError):
                 self.pool.finish(job, "failed", refusal=LOST)
             finally:
                 limit.cancel()
                 with self.pool.lock:
                     self.job = None
-                if self.process.poll() is not None or job.stopped:
-                    self.end()
-                    if not self.pool.closing:
-                        self.process = self._new_process()
+                if (not alive or job.stopped) and not self.pool.closing:
+                    self._renew()
         self.end()
 
-    def _work(self, job: Job) -> None:
+    def _renew(self) -> None:
+        self.end()
+        self.process = self._new_process()
+
+    def _work(self, job: Job) -> bool:
+        """Whether the process can go on with other work."""
         assert self.process.stdin is not None  # noqa: S101 - both are pipes
         assert self.process.stdout is not None  # noqa: S101
         self._tell({"do": job.kind, "ask": job.ask, "shown": job.shown})
@@ -124,14 +131,15 @@ class _Worker(threading.Thread):
                 self._tell({"go": True})
             elif "done" in said:
                 self.pool.finish(job, "done", result=said["done"])
-                return
+                return True
             elif "refused" in said:
                 self.pool.finish(job, "failed", refusal=said["refused"])
-                return
+                return True
             elif "phase" in said:
                 job.phase, job.progress = said["phase"], said["progress"]
                 job.changed()
         self.pool.finish(job, "cancelled" if job.stopped else "failed", refusal=CANCELLED if job.stopped else LOST)
+        return False
 
     def _tell(self, content: Mapping[str, Any]) -> None:
         assert self.process.stdin is not None  # noqa: S101 - it is a pipe
@@ -151,8 +159,9 @@ class _Worker(threading.Thread):
 class Pool:
     """Workers, and the jobs that wait for them, run, or are done."""
 
-    def __init__(self, *, workers: int = 2, time_limit: float = 600.0):
+    def __init__(self, *, workers: int = 2, time_limit: float = 600.0, command: Sequence[str] = WORKER):
         self.lock = threading.RLock()
+        self.command = list(command)
         self.time_limit, self.closing = time_limit, False
         self._work = threading.Condition(self.lock)
         self._waiting: list[Job] = []

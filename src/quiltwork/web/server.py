@@ -24,6 +24,7 @@ from quiltwork.web.service import Settings
 SHORTEST_TOKEN = 32
 EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104 - compared with, not bound to
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+LARGEST_PORT = 65535
 AT_ONCE = 200  # connections
 
 
@@ -54,15 +55,20 @@ def is_loopback(host: str) -> bool:
 
 def bound(host: str, port: int) -> socket.socket:
     """A socket at the address, or an error that says why not."""
+    found = None
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM,
-                                                                flags=socket.AI_PASSIVE)[0]  # fmt: skip
+        if not 0 <= port <= LARGEST_PORT:
+            raise OSError(0, "a port is a number from 0 to 65535")
+        known = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = known[0]
         found = socket.socket(family, kind, protocol)
         if os.name == "posix":
             found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind(address)
         found.listen(128)
-    except (OSError, OverflowError) as problem:
+    except (OSError, UnicodeError) as problem:
+        if found is not None:
+            found.close()
         raise ParameterError(
             "the address cannot be served",
             got=f"host {host}, port {port}",

@@ -136,25 +136,11 @@ def check(ask: Ask, report: Reporter) -> dict[str, Any]:
 
 def columns(ask: Ask, report: Reporter) -> dict[str, Any]:
     """The names and types of the columns of a file, and no values."""
-    from quiltwork.data.tables import as_frame, names_of
+    from quiltwork.data.tables import types_of
 
     report.phase("Reading")
-    file, separator = ask["data"]["file"], ask.get("separator")
-    names = names_of(file, separator=separator)
-    if not names:
-        raise DataError("the columns of the file cannot be read", got="no first line with names", fix="Check the file")
-    schema = as_frame(file, names, separator=separator).collect_schema()
-    return {"columns": [{"name": name, "type": _kind(schema[name])} for name in names]}
-
-
-def _kind(dtype: Any) -> str:
-    if dtype.is_integer():
-        return "whole number"
-    if dtype.is_numeric():
-        return "number"
-    if dtype.is_temporal():
-        return "time"
-    return "truth value" if str(dtype) == "Boolean" else "text"
+    found = types_of(ask["data"]["file"], separator=ask.get("separator"))
+    return {"columns": [{"name": name, "type": kind} for name, kind in found.items()]}
 
 
 def preview(ask: Ask, report: Reporter) -> dict[str, Any]:
