@@ -27,6 +27,12 @@ LAST_WORDS = 30.0  # seconds that a release may take that is being drawn when th
 CANCELLED = {"error": "the job was cancelled.", "kind": "cancelled", "exit_code": 2}
 REPLACED = {"error": "a later request took the place of this one.", "kind": "replaced", "exit_code": 2}
 TOOK_TOO_LONG = "the job took longer than {:g} s and was ended. Ask for less, or start the service with --time-limit."
+LOST_DRAWING = {
+    "error": "the process ended while the release was drawn, so its value is lost and its budget may be spent. "
+    "Look at the ledger.",
+    "kind": "lost",
+    "exit_code": 2,
+}
 LOST = {"error": "the process that did the work has ended, perhaps for lack of memory.", "kind": "lost", "exit_code": 2}
 
 
@@ -105,7 +111,7 @@ class _Worker(threading.Thread):
                     self._renew()
                 alive = self._work(job)
             except (OSError, ValueError):
-                self.pool.finish(job, "failed", refusal=LOST)
+                self.pool.finish(job, "failed", refusal=LOST_DRAWING if job.committed else LOST)
             finally:
                 limit.cancel()
                 with self.pool.lock:
@@ -138,7 +144,8 @@ class _Worker(threading.Thread):
             elif "phase" in said:
                 job.phase, job.progress = said["phase"], said["progress"]
                 job.changed()
-        self.pool.finish(job, "cancelled" if job.stopped else "failed", refusal=CANCELLED if job.stopped else LOST)
+        lost = LOST_DRAWING if job.committed else LOST
+        self.pool.finish(job, "cancelled" if job.stopped else "failed", refusal=CANCELLED if job.stopped else lost)
         return False
 
     def _tell(self, content: Mapping[str, Any]) -> None:

@@ -28,7 +28,12 @@ async def behind(scope: Any, receive: Any, send: Any) -> None:
 
 
 def guarded(**settings: Any) -> TestClient:
-    given = {"token": TOKEN, "hosts": ["127.0.0.1", "localhost"], "sign_in_page": sign_in, "signed_in_page": signed_in}
+    given: dict[str, Any] = {
+        "token": TOKEN,
+        "hosts": ["127.0.0.1", "localhost"],
+        "sign_in_page": sign_in,
+        "signed_in_page": signed_in,
+    }
     return TestClient(Guard(behind, **(given | settings)), base_url=ADDRESS)
 
 

@@ -17,10 +17,10 @@ def say(**content): print(json.dumps(content), flush=True)
 for line in sys.stdin:
     ask = json.loads(line)["ask"]
     say(phase="Working", progress=0.5)
-    if ask.get("dies"): os._exit(1)
     if ask.get("asks"):
         say(commit=True)
         if not sys.stdin.readline(): sys.exit()
+    if ask.get("dies"): os._exit(1)
     time.sleep(ask.get("takes", 0))
     if ask.get("refuses"): say(refused={"error": "no.", "kind": "data", "exit_code": 2})
     else: say(done={"pid": os.getpid()})
@@ -110,6 +110,9 @@ def test_a_process_that_dies_is_replaced() -> None:
         lost = begun(pool, dies=True)
         until(lost, "failed")
         assert lost.refusal == jobs.LOST
+        lost = begun(pool, dies=True, asks=True)
+        until(lost, "failed")
+        assert lost.refusal == jobs.LOST_DRAWING
         until(begun(pool), "done")
 
 
