@@ -87,6 +87,9 @@ class PlanForm(Form):
     secret_times: Times = None
     quilt_size: int | None = None
     distance: list[Positive] | None = None
+    advice: bool = Field(
+        default=True, description="Search for the ε that would do where an answer would be noise only; takes longer."
+    )
 
 
 class ComposeForm(Form):

@@ -83,6 +83,7 @@ def plan(ask: Ask, report: Reporter) -> dict[str, Any]:
         guarantee=ask.get("guarantee", "pufferfish"),
         secrets=_secrets(ask),
         quilt_size=ask.get("quilt_size"),
+        advice=ask.get("advice", True),
     )
     if all(offer.refused for offer in made.offers):
         raise NotCoveredError(" ".join(offer.refused or "" for offer in made.offers).rstrip("."))

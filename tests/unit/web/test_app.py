@@ -36,6 +36,8 @@ def test_plans_are_those_of_the_command(served: TestClient, tmp_path: Path) -> N
     command, web = answer("plan", tmp_path / "belief.json", *options), asked(served, "/api/plan", PLAN)
     assert command.keys() == web.keys()
     assert command["mechanisms"][0]["noise_scale"] == web["mechanisms"][0]["noise_scale"]
+    poor = PLAN | {"length": 4, "advice": False}
+    assert "noise only" in asked(served, "/api/plan", poor)["warnings"][0]
     begun = time.monotonic()
     assert asked(served, "/api/plan", PLAN) == web  # it was kept
     assert time.monotonic() - begun < 0.3
