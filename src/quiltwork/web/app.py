@@ -25,6 +25,7 @@ from quiltwork.web.service import Service, Settings
 from quiltwork.web.worker import refusal
 
 LONGEST_WAIT = 60.0
+TIDY = 60.0  # seconds between looks at old uploads
 BEAT = 15.0  # seconds between signs of life of a stream of events
 KINDS = {
     "csv": "text/csv; charset=utf-8",
@@ -70,7 +71,9 @@ def create_app(settings: Settings) -> Application:
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
+        tidying = asyncio.create_task(_tidy(service))
         yield
+        tidying.cancel()
         await asyncio.to_thread(service.close)
 
     app = FastAPI(
@@ -104,6 +107,13 @@ def create_app(settings: Settings) -> Application:
     )
     guard.service = service
     return guard
+
+
+async def _tidy(service: Service) -> None:
+    """Delete uploads that nobody uses any more, while the service runs."""
+    while True:
+        await asyncio.sleep(TIDY)
+        await asyncio.to_thread(service.uploads.forget_old)
 
 
 def _refused(_: Request, problem: Exception) -> Response:
