@@ -25,7 +25,7 @@ from quiltwork.show.answers import values_chart
 from quiltwork.show.charts import network_chart, posterior_chart
 from quiltwork.show.cliques import clique_chart
 from quiltwork.show.fit import agreement_chart
-from quiltwork.show.pages import noise_chart, timeline_chart
+from quiltwork.show.losses import noise_chart, timeline_chart
 from quiltwork.show.style import to_svg
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"

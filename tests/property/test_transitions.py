@@ -1,14 +1,27 @@
 """Transitions: neighbours share them, so that n values move n + 1 of them (Statement 49), against enumeration."""
 
 import itertools
+import math
+from pathlib import Path
 
 import numpy as np
+import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from strategies import chains, epsilons
 
-from quiltwork import Accountant, MarkovChain, NotCoveredError, ReleaseRecord, Transitions, calibrate
+from quiltwork import (
+    Accountant,
+    Ledger,
+    MarkovChain,
+    NotCoveredError,
+    ReleaseRecord,
+    Session,
+    Transitions,
+    calibrate,
+    read_series,
+)
 from quiltwork.influence.curve.any_start import AnyStart
 from quiltwork.influence.curve.profile import links
 from quiltwork.queries.parse import query_from_dict
@@ -116,9 +129,9 @@ def test_long_series_need_about_half_of_what_single_values_would() -> None:
         calibrate(Transitions(linked=linked), belief=slow, epsilon=1.0, mechanism="curve").noise_scale
         for linked in (True, False)
     )
-    histogram = calibrate("histogram", belief=slow, epsilon=1.0, mechanism="curve").noise_scale
+    count = calibrate("count:0", belief=slow, epsilon=1.0, mechanism="curve").noise_scale
     assert 0.5 * alone < linked < 0.52 * alone
-    assert histogram < linked < 1.05 * histogram
+    assert 2 * count < linked < 2.1 * count
 
 
 def test_what_was_recorded_before_keeps_its_sensitivity() -> None:
@@ -128,3 +141,37 @@ def test_what_was_recorded_before_keeps_its_sensitivity() -> None:
     assert now == Transitions()
     assert links(now.sensitivity(["a", "b"])) == 2.0
     assert before.lipschitz(["a", "b"]) == now.lipschitz(["a", "b"]) == 4.0
+
+
+def test_neighbours_in_another_order_share_nothing(tmp_path: Path) -> None:
+    """Under a second reading n neighbours of the first may move 2n transitions, and the ledger says so."""
+    share, memory, length = 0.02, 0.6, 10
+    leave = (1 - memory) * share
+    chain = MarkovChain(
+        [[1 - leave, leave], [(1 - memory) * (1 - share), share + memory * (1 - share)]],
+        initial="stationary",
+        states=["0", "1"],
+    )
+    order = [0, 5, 1, 6, 2, 7, 3, 8, 4, 9]  # neighbours of the first reading are far apart in the second
+    rows = pl.DataFrame({"v": ["0", "1"] * 5, "first": range(length), "second": np.argsort(order)})
+    readings = [
+        read_series(rows, column="v", states=["0", "1"], time=time, unsorted="sort") for time in ("first", "second")
+    ]
+    ledger = Ledger.create(str(tmp_path / "ledger.db"), belief=chain, budget=5.0)
+    Session(readings[0], belief=chain, ledger=ledger).release("count:1", epsilon=1e-6)
+    later = Session(readings[1], belief=chain, ledger=ledger)
+    scale = later.release("transitions", epsilon=0.05).noise_scale
+    paths = np.array(list(itertools.product((0, 1), repeat=length)))
+    weights = np.array([1 - share, share])[paths[:, 0]]
+    for t in range(1, length):
+        weights = weights * chain.transition[paths[:, t - 1], paths[:, t]]
+    seen = paths[:, order]
+    counts = [((seen[:, :-1] == a) & (seen[:, 1:] == b)).sum(axis=1) for a in (0, 1) for b in (0, 1)]
+    worst = 0.0
+    for signs in itertools.product((1, -1), repeat=4):  # outputs far out in each direction
+        tilt = weights * np.exp(sum(sign * count for sign, count in zip(signs, counts, strict=True)) / scale)
+        for t in range(length):
+            of = [tilt[paths[:, t] == x].sum() / weights[paths[:, t] == x].sum() for x in (0, 1)]
+            worst = max(worst, abs(math.log(of[0] / of[1])))
+    assert worst <= later.spent()
+    assert worst > 0.05 * 1.05  # what the release is worth in its own order

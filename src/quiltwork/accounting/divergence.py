@@ -15,6 +15,7 @@ from quiltwork.auditor.noisy import each_question
 from quiltwork.beliefs import Belief, MarkovChain
 from quiltwork.errors import NotCoveredError
 from quiltwork.laws.exact import SecretLaws, Statistic, chain_laws, unit_of
+from quiltwork.queries import Workload
 from quiltwork.types import Floats
 
 LONGEST = 200
@@ -97,4 +98,7 @@ def check_outputs(chain: Belief, noisy: Sequence[Noisy], length: int) -> None:
 
 
 def _count(release: Noisy, chain: MarkovChain) -> int:
-    return len(release.query.labels(chain.states))
+    steps = release.query.steps(chain.states)
+    if steps is None or isinstance(release.query, Workload):
+        raise NotCoveredError("the divergence of releases needs single answers that add up", got=release.query.text)
+    return len(steps)

@@ -21,6 +21,7 @@ from quiltwork.errors import InputError, NotCoveredError
 from quiltwork.influence.curve.profile import Profile, Stretch
 from quiltwork.influence.shift import GRID
 from quiltwork.numeric import add_floats, add_up, round_up
+from quiltwork.queries.base import unlinked
 from quiltwork.types import Floats
 
 FEW = 8  # releases whose records are kept
@@ -136,9 +137,12 @@ class Total:
     def _along_time(self, record: ReleaseRecord, matrix: Floats, placed: bool, *, mixed: bool) -> dict[str, Any]:
         first, last = self.touched(record)
         endless = self.endless or not placed or last is None
+        before = self.sums
+        if mixed:  # neighbours in one order are none in another: they share nothing (Statement 19)
+            matrix, before = unlinked(matrix), tuple(map(unlinked, before))
         if endless or last is None:
             firsts: tuple[int, ...] = (1,)  # Statement 19
-            sums: tuple[Floats, ...] = (add_up(np.max(self.sums, axis=0), matrix),)
+            sums: tuple[Floats, ...] = (add_up(np.max(before, axis=0), matrix),)
         else:
             firsts, sums = self._on(first, last, matrix)
         values = record.length if not record.placed else None if last is None else last - first + 1

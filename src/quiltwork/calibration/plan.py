@@ -196,7 +196,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
         secrets=Secrets.of(secrets),
         quilt_size=quilt_size,
     )
-    request = split(request)
+    as_asked, request = request, split(request)
     asked, values = request.query, check_length(values)
     for name in mechanisms or ():
         find_mechanism(name)
@@ -233,11 +233,18 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
         note=next((ONE_COUNT for question in questions if isinstance(question, TwoCounts)), None),
     )
     target = None if target_error is None else Target.parse(target_error)
-    return _with_remedies(made, request, divisors, values, target, advice=advice)
+    return _with_remedies(made, request, as_asked, divisors, values, target, advice=advice)
 
 
 def _with_remedies(
-    made: Plan, request: Request, divisors: Sequence[int], values: int | None, target: Target | None, *, advice: bool
+    made: Plan,
+    request: Request,
+    as_asked: Request,
+    divisors: Sequence[int],
+    values: int | None,
+    target: Target | None,
+    *,
+    advice: bool,
 ) -> Plan:
     """With what makes answers precise enough, where they would be noise only or where it was asked."""
     best = made.best
@@ -246,17 +253,19 @@ def _with_remedies(
     asked, belief = request.query, request.belief
     questions = asked.questions if isinstance(asked, Workload) else (asked,)
     size = values or request.length
+    people = 1 if values is None or not request.length else max(1, values // request.length)
 
     def error_at(place: int) -> Callable[[float], float]:
         def at(epsilon: float) -> float:
-            offer = _offer(replace(request, mechanism=best.mechanism, epsilon=epsilon), divisors, made.releases)
+            asked_again = split(replace(as_asked, epsilon=epsilon))
+            offer = _offer(replace(asked_again, mechanism=best.mechanism), divisors, made.releases)
             return _errors(offer)[place]
 
         return at
 
     found, warnings = None, []
     for place, (question, error) in enumerate(zip(questions, _errors(best), strict=True)):
-        limits = None if size is None or made.records else question.on(belief).limits(size)
+        limits = None if size is None or made.records else question.on(belief).limits(size, max(0, size - people))
 
         def improved(wanted: float, *, relative: bool, place: int = place, error: float = error) -> Remedy:
             return remedy(
@@ -267,9 +276,10 @@ def _with_remedies(
                 epsilon=request.epsilon,
                 error_at=error_at(place) if advice or target is not None else None,
                 values=None if made.records else size,
-                people=1 if values is None or not request.length else max(1, values // request.length),
+                people=people,
                 length=request.length,
                 step=made.step,
+                mechanism=best.mechanism,
             )
 
         if target is not None and (place == 0 or (target.relative and limits is not None)):

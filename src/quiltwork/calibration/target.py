@@ -77,6 +77,8 @@ class Remedy:
     """How long windows must be, with as many people as there are."""
     question: str | None = None
     """A coarser question that needs less noise."""
+    mechanism: str | None = None
+    """The mechanism that it was computed for."""
 
     def words(self) -> str:
         """In one sentence."""
@@ -85,15 +87,17 @@ class Remedy:
             large = " (which promises little)" if self.epsilon > LARGE else ""
             ways.append(f"ε = {self.epsilon:g}{large}")
         if self.people is not None:
-            ways.append(f"{self.people:,} people")
+            ways.append(f"{self.people:,} {'people' if self.people != 1 else 'person'}")
         if self.window is not None:
             ways.append(f"windows of {self.window}")
         elif self.values is not None and self.people is None:
             ways.append(f"{self.values:,} values")
         coarser = "" if self.question is None else f" {self.question}"
+        if self.mechanism in ("audited", "wasserstein"):
+            coarser = f" (That is by {self.mechanism}, for a single release without a ledger.){coarser}"
         if not ways:
-            return f"No ε up to {MOST_EPSILON:g} brings it down to ±{self.error:.3g}.{coarser}"
-        return f"For ±{self.error:.3g} it takes {', or '.join(ways)}.{coarser}"
+            return f"No ε up to {MOST_EPSILON:g} brings it down to ±{short(self.error)}.{coarser}"
+        return f"For ±{short(self.error)} it takes {', or '.join(ways)}.{coarser}"
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
@@ -103,7 +107,7 @@ class Remedy:
             "values": self.values,
             "people": self.people,
             "window": self.window,
-        }
+        } | ({} if self.mechanism is None else {"mechanism": self.mechanism})
 
 
 def remedy(  # noqa: PLR0913 - it takes all that an answer's precision depends on
@@ -118,6 +122,7 @@ def remedy(  # noqa: PLR0913 - it takes all that an answer's precision depends o
     people: int = 1,
     length: int | None = None,
     step: Duration | None = None,
+    mechanism: str | None = None,
 ) -> Remedy:
     """What would bring the ± of a number from ``error`` down to ``wanted``.
 
@@ -136,6 +141,7 @@ def remedy(  # noqa: PLR0913 - it takes all that an answer's precision depends o
         people=-(-enough // length) if enough is not None and length else None,
         window=window,
         question=coarser(query),
+        mechanism=mechanism,
     )
 
 
@@ -143,7 +149,7 @@ def noise_only(query: Query, error: float, limits: Limits, better: Remedy, *, wh
     """That an answer would be noise only, and what would change that."""
     low, high = min(limits.low), max(limits.high)
     return (
-        f"{query.text} would be noise only{where}: ±{error:.3g} with probability 95 %, and numbers can only be from "
+        f"{query.text} would be noise only{where}: ±{short(error)} with probability 95 %, and numbers can only be from "
         f"{low:g} to {high:,g}. {better.words()}"
     )
 
@@ -178,6 +184,15 @@ def epsilon_for(error_at: Callable[[float], float], wanted: float, *, first: flo
             guess = math.sqrt(low * high) if low > 0 else high / FURTHER
         trial = _up(min(guess, MOST_EPSILON))
     return high if math.isfinite(high) else None
+
+
+def short(number: float) -> str:
+    """Three digits, and no powers of ten.
+
+    >>> short(0.01234), short(3226.4)
+    ('0.0123', '3,226')
+    """
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def _up(epsilon: float) -> float:

@@ -1,6 +1,7 @@
 """What a user asks of a plan or a release, in the words of commands and forms: for every shell alike."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from quiltwork.beliefs import Belief, GaussianBelief
@@ -103,7 +104,8 @@ def plan_wanted(
     held = beliefs[0] if len(beliefs) == 1 else belief
     made = planned(held, 1.0 if epsilon is None else epsilon)
     if epsilon is None and made.remedy is not None and made.remedy.epsilon is not None:
-        made = planned(held, made.remedy.epsilon)
+        found = replace(made.remedy, values=None, people=None, window=None)  # with as many values as there are
+        made = replace(planned(held, made.remedy.epsilon), remedy=found)
     each = [(believed, planned(believed, made.epsilon)) for believed in beliefs] if len(beliefs) > 1 else []
     return held, made, each
 

@@ -28,17 +28,15 @@ def belief_check(
     as_json: AsJson = False,
 ) -> None:
     """Check on public data whether a belief fits. Do not use the data you want to protect."""
-    from quiltwork import check_belief, load_belief
-    from quiltwork.show.pages import check_report
+    from quiltwork import load_belief
+    from quiltwork.show.page import check_report
 
     if report is not None:
         check_report(report, data, belief)
     held = load_belief(belief)
     if rhythm != "auto" and not held.real:
         raise ParameterError("--rhythm is for numbers", got="a belief about states", fix="Leave it out")
-    series = how.public(held, data, column=column)
-    with progress("Checking"):
-        check = _check_numbers(held, series, rhythm) if held.real else check_belief(held, series)
+    check = checked(held, data, column, how, rhythm=rhythm)
     err.print(
         "warning: do not check a belief on the data that you want to protect: the result shows that data without any "
         "noise. Use public data, or other people's data of the same kind."
@@ -53,6 +51,15 @@ def belief_check(
     _print_check(check)
     if report is not None:
         out.print(f"Report: {report}")
+
+
+def checked(held: "Belief", data: str, column: str, how: HowToRead, *, rhythm: "Rhythm" = "auto") -> "BeliefCheck":
+    """How a belief fits the public data of a file."""
+    from quiltwork import check_belief
+
+    series = how.public(held, data, column=column)
+    with progress("Checking"):
+        return _check_numbers(held, series, rhythm) if held.real else check_belief(held, series)
 
 
 def _check_numbers(held: "Belief", series: "Series", rhythm: "Rhythm") -> "BeliefCheck":

@@ -98,7 +98,8 @@ def _draw_audit(
     path: Path, belief: Any, noisy: list[Any], length: int | None, found: Any, secrets: "Secrets | None"
 ) -> None:
     from quiltwork.auditor.exact import worst_densities
-    from quiltwork.show.pages import density_chart, loss_chart, write_audit
+    from quiltwork.show.losses import density_chart, loss_chart
+    from quiltwork.show.pages import write_audit
 
     held = belief.as_network(length) or belief
     if held.real:

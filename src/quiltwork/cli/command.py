@@ -13,7 +13,7 @@ from quiltwork.cli import belief, belief_check, check, compare, demo, ledger, pl
 from quiltwork.cli.compile import compile_all
 from quiltwork.cli.examples import examples_of
 from quiltwork.cli.options import in_options
-from quiltwork.errors import QuiltworkError, amounts_of, did_you_mean, kind_of, visible
+from quiltwork.errors import QuiltworkError, amounts_of, did_you_mean, kind_of, nearest, visible
 from quiltwork.show.terminal import err, give_up_output, print_json
 
 QUOTED = r"'([^']*)'"
@@ -122,7 +122,11 @@ def _refuse(message: str, kind: str, code: int, **amounts: float | None) -> NoRe
 def _usage(problem: typer.TyperException) -> str:
     """What is wrong with the options, with the nearest that there is."""
     text = problem.format_message().rstrip(".").replace("Value error, ", "")
-    text = re.sub(r" \(Possible options?: ([^,)]*).*\)$", r". Did you mean \1?", text)
+    possible = re.search(r"^(.*?(--?[\w-]+)) \(Possible options?: (.*)\)$", text)
+    if possible is not None:
+        said, option, known = possible.groups()
+        listed = known.split(", ")
+        text = f"{said}. Did you mean {nearest(option, listed) or listed[0]}?"
     chosen = re.search(r"'([^']*)' is not one of (.*)$", text)
     if chosen is not None:
         text = f"{text}. {did_you_mean(chosen[1], re.findall(QUOTED, chosen[2]))}".rstrip(" .")

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -29,6 +30,8 @@ from quiltwork.cli.options import (
     secrets_of,
     segment_of,
 )
+from quiltwork.cli.repeat import given_command
+from quiltwork.data.about import source_name
 from quiltwork.errors import ParameterError, QuiltworkError, visible
 from quiltwork.show.terminal import (
     err,
@@ -45,12 +48,13 @@ PAGES = (".html", ".htm")
 Form = Literal["table", "csv", "parquet", "json", "markdown"]
 
 if TYPE_CHECKING:
-    from quiltwork import Release
+    from quiltwork import Belief, BeliefCheck, Release
     from quiltwork.releases.prepared import Prepared
 
 
 @reads_data
 def release(
+    context: typer.Context,
     data: DataFile,
     belief: Annotated[Path, typer.Option("--belief", metavar="B", help="Belief file (JSON or TOML).")],
     epsilon: EpsilonValue,
@@ -118,6 +122,14 @@ def release(
             "May be repeated.",
         ),
     ] = None,
+    check: Annotated[
+        str | None,
+        typer.Option(
+            "--check",
+            metavar="PUBLIC_DATA",
+            help="For the report: public data, in the same columns, to check the belief against. Shown without noise.",
+        ),
+    ] = None,
     form: Annotated[Form, typer.Option("--format", help="What to print. json is the same as --json.")] = "table",
     as_json: AsJson = False,
 ) -> None:
@@ -131,6 +143,7 @@ def release(
     used: list[str | Path] = [data, belief, *([] if key is None else [key])]
     used += [] if ledger is None else [ledger.removeprefix("sqlite:///")]
     files = _checked(files or [], used)  # before anything is spent
+    _check_public(check, data, files)
     form = _printed_as(form, as_json=as_json)
     if sys.stdout is None:
         raise ParameterError("the value needs somewhere to go", got="a standard output that is closed")
@@ -144,6 +157,7 @@ def release(
     asked = asked_in(query, workload, state_values, held)
     times = None if segment is None else segment_of(segment)
     rows = how.rows(held, data, column=column, variable=variable, segment=times, gaps=gaps)
+    fits = None if check is None else _compared(check, held, column, how)
     book = None if ledger is None else Ledger(ledger, key=None if key is None else read_key(key))
     apart = secrets_of(secrets, secret_times)
     if apart is None:
@@ -169,10 +183,11 @@ def release(
         warnings = ready.warnings(answers)
     _confirm(warnings, epsilon, yes=yes or form != "table")
     result = ready.draw(answers) if book is None else ready.draw_within(book, written_down(who), answers)
-    result = replace(result, notes=(*result.notes, *warnings))
+    if result.about is not None and result.about.source is None:  # a table made from the file
+        result = replace(result, about=replace(result.about, source=source_name(data)))
     _show(result, files, form)  # what was spent is shown, whatever becomes of the files
     for file in files:
-        if _write(file, result, ready, quilt_size) and form == "table":
+        if _write(file, result, ready, fits, context) and form == "table":
             out.print(f"{'Report' if file.suffix.lower() in PAGES else 'Written'}: {file}")
 
 
@@ -180,8 +195,10 @@ def _confirm(warnings: Sequence[str], epsilon: float, *, yes: bool) -> None:
     """Say which answers would be noise only, and ask in a terminal whether to spend ε on them."""
     for warning in warnings:
         err.print(f"warning: {warning}")
-    if warnings and not yes and can_ask():
-        typer.confirm(f"Release it all the same, and spend ε = {epsilon:g}?", abort=True, err=True)
+    asks = warnings and not yes and can_ask()
+    if asks and not typer.confirm(f"Release it all the same, and spend ε = {epsilon:g}?", err=True):
+        err.print("Nothing was released, and nothing was spent.")
+        raise typer.Exit(1)
 
 
 def _checked(files: list[Path], used: "list[str | Path]") -> list[Path]:
@@ -233,14 +250,19 @@ def _show(result: "Release", files: list[Path], form: Form) -> None:
         give_up_output()
 
 
-def _write(path: Path, result: "Release", ready: "Prepared", quilt_size: int | None) -> bool:
+def _write(
+    path: Path, result: "Release", ready: "Prepared", fits: "BeliefCheck | None", context: typer.Context
+) -> bool:
     """A file; the value is out already, so that one which fails is no more than a warning."""
     page = path.suffix.lower() in PAGES
     try:
         if page:
             from quiltwork.show.beside import write_with_others
 
-            write_with_others(path, release=result, query=ready.request.query, quilt_size=quilt_size)
+            with progress("Writing the report"):
+                write_with_others(
+                    path, release=result, request=ready.request, check=fits, command=given_command(context)
+                )
         else:
             result.save(path)
     except Exception as problem:
@@ -249,3 +271,34 @@ def _write(path: Path, result: "Release", ready: "Prepared", quilt_size: int | N
         err.print(f"warning: {what} could not be written ({why.rstrip('.')}). The value above was released.")
         return False
     return True
+
+
+def _check_public(check: str | None, data: str, files: list[Path]) -> None:
+    """Data to check a belief against is shown without noise: never the data that is to be protected."""
+    if check is None:
+        return
+    if not any(file.suffix.lower() in PAGES for file in files):
+        raise ParameterError("a check goes into the report", got="--check without a report", fix="Add --out FILE.html")
+    same = Path(check) == Path(data)
+    with suppress(OSError, ValueError):
+        same = same or Path(check).samefile(data)
+    if same:
+        raise ParameterError(
+            "a belief must not be checked on the data that is to be protected",
+            got="the same file twice",
+            why="the report would show it without noise",
+            fix="--check with public data, or other people's data of the same kind",
+        )
+
+
+def _compared(check: str, held: "Belief", column: str | None, how: HowToRead) -> "BeliefCheck":
+    """How the belief fits public data that is read in the same way."""
+    from quiltwork.cli.belief_check import checked
+
+    if held.variables is not None or column is None:
+        raise ParameterError(
+            "a belief is checked on series with a column of values",
+            got="records" if held.variables is not None else "no --column",
+            fix="Leave --check out",
+        )
+    return checked(held, check, column, how)

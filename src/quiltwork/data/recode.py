@@ -41,8 +41,16 @@ def recode_of(given: Mapping[Any, Any] | Recode) -> Recode:
 
 def check_targets(recode: Recode, states: Sequence[str] | None, *, numbers: bool) -> None:
     """States that values become must be states of the belief; numbers, where the belief is about numbers."""
-    for _, state in recode:
+    for value, state in recode:
         if state is None:
+            if states is not None and value in states:
+                raise DataError(
+                    "a state of the belief cannot be recoded to missing",
+                    got=repr(value),
+                    why="how many values are missing, and where, is public: it would tell exactly how often the state "
+                    "occurs",
+                    fix="Give it a state of its own, or join it with another one",
+                )
             continue
         if numbers:
             try:

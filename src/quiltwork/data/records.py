@@ -8,6 +8,7 @@ import numpy as np
 
 from quiltwork.beliefs import Belief
 from quiltwork.data import Reading, codes_of, names_in
+from quiltwork.data.about import About, source_name
 from quiltwork.data.recode import REST, Recode, recode_of, recoded_names
 from quiltwork.errors import DataError
 from quiltwork.types import Codes
@@ -31,6 +32,8 @@ class Records:
     variables: Variables
     codes: Codes
     reading: Reading = BY_NAME
+    about: About | None = None
+    """What is public about the table that they were read from; None for rows in memory."""
 
     @classmethod
     def from_rows(cls, rows: Iterable[Mapping[str, object]], *, variables: Variables) -> "Records":
@@ -117,12 +120,17 @@ def read_records(
         raise DataError("the data must have at least one record", got="no rows", why="there is nothing to count")
     if column is None:
         values_of = {name: _named(frame[name], states, names) for name, states in variables.items()}
-        return replace(Records._coded(values_of, variables), reading=replace(BY_NAME, recode=names))
+        return _read(Records._coded(values_of, variables), source, frame.height, replace(BY_NAME, recode=names))
     owners = ["" for _ in range(frame.height)] if subject is None else names_in(frame[subject], None)
     values = _named(frame[column], belief.states, names)
     named = _in_order(owners, list(variables)) if variable is None else names_in(frame[variable], tuple(variables))
     reading = Reading(layout="rows", column=column, variable=variable, subject=subject, recode=names)
-    return replace(_from_long(owners, named, values, variables), reading=reading)
+    return _read(_from_long(owners, named, values, variables), source, frame.height, reading)
+
+
+def _read(records: Records, source: object, rows: int, reading: Reading) -> Records:
+    about = About(source=source_name(source), rows=rows, reading=reading)
+    return replace(records, reading=reading, about=about)
 
 
 def _named(values: "pl.Series", states: Sequence[str], recode: Recode | None) -> list[str]:

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from quiltwork.data.about import About
 from quiltwork.data.layout import Layout, Piece, laid_out
 from quiltwork.data.reading import Missing, Reading, check_segment
 from quiltwork.data.times import Window
@@ -104,6 +105,11 @@ class Series(Countable):
 
     reading: Reading
     """How they were read."""
+
+    @property
+    def about(self) -> About | None:
+        """What is public about the table that they were read from; None for values in memory."""
+        return None
 
     @property
     def segment(self) -> Segment | None:

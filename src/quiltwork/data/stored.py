@@ -15,6 +15,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
+from quiltwork.data.about import About, source_name
 from quiltwork.data.checks import check_facts, check_values, forgotten_subject
 from quiltwork.data.engines.base import Engine
 from quiltwork.data.layout import Layout, Piece, clock_piece, finest, laid_out
@@ -62,6 +63,20 @@ class StoredSeries(Series):
     def doubt(self) -> str | None:
         """What may have been forgotten when reading, for whoever asked to look at; None if nothing seems to be."""
         return forgotten_subject(self._engine.columns)
+
+    @cached_property
+    def about(self) -> About:
+        """What is public about the table that they were read from: whatever part of it is asked for."""
+        rows, first, last = self._engine.extent()
+        clock = self._engine.clock
+        return About(
+            source=source_name(*self._sources),
+            rows=rows,
+            first=clock.named(first),
+            last=clock.named(last),
+            step=None if self._engine.columns.time is None else self.step,
+            reading=self.reading.whole,
+        )
 
     def _found_states(self) -> tuple[str, ...]:
         """The values that occur, sorted; levels are named by their edges."""

@@ -104,8 +104,9 @@ def in_time(steps: float, step: Duration | None) -> str:
     ('7 h', '28 steps', '1 step')
     """
     if step is None or step.steps:
-        steps *= 1 if step is None else float(step.length)
-        return f"{steps:,.3g} step{'s' * (steps != 1)}"
+        wide = "" if step is None or step.length == 1 else f" of {step.length:g}"
+        count = f"{steps:,.0f}" if steps >= 1000 else f"{steps:,.3g}"
+        return f"{count} step{'s' * (steps != 1)}{wide}"
     span = steps * step.length
     unit = next((name for name, size in UNITS.items() if span >= (2 if name == "days" else 1) * size), "ms")
     return f"{span / UNITS[unit]:,.3g} {unit}"

@@ -17,7 +17,7 @@ from quiltwork.papers.bayesian import bayesian_counterexamples
 from quiltwork.papers.contagion import contagion
 from quiltwork.papers.noise import activity, binary_grid, figure_2, gap_counterexample
 from quiltwork.papers.sums import parallel, sequential, theorem_3_4
-from quiltwork.show.pages import page
+from quiltwork.show.page import page
 from quiltwork.show.style import to_png, to_svg
 from quiltwork.types import Progress
 

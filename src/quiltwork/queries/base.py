@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from quiltwork.beliefs import Belief
 from quiltwork.data import Countable, Series
 from quiltwork.errors import QueryError
-from quiltwork.numeric import float_above, round_up
+from quiltwork.numeric import add_up, float_above, round_up
 from quiltwork.queries.limits import Limits
 from quiltwork.types import Codes
 
@@ -120,6 +120,10 @@ class Query(ABC):
         """What was asked for, if that is not the numbers but follows from them: a median, a mean length."""
         return None
 
+    def derived_between(self, numbers: Sequence[float], error: float) -> tuple[float, float] | None:  # noqa: ARG002
+        """Where what is derived lies if each number is off by at most the error; None where that is not known."""
+        return None
+
     def in_words(self, derived: Any) -> str:
         """What was derived, as people read it."""
         return "unknown" if derived is None else f"{derived:.4g}" if isinstance(derived, float) else str(derived)
@@ -194,6 +198,19 @@ class Query(ABC):
     def by_variable(self, variables: Variables) -> "Asked":
         """What is asked of each variable of a record: the same of all of them, unless the query says otherwise."""
         return Asked.of(self, variables, dict.fromkeys(variables, Fraction(1)))
+
+
+def unlinked(sensitivity: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What changes cost where neighbours need not be neighbours: each pays by itself what neighbours share.
+
+    >>> unlinked(np.array([[2.0, 2.0], [2.0, 2.0]])).round(9).tolist()
+    [[0.0, 4.0], [4.0, 0.0]]
+    """
+    once = float(np.diagonal(sensitivity).max(initial=0.0))
+    if once == 0:
+        return sensitivity
+    alone = add_up(sensitivity, np.full_like(sensitivity, once))
+    return np.asarray(np.where(np.eye(len(sensitivity), dtype=bool), 0.0, alone))
 
 
 def largest_change(sensitivity: NDArray[np.float64]) -> float:

@@ -18,8 +18,9 @@ from quiltwork.data import Countable
 from quiltwork.data.values import level_numbers
 from quiltwork.errors import QueryError
 from quiltwork.queries.base import Asked, Numbers, Query, States, Variables
-from quiltwork.queries.kinds import Histogram
+from quiltwork.queries.kinds import Histogram, TwoCounts
 from quiltwork.queries.limits import Limits
+from quiltwork.queries.steps import InSteps
 from quiltwork.types import Codes
 
 
@@ -29,6 +30,16 @@ class FromHistogram(Query):
 
     histogram: Query = field(default=Histogram(), kw_only=True)
     """The histogram as it is asked under a belief: of two states, one count."""
+
+    def __post_init__(self) -> None:
+        asked = self.histogram.query if isinstance(self.histogram, InSteps) else self.histogram
+        if type(asked) not in (Histogram, TwoCounts):
+            raise QueryError(
+                f"{type(self).__name__.lower()} is read from a histogram",
+                got=type(asked).__name__,
+                why="other questions have other units and sensitivities",
+                fix="Leave histogram= out",
+            )
 
     @abstractmethod
     def derived(self, numbers: Sequence[float], states: States) -> Any:
@@ -125,6 +136,7 @@ class Quantile(FromHistogram):
     at: float | str
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         try:
             share = Fraction(str(self.at))
         except (ValueError, ZeroDivisionError):
@@ -201,6 +213,7 @@ class Top(FromHistogram):
     most: int
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if type(self.most) is not int or self.most < 1:
             raise QueryError(
                 "top needs the number of states to name", got=repr(self.most)[:40], fix="For example top:3"

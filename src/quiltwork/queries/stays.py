@@ -5,6 +5,7 @@ begins with each value that is not directly preceded by the same state, so that 
 values less the number of times that the state follows itself (Statement 67).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -154,6 +155,16 @@ class StayLength(InOrder):
         """The mean length, at least 1; None where no stay is left after the noise."""
         values, stays = numbers
         return None if stays < 1 else max(1.0, values / stays)
+
+    def derived_between(self, numbers: Sequence[float], error: float) -> tuple[float, float]:
+        """With the fewest values in the most stays, and the most in the fewest; no stay may be left."""
+        values, stays = numbers
+        high = (values + error) / (stays - error) if stays - error >= 1 else math.inf
+        return max(1.0, (values - error) / (stays + error)), max(1.0, high)
+
+    def in_words(self, derived: Any) -> str:
+        """The mean length, in values."""
+        return "unknown" if derived is None else f"about {derived:.2g} values each"
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,17 @@ class PartAnswer:
         return self.query.derived(self.best, self.states)
 
     @property
+    def told(self) -> str | None:
+        """What follows from the numbers in words, rounded to the noise, with its range where that is known."""
+        if self.derived is None:
+            return None
+        words, between = self.query.in_words(self.derived), self.query.derived_between(self.best, self.error())
+        if between is None:
+            return words
+        low, high = between
+        return f"{words} ({low:.2g} or more)" if high == math.inf else f"{words} ({low:.3g} to {high:.3g})"
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """A name for each number."""
         names = self.query.labels(self.states)

@@ -97,6 +97,7 @@ def of_measurements(series: Measurements, request: Request, window: Window | Non
         unit=unit,
         states=belief.states,
         sizes=(series.subjects, series.size),
+        about=series.about,
         notes=(*about_steps, *(() if certain else (NOT_RECORDED,)), *_notes(series, belief, query)),
     )
 

@@ -178,6 +178,7 @@ def _of_series(
         unit=query.unit(series.states),
         states=series.states,
         sizes=(series.subjects, series.size),
+        about=series.about,
         layout=_layout(series, ready.belief, window, by_subject),
         notes=(
             *about_steps,
@@ -239,6 +240,7 @@ def _of_records(records: Records, request: Request) -> Prepared:
         unit=questions[0].unit,
         states=questions[0].states,
         sizes=(len(records), records.codes.size),
+        about=records.about,
         notes=(
             *((BY_ORDER.format(", ".join(records.variables)),) if records.reading.by_order else ()),
             *((SINGLE_RELEASE,) if calibration is not usual else ()),

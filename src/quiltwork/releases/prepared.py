@@ -15,6 +15,7 @@ from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
 from quiltwork.calibration.target import PURE_NOISE, USEFUL, noise_only, remedy
 from quiltwork.data import Reading, Series, Window
+from quiltwork.data.about import About
 from quiltwork.data.layout import Layout
 from quiltwork.errors import DataError, LedgerError, ParameterError, QuiltworkError, check_name
 from quiltwork.numeric import round_up
@@ -60,6 +61,8 @@ class Prepared:
     sizes: tuple[int, int]
     """The numbers of subjects and of values."""
     notes: tuple[str, ...] = ()
+    about: About | None = None
+    """What is public about the table that the data were read from."""
     layout: Callable[[], Layout] | None = None
     """Where the values are, where that is known and small: estimates need it."""
     each: tuple["Prepared", ...] = ()
@@ -117,6 +120,14 @@ class Prepared:
             )
         return expected
 
+    def _poor(self, answers: list[Answer]) -> tuple[str, ...]:
+        """What a result says of itself where it is noise only."""
+        poor = [answer for answer in answers if self._share(answer) >= PURE_NOISE]
+        if not poor:
+            return ()
+        where = f" for {len(poor):,} of {len(answers):,} parts" if poor[0].part else ""
+        return (f"{self.request.query.text} is noise only{where}: the noise may be larger than any difference.",)
+
     def _share(self, answer: Answer) -> float:
         """The ± of an answer as a share of what it can be."""
         width = 0.0 if answer.limits is None else answer.limits.width
@@ -135,6 +146,7 @@ class Prepared:
         request, limits = question.request, answer.limits
         assert limits is not None  # noqa: S101 - an answer without limits is not poor
         people = 1 if request.by_subject else max(1, self.sizes[0])
+        longer = request.window is not None and Window.parse(request.window).cycle is None
         better = remedy(
             request.query,
             error=question._error(answer),
@@ -145,7 +157,7 @@ class Prepared:
             values=answer.values,
             people=people,
             length=None if request.by_subject else max(1, answer.values // people),
-            step=self.belief.step if request.window is not None else None,
+            step=self.belief.step if longer else None,
         )
         return noise_only(request.query, question._error(answer), limits, better, where=where)
 
@@ -168,6 +180,7 @@ class Prepared:
             calibration=self.calibration,
             divisor=1,
             questions=tuple(releases),
+            notes=tuple(dict.fromkeys(note for one in releases for note in one.notes)),
         )
 
     def _noisy(self, answers: list[Answer]) -> list[list[Drawn]]:
@@ -227,7 +240,8 @@ class Prepared:
             belief=self.belief,
             calibration=calibration,
             recorded=self.record,
-            notes=self.notes,
+            about=self.about,
+            notes=(*self.notes, *self._poor(answers)),
         )
 
     def _place(self, part: str) -> tuple[str, str]:

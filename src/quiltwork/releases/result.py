@@ -10,6 +10,7 @@ from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.beliefs import Belief
 from quiltwork.calibration.accuracy import noise_error
 from quiltwork.calibration.record import Calibration
+from quiltwork.data.about import About
 from quiltwork.errors import ParameterError
 from quiltwork.queries import Workload
 from quiltwork.releases.answer import PartAnswer
@@ -18,6 +19,8 @@ from quiltwork.types import Shown, show_module
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from quiltwork.fitting.check import BeliefCheck
 
 MOST_SHOWN, MOST_LINES = 6, 30
 MOST_SIMULATED = 400_000  # numbers that are drawn to measure errors, of all answers together
@@ -49,6 +52,8 @@ class Release(Shown):
     recorded: ReleaseRecord
     divisor: int = 1
     """What counts or sums were divided by; the least, if there are several."""
+    about: About | None = None
+    """What is public about the table that the data were read from; None for values in memory."""
     ledger: dict[str, Any] | None = None
     """Where its spending was recorded, and what is left."""
     notes: tuple[str, ...] = ()
@@ -75,7 +80,7 @@ class Release(Shown):
         ]
         if self.parts:
             width = max(len(answer.name) for answer in self.parts)
-            lines += [f"{a.name:<{width}}  {_in_a_line(a)} ± {a.rounded(a.error())}" for a in self.parts]
+            lines += [f"{a.name:<{width}}  {_in_a_line(a)} ± {a.rounded(a.error())}{_told(a)}" for a in self.parts]
         else:
             answer = self.answers[0]
             numbers, best = ([answer.rounded(n) for n in row] for row in (answer.numbers, answer.best))
@@ -86,6 +91,7 @@ class Release(Shown):
                 f"{label:<{wide}}  {number:>{long}} ± {error}" + (f"  (consistent: {kept})" if known else "")
                 for label, number, kept in zip(answer.labels, numbers, best, strict=True)
             ]
+            lines += [] if answer.told is None else [f"{answer.query.text}: {answer.told}"]
         more = len(lines) - 1 - MOST_LINES
         return "\n".join(lines if more <= 0 else [*lines[: MOST_LINES + 1], f"... and {more:,} more"])
 
@@ -190,10 +196,10 @@ class Release(Shown):
     def explain(self) -> str:
         """Accuracy and the reason for the noise, in words."""
         if self.questions:
-            lines = self.by_question(lambda question: " ".join([*question._told(), *question.accuracy()]))
+            lines = self.by_question(lambda question: " ".join([*question.told(), *question.accuracy()]))
             told = [f"{text}: {line}" for text, line in lines.items()]
         else:
-            told = [f"{self.calibration.query.text}: {line}" for line in self._told()] + self.accuracy()
+            told = [f"{self.calibration.query.text}: {line}" for line in self.told()] + self.accuracy()
         return "\n".join([*told, self.calibration.explain(self.belief), *self.notes])
 
     def accuracy(self) -> list[str]:
@@ -217,10 +223,10 @@ class Release(Shown):
             )
         return lines
 
-    def _told(self) -> list[str]:
+    def told(self) -> list[str]:
         """What was asked for, in words, if it follows from the numbers of a single answer."""
-        query, derived = self.answers[0].query, self.derived
-        return [] if self.parts or derived is None else [f"{query.in_words(derived)}."]
+        answer = self.answers[0]
+        return [] if self.parts or answer.told is None else [f"{answer.told}."]
 
     def table(self) -> list[dict[str, Any]]:
         """The answers about windows or subjects, a row each with a column for each number."""
@@ -228,7 +234,7 @@ class Release(Shown):
         for answer in self.parts:
             single = len(answer.numbers) == 1
             names = [answer.query.text] if single else answer.labels
-            derived = {} if self.derived is None else {answer.query.text: answer.query.in_words(answer.derived)}
+            derived = {} if answer.told is None else {answer.query.text: answer.told}
             numbers = dict(zip(names, answer.numbers, strict=True))
             rows.append({"": answer.name} | derived | numbers | {"values": answer.values})
         return rows
@@ -265,8 +271,10 @@ class Release(Shown):
                 f"{how} needs {packages}", got="an installation without", fix=f"pip install {needed}"
             ) from problem
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, *, check: "BeliefCheck | None" = None) -> Path:
         """Write it to a file: .csv, .parquet or .md for a table, .json for everything, .html for a report.
+
+        ``check`` is for the report: what :func:`check_belief` found out about the belief on public data.
 
         >>> from quiltwork import MarkovChain, release
         >>> import tempfile
@@ -275,7 +283,7 @@ class Release(Shown):
         >>> result.save(tempfile.mkdtemp() + "/ones.csv").read_text().startswith("query,value,error_95,")
         True
         """
-        written: Path = show_module("files").save(self, path)
+        written: Path = show_module("files").save(self, path, check=check)
         return written
 
     def record(self) -> ReleaseRecord:
@@ -306,6 +314,7 @@ class Release(Shown):
                 "length": self.calibration.length,
                 "subjects": self.subjects,
                 "values": self.values,
+                "data": None if self.about is None else self.about.to_dict(),
                 "belief": self.belief.fingerprint,
                 "detail": self.calibration.detail(),
                 "ledger": self.ledger,
@@ -383,6 +392,10 @@ def _in_a_line(answer: PartAnswer) -> str:
         return answer.rounded(answer.numbers[0])
     pairs = [f"{label} {answer.rounded(n)}" for label, n in zip(answer.labels, answer.numbers, strict=True)]
     return ", ".join(pairs[:MOST_SHOWN]) + (", ..." if len(pairs) > MOST_SHOWN else "")
+
+
+def _told(answer: PartAnswer) -> str:
+    return "" if answer.told is None else f"  ({answer.query.text}: {answer.told})"
 
 
 def _labels(answer: PartAnswer) -> Sequence[str]:

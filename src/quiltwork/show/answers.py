@@ -4,6 +4,7 @@ Drawn are the numbers that keep to what is public, where those are known. Ranges
 true numbers with probability 95 %, cut off at what is possible.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import altair as alt
@@ -11,7 +12,7 @@ import altair as alt
 from quiltwork.queries import Transitions
 from quiltwork.releases.answer import PartAnswer
 from quiltwork.releases.result import Release
-from quiltwork.show.style import ACCENT, INK, QUIET, Chart, sized, styled
+from quiltwork.show.style import ACCENT, FAINT, INK, QUIET, Chart, sized, styled
 
 MOST_POINTS = 30
 MOST_PANELS = 24
@@ -63,12 +64,18 @@ def caption(release: Release) -> str:
 
 
 def numbers_drawn(release: Release, *, simultaneous: bool = False) -> list[Drawn]:
-    """All numbers with their ranges."""
-    return [
-        Drawn(answer.subject, answer.window, what, value, *_range(answer, raw, release, simultaneous))
-        for answer in release.answers
-        for what, value, raw in zip(_names(answer), answer.best, answer.numbers, strict=True)
-    ]
+    """All numbers with their ranges, which are never narrower than those of consistent numbers."""
+    drawn = []
+    for answer, errors in zip(release.answers, release.consistent_errors, strict=True):
+        own = errors or (0.0,) * len(answer.numbers)
+        for what, value, raw, error in zip(_names(answer), answer.best, answer.numbers, own, strict=True):
+            low, high = _range(answer, raw, release, simultaneous)
+            least, most = (-math.inf, math.inf)
+            if answer.limits is not None:
+                least, most = min(answer.limits.low), max(answer.limits.high)
+            low, high = min(low, max(least, value - error)), max(high, min(most, value + error))
+            drawn.append(Drawn(answer.subject, answer.window, what, value, low, high))
+    return drawn
 
 
 def _names(answer: PartAnswer) -> tuple[str, ...]:
@@ -106,7 +113,8 @@ def values_chart(release: Release) -> Chart:
     base = alt.Chart(_data(drawn)).encode(
         y=alt.Y("what:N", sort=[number.what for number in drawn], title=None, axis=alt.Axis(labelLimit=260))
     )
-    bars = base.mark_bar(color=ACCENT, height={"band": 0.62}).encode(x=alt.X("value:Q", **_value_axis(release)))
+    axis = _value_axis(release, tickCount=5)
+    bars = base.mark_bar(color=ACCENT, height={"band": 0.62}).encode(x=alt.X("value:Q", **axis))
     whiskers = base.mark_rule(color=INK, strokeWidth=2).encode(x="low:Q", x2="high:Q")
     return sized(alt.layer(bars, whiskers), len(drawn))
 
@@ -126,10 +134,11 @@ def heat_chart(release: Release) -> Chart:
         x=alt.X("to:N", sort=states, title="followed by", axis=alt.Axis(labelAngle=-40, labelLimit=120)),
         y=alt.Y("from:N", sort=states, title=None, axis=alt.Axis(labelLimit=160)),
     )
-    scale = alt.Scale(range=["#f4f7fb", ACCENT], type="sqrt")
+    most = max(1e-9, *(row["value"] for row in rows))
+    scale = alt.Scale(domain=[0, most], range=[FAINT, ACCENT], type="sqrt", clamp=True)
     cells = base.mark_rect().encode(color=alt.Color("value:Q", scale=scale, legend=None))
     if single and size >= 40:
-        dark = f"datum.value > {0.4 * max(row['value'] for row in rows)}"
+        dark = f"datum.value > {0.4 * most}"
         light = alt.condition(dark, alt.value("white"), alt.value(INK))
         cells = cells + base.mark_text(fontSize=11).encode(text="shown:N", color=light)
     cells = cells.properties(width=side, height=side if single else side * 0.8)

@@ -8,11 +8,11 @@ import altair as alt
 import numpy as np
 
 from quiltwork.accounting.compare import Comparison
-from quiltwork.beliefs import Belief, GaussianBelief, MarkovChain
+from quiltwork.beliefs import Belief, GaussianBelief, IntervalChain, MarkovChain
 from quiltwork.fitting import forgotten_after, in_time
 from quiltwork.show.charts import network_chart
 from quiltwork.show.gaussian import about_gaussian
-from quiltwork.show.pages import figure, footer, write_page
+from quiltwork.show.page import figure, footer, table, write_page
 from quiltwork.show.style import ACCENT, INK, QUIET, WARNING, Chart, styled, to_svg
 from quiltwork.types import Floats
 
@@ -93,11 +93,20 @@ def write_belief(path: str | Path, *, belief: Belief) -> Path:
         f"<h1>{title}</h1>",
         f"<p class=lead>{html.escape(repr(belief))} · fingerprint <code>{belief.fingerprint[:16]}</code></p>",
     ]
+    return write_page(path, "belief", [*sections, *about_belief(belief), footer()])
+
+
+def about_belief(belief: Belief) -> list[str]:
+    """Parts of a page that show what a belief says: heat maps, stays, a network, variables."""
+    sections: list[str] = []
     for number, member in belief.numbered_members[:MOST_DRAWN] if belief.chains else ():
-        heading = [] if number is None else [f"<h2>Chain {number} of {len(belief.members)}</h2>"]
+        heading = [] if number is None else [f"<h3>Chain {number} of {len(belief.members)}</h3>"]
         sections += [*heading, *_about_chain(member.chains[0], belief)]
     if isinstance(belief, GaussianBelief):
         sections += about_gaussian(belief)
+    if isinstance(belief, IntervalChain):
+        caption = "How likely each state (column) follows each (row), at least and at most."
+        sections.append(figure(to_svg(range_chart(belief.states, belief.lower, belief.upper)), caption))
     average = belief.average()
     if average is not None:
         caption = "How likely each state (column) follows each (row), on average over times and phases."
@@ -105,34 +114,31 @@ def write_belief(path: str | Path, *, belief: Belief) -> Path:
     if belief.networks:
         sections.append(figure(to_svg(network_chart(belief.networks[0])), "Parents above children."))
     if belief.variables is not None:
-        rows = "".join(
-            f"<tr><td>{html.escape(name)}</td><td>{html.escape(', '.join(states))}</td></tr>"
-            for name, states in belief.variables.items()
-        )
-        sections.append(f"<table><tr><th>variable</th><th>states</th></tr>{rows}</table>")
-    return write_page(path, "belief", [*sections, footer()])
+        rows = [{"variable": name, "states": ", ".join(states)} for name, states in belief.variables.items()]
+        sections.append(table(rows, texts=2))
+    return sections
 
 
 def _about_chain(chain: MarkovChain, belief: Belief) -> list[str]:
     step, after = belief.step, forgotten_after(chain)
     said = "never" if after is None else f"after {in_time(after, step)}"
-    rows = "".join(
-        f"<tr><td>{html.escape(state)}</td><td class=n>{'for ever' if p >= 1 else in_time(1 / (1 - p), step)}</td></tr>"
+    rows = [
+        {"state": state, "lasts on average": "for ever" if p >= 1 else in_time(1 / (1 - p), step)}
         for state, p in zip(chain.states, chain.transition.diagonal().tolist(), strict=True)
-    )
+    ]
+    drawn = figure(to_svg(heat_chart(chain)), "How likely each state (column) follows each (row).")
     return [
-        figure(to_svg(heat_chart(chain)), "How likely each state (column) follows each (row)."),
-        f"<table><tr><th>state</th><th class=n>lasts on average</th></tr>{rows}</table>",
+        f"<div class=beside>{drawn}{table(rows)}</div>",
         f"<p>It forgets a value {said}: what is still known of it is then below 5 %.</p>",
     ]
 
 
 def write_comparison(path: str | Path, *, found: Comparison) -> Path:
     """Write one self-contained HTML file about what a release is worth if the belief is wrong."""
-    rows = "".join(
-        f"<tr><td>{times:g} times as long</td><td class=n>{'-' if loss is None else f'{loss:.4g}'}</td></tr>"
+    rows = [
+        {"if stays last": f"{times:g} times as long", "ε": "-" if loss is None else f"{loss:.4g}"}
         for times, loss in found.stays
-    )
+    ]
     sections = [
         "<h1>What if the belief is wrong?</h1>",
         f"<p class=lead>{html.escape(found.query)} · noise scale {found.noise_scale:g} · ε = {found.epsilon:.4g} "
@@ -142,6 +148,5 @@ def write_comparison(path: str | Path, *, found: Comparison) -> Path:
         sections.append(f"<p>If the other belief is true, the same noise gives ε = {found.epsilon_other:.4g}.</p>")
     if found.stays:
         caption = "The privacy loss of the same noise if all stays last longer than the belief says."
-        table = f"<table><tr><th>if stays last</th><th class=n>ε</th></tr>{rows}</table>"
-        sections += [figure(to_svg(longer_chart(found)), caption), table]
+        sections += [figure(to_svg(longer_chart(found)), caption), table(rows)]
     return write_page(path, "other beliefs", [*sections, footer()])

@@ -3,25 +3,28 @@
 from pathlib import Path
 
 from quiltwork.calibration.plan import plan
-from quiltwork.queries import Query
+from quiltwork.calibration.request import Request
+from quiltwork.fitting.check import BeliefCheck
 from quiltwork.releases.result import Release
-from quiltwork.show.pages import write_report
+from quiltwork.show.report import write_report
 
 
-def write_with_others(path: Path, *, release: Release, query: Query, quilt_size: int | None = None) -> None:
+def write_with_others(
+    path: Path, *, release: Release, request: Request, check: BeliefCheck | None = None, command: str | None = None
+) -> None:
     """Write the report; the other mechanisms are planned for the same answer, without the data."""
     made = release.calibration
     beside = plan(
-        query,
+        request.query,
         belief=release.belief,
         epsilon=made.epsilon,
         length=made.length,
         values=_values_behind(release),
         guarantee="bayesian" if made.guarantee == "bayesian" else "pufferfish",
         secrets=made.secrets,
-        quilt_size=quilt_size,
+        quilt_size=request.quilt_size,
     )
-    write_report(path, release=release, plan=beside)
+    write_report(path, release=release, plan=beside, check=check, command=command)
 
 
 def _values_behind(release: Release) -> int:

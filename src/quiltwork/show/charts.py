@@ -63,7 +63,7 @@ def posterior_chart(epsilons: Mapping[str, float]) -> Chart:
         title=None,
         sort=names,
         scale=alt.Scale(domain=names, range=colours),
-        legend=alt.Legend(orient="bottom", labelLimit=400, symbolOpacity=1),
+        legend=alt.Legend(orient="bottom", columns=1, labelLimit=400, symbolOpacity=1),
     )
     axis = alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1])
     whole = alt.Scale(domain=[0, 1], nice=False)

@@ -6,11 +6,15 @@ from collections.abc import Iterable
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from quiltwork.errors import InputError, visible
+from quiltwork.errors import InputError, ParameterError, visible
 from quiltwork.releases.frame import FIRST_COLUMN, KEYS, frame_of, rows_of
 from quiltwork.releases.result import Release
 from quiltwork.show.terminal import json_line
+
+if TYPE_CHECKING:
+    from quiltwork.fitting.check import BeliefCheck
 
 ENDINGS = {".csv": "csv", ".parquet": "parquet", ".json": "json", ".md": "markdown", ".html": "html", ".htm": "html"}
 BEGINNINGS = {"csv": f"{FIRST_COLUMN},", "markdown": f"| {FIRST_COLUMN} ", "html": "<!doctype"}
@@ -104,14 +108,16 @@ def _written_before(path: Path, form: str) -> bool:
         return file.read(len(begins)).lower() == begins
 
 
-def save(release: Release, path: str | Path) -> Path:
-    """Write a release to a file: a table, a JSON object, or a report."""
+def save(release: Release, path: str | Path, *, check: "BeliefCheck | None" = None) -> Path:
+    """Write a release to a file: a table, a JSON object, or a report, which may show a check of the belief."""
     path = check_file(path)
     form = ENDINGS[path.suffix.lower()]
+    if check is not None and form != "html":
+        raise ParameterError("a check goes into a report", got=f"a file {path.suffix}", fix="FILE.html")
     if form == "html":
-        from quiltwork.show.pages import write_report  # pictures load slowly
+        from quiltwork.show.report import write_report  # pictures load slowly
 
-        return write_report(path, release=release)
+        return write_report(path, release=release, check=check)
     try:
         path.write_bytes(content(release, form))
     except OSError as problem:

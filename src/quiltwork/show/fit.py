@@ -10,9 +10,9 @@ import altair as alt
 from quiltwork.beliefs import Belief
 from quiltwork.fitting.check import BeliefCheck, in_words, percent
 from quiltwork.fitting.gaussian_check import GaussianCheck
-from quiltwork.show.gaussian import write_gaussian_check
+from quiltwork.show.gaussian import gaussian_figures, write_gaussian_check
 from quiltwork.show.lags import lag_axis, lag_ticks
-from quiltwork.show.pages import figure, footer, write_page
+from quiltwork.show.page import WITHOUT_NOISE, figure, footer, paragraphs, write_page
 from quiltwork.show.style import ACCENT, FONT, INK, WARNING, Chart, styled, to_svg
 from quiltwork.types import Duration
 
@@ -59,7 +59,8 @@ def _panels(
         _panel([row for row in rows if row["state"] == state], state, ticks, x_title, y_title if n % 3 == 0 else None)
         for n, state in enumerate(state for state in gaps if state in kept)
     ]
-    chart = alt.concat(*panels, columns=3, spacing=14).configure_title(color=INK, font=FONT, fontSize=12)
+    chart = alt.concat(*panels, columns=3, bounds="flush", spacing={"row": 64, "column": 36})
+    chart = chart.configure_title(color=INK, font=FONT, fontSize=12)
     return styled(chart.configure_legend(orient="bottom", symbolSize=300, labelFontSize=12, labelFont=FONT))
 
 
@@ -94,16 +95,25 @@ def write_check(path: str | Path, *, check: BeliefCheck, belief: Belief) -> Path
     """Write one self-contained HTML file about how well a belief fits. It shows the data without noise."""
     if isinstance(check, GaussianCheck):
         return write_gaussian_check(path, check=check, belief=belief)
-    states = {one.state for one in check.lags}
-    more = f" The {MOST_PANELS} states with the largest differences are drawn." if len(states) > MOST_PANELS else ""
     sections = [
         f"<h1>{'This belief forgets too fast' if check.forgets_too_fast else 'Does the belief fit?'}</h1>",
         f"<p class=lead>{html.escape(repr(belief))} · fingerprint <code>{belief.fingerprint[:16]}</code> · "
         f"{check.subjects:,} series, {check.values:,} values</p>",
-        f"<p>{html.escape(check.verdict)}</p><p>{html.escape(check.remedy)}</p>",
-        *(f"<p>{html.escape(note)}</p>" for note in check.notes),
-        "<h2>How soon values are forgotten</h2>",
+        paragraphs(check.verdict, check.remedy, *check.notes),
+        *check_figures(check, belief, heading="h2"),
+        "<h2>What else was looked at</h2>",
+        paragraphs(*other_lines(check), WITHOUT_NOISE),
     ]
+    return write_page(path, "belief check", [*sections, footer()])
+
+
+def check_figures(check: BeliefCheck, belief: Belief, *, heading: str = "h4") -> list[str]:
+    """Parts of a page that compare a belief with data: how soon values are forgotten, and how long stays last."""
+    if isinstance(check, GaussianCheck):
+        return gaussian_figures(check, belief, heading=heading)
+    states = {one.state for one in check.lags}
+    more = f" The {MOST_PANELS} states with the largest differences are drawn." if len(states) > MOST_PANELS else ""
+    sections = [f"<{heading}>How soon values are forgotten</{heading}>"]
     if check.lags:
         caption = (
             "How often a value is the same again. Shaded: 97 % for all comparisons at once. Dots: more than the belief "
@@ -112,13 +122,8 @@ def write_check(path: str | Path, *, check: BeliefCheck, belief: Belief) -> Path
         sections.append(figure(to_svg(agreement_chart(check)), caption))
     if check.stays:
         caption = f"Part of the stays that last longer. Dots: longer than the belief says.{more}"
-        sections += ["<h2>How long stays last</h2>", figure(to_svg(stays_chart(check)), caption)]
-    sections += ["<h2>What else was looked at</h2>", *(f"<p>{html.escape(line)}</p>" for line in other_lines(check))]
-    sections.append(
-        "<p>This page shows the data without noise. It is for public data, never for the data that is to be "
-        "protected.</p>"
-    )
-    return write_page(path, "belief check", [*sections, footer()])
+        sections += [f"<{heading}>How long stays last</{heading}>", figure(to_svg(stays_chart(check)), caption)]
+    return sections
 
 
 def other_lines(check: BeliefCheck) -> list[str]:

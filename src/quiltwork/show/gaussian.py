@@ -14,7 +14,7 @@ from quiltwork.beliefs.correlation import Correlation
 from quiltwork.fitting.gaussian import belief_lines, first_below
 from quiltwork.fitting.gaussian_check import BINS, GaussianCheck, Shape
 from quiltwork.show.lags import lag_axis, lag_ticks
-from quiltwork.show.pages import figure, footer, write_page
+from quiltwork.show.page import WITHOUT_NOISE, figure, footer, paragraphs, write_page
 from quiltwork.show.style import ACCENT, FONT, INK, WARNING, Chart, styled, to_svg
 
 WIDTH, HEIGHT = 520, 240
@@ -144,14 +144,24 @@ def write_gaussian_check(path: str | Path, *, check: GaussianCheck, belief: Beli
         if check.contradicts
         else "Does the belief fit?"
     )
-    removed = "the mean of each subject" if check.rhythm == "none" else f"the mean of each time of {check.rhythm}"
     sections = [
         f"<h1>{title}</h1>",
         f"<p class=lead>{html.escape(repr(belief))} · fingerprint <code>{belief.fingerprint[:16]}</code> · "
         f"{check.subjects:,} series, {check.values:,} values</p>",
-        f"<p>{html.escape(check.verdict)}</p><p>{html.escape(check.remedy)}</p>",
-        *(f"<p>{html.escape(note)}</p>" for note in check.notes),
+        paragraphs(check.verdict, check.remedy, *check.notes),
+        *gaussian_figures(check, belief, heading="h2"),
     ]
+    if check.shape is not None:
+        sections.append(paragraphs(check.shape.verdict))
+    if check.spread is not None:
+        sections += ["<h2>Whether the spread is stable</h2>", paragraphs(check.spread.verdict)]
+    return write_page(path, "belief check", [*sections, paragraphs(WITHOUT_NOISE), footer()])
+
+
+def gaussian_figures(check: GaussianCheck, belief: Belief, *, heading: str = "h4") -> list[str]:
+    """Parts of a page that compare a Gaussian belief with data: how long values stay correlated, and their law."""
+    removed = "the mean of each subject" if check.rhythm == "none" else f"the mean of each time of {check.rhythm}"
+    sections: list[str] = []
     if check.lags and isinstance(belief, GaussianBelief):
         bound = "a bound on its size" if belief.correlation.at_most else "stated exactly"
         caption = (
@@ -159,20 +169,13 @@ def write_gaussian_check(path: str | Path, *, check: GaussianCheck, belief: Beli
             f"at once. The belief's is {bound}. Dots: the data contradict it, and its noise is too small."
         )
         sections += [
-            "<h2>How long values stay correlated</h2>",
+            f"<{heading}>How long values stay correlated</{heading}>",
             figure(to_svg(correlation_chart(check, belief)), caption),
         ]
     if check.shape is not None:
         caption = f"What is left after {removed} was taken out, against a Gaussian with the same spread."
         sections += [
-            "<h2>Whether values are Gaussian</h2>",
+            f"<{heading}>Whether values are Gaussian</{heading}>",
             figure(to_svg(shape_chart(check.shape)), caption),
-            f"<p>{html.escape(check.shape.verdict)}</p>",
         ]
-    if check.spread is not None:
-        sections += ["<h2>Whether the spread is stable</h2>", f"<p>{html.escape(check.spread.verdict)}</p>"]
-    sections.append(
-        "<p>This page shows the data without noise. It is for public data, never for the data that is to be "
-        "protected.</p>"
-    )
-    return write_page(path, "belief check", [*sections, footer()])
+    return sections

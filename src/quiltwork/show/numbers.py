@@ -1,6 +1,8 @@
 """Released numbers as people read them: rounded to their noise, each with how far off it may be."""
 
+import math
 from collections.abc import Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from quiltwork.releases.answer import PartAnswer
 from quiltwork.releases.result import Release
@@ -13,8 +15,11 @@ ESTIMATE = (
     "Estimate: what is likely, given the released numbers and the belief, with a range that holds the truth with "
     "probability 95 % if the belief is true. It leans on the belief."
 )
-ESTIMATES = "There are also estimates, which are nearer to the truth if the belief is true: --json or --format csv."
-SHOWN = "Shown: {}, rounded to the noise. The numbers as they were drawn: --json or --format csv."
+ESTIMATES = "There are also estimates, which are nearer to the truth if the belief is true."
+SHOWN = (
+    "Shown: {}, rounded to the noise. To keep all digits, the numbers as drawn and estimates of the same release, add "
+    "--out FILE.csv when you make it: a second release costs ε again."
+)
 
 
 def table_of(release: Release) -> list[dict[str, str]]:
@@ -44,7 +49,8 @@ def _by_part(parts: Sequence[PartAnswer]) -> list[dict[str, str]]:
     rows = []
     for part in parts:
         names = (part.query.text,) if len(part.numbers) == 1 else part.labels
-        row = {"": part.name} | dict(zip(names, map(part.rounded, part.best), strict=True))
+        row = {"": part.name} | ({} if part.told is None else {part.query.text: part.told})
+        row |= dict(zip(names, map(part.rounded, part.best), strict=True))
         row |= {"±95 %": part.rounded(part.error()), "values": f"{part.values:,}"}
         if part.estimate is not None and len(part.numbers) == 1:
             guess = part.estimate
@@ -53,14 +59,17 @@ def _by_part(parts: Sequence[PartAnswer]) -> list[dict[str, str]]:
     return rows
 
 
-def remarks(release: Release) -> list[str]:
-    """What the columns of the table are."""
+def remarks(release: Release, *, told: bool = True) -> list[str]:
+    """What follows from the numbers, unless it is told elsewhere, and what the columns of the table are."""
     answer, said = release.answers[0], []
+    if told and not release.parts and answer.told is not None:
+        said.append(f"{answer.query.text}: {answer.told}.")
     if answer.consistent is not None:
         public = "none below or above what is possible"
         if answer.limits is not None and answer.limits.total is not None:
-            whole = "the number of values" if answer.limits.total != 1 else "1"
-            public = f"none below 0, all together {whole}"
+            public = f"none below 0, all together {answer.limits.total:,g}"
+            if release.parts and answer.limits.total != 1:
+                public = "none below 0, all of a part together what is known"
         said.append(CONSISTENT.format(public) if not release.parts else SHOWN.format(f"consistent numbers ({public})"))
     if answer.estimate is not None:
         single = not release.parts or len(answer.numbers) == 1
@@ -82,4 +91,28 @@ def fitting(rows: Sequence[dict[str, str]], width: int) -> list[list[dict[str, s
         if blocks[-1] and used + widths[name] > width:
             blocks.append([])
         blocks[-1].append(name)
+    if len(blocks) > 1 and blocks[-1] == ["values"]:
+        blocks.pop()  # not worth a table of its own
     return [[{name: row[name] for name in (first, *block)} for row in rows] for block in blocks]
+
+
+def above(number: float, digits: int = 6) -> str:
+    """A number in a few digits, rounded up: a privacy loss must not look smaller than it is.
+
+    >>> above(0.99778124), above(1.0), below(2.0022199), below(0)
+    ('0.997782', '1', '2.00221', '0')
+    """
+    return _rounded(number, digits, ROUND_CEILING)
+
+
+def below(number: float, digits: int = 6) -> str:
+    """A number in a few digits, rounded down: what is left of a budget."""
+    return _rounded(number, digits, ROUND_FLOOR)
+
+
+def _rounded(number: float, digits: int, how: str) -> str:
+    if not number or not math.isfinite(number):
+        return f"{number:g}"
+    exact = Decimal(number)
+    rounded = exact.quantize(Decimal(1).scaleb(exact.adjusted() + 1 - digits), rounding=how).normalize()
+    return f"{rounded:f}" if abs(exact.adjusted()) < digits else f"{rounded:e}"

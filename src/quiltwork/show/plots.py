@@ -36,7 +36,7 @@ from quiltwork.show.charts import cycle_chart, network_chart, posterior_chart
 from quiltwork.show.fit import agreement_chart
 from quiltwork.show.gaussian import belief_chart, correlation_chart
 from quiltwork.show.lags import lag_axis, lag_ticks
-from quiltwork.show.pages import loss_chart, noise_chart, timeline_chart
+from quiltwork.show.losses import loss_chart, noise_chart, timeline_chart
 from quiltwork.show.style import ACCENT, FONT, INK, WARNING, Chart, sized, styled
 from quiltwork.types import Floats
 

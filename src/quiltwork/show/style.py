@@ -2,13 +2,16 @@
 
 from typing import Any, cast
 
+import altair as alt
 import vl_convert
 from altair.typing import ChartType
 
 from quiltwork.errors import visible
 
 INK, QUIET, ACCENT, WARNING = "#22304a", "#8792a6", "#2f6fb3", "#c2703d"
+LINE, FAINT = "#e6e9ef", "#f4f7fb"
 FONT = "system-ui, sans-serif"
+NARROW = 330  # pixels of a picture's plot that fit on a phone with names beside it
 
 Chart = ChartType
 """A chart of Altair; what draws it turns it into Vega-Lite's own form."""
@@ -21,13 +24,26 @@ def sized(chart: Any, rows: int) -> Chart:
 
 def styled(chart: Any) -> Chart:
     """A chart in the house's colours and letters."""
+    text: dict[str, Any] = {"labelColor": INK, "labelFont": FONT, "titleFont": FONT}
+    text |= {"labelFontSize": 12, "titleFontSize": 12}
     styled = (
         chart.properties(background="white", padding={"left": 10, "right": 24, "top": 10, "bottom": 10})
         .configure_view(stroke=None)
-        .configure_axis(labelColor=INK, titleColor=QUIET, gridColor="#e6e9ef", labelFont=FONT, titleFont=FONT)
+        .configure_axis(titleColor=QUIET, titleFontWeight="normal", gridColor=LINE, domainColor=QUIET, **text)
+        .configure_header(titleColor=QUIET, titleFontWeight="normal", **text)
         .configure_text(font=FONT)
     )
+    if styled.config.legend is alt.Undefined:
+        styled = styled.configure_legend(titleColor=QUIET, **text)
     return cast(Chart, styled)
+
+
+def narrow(chart: Chart) -> Chart:
+    """A chart that stays readable on a phone and beside a table: not wider than it must be, if it is a single one."""
+    width = getattr(chart, "width", None)
+    if isinstance(width, int | float) and width > NARROW:
+        chart = chart.properties(width=NARROW)
+    return chart
 
 
 def _shown(content: Any) -> Any:

@@ -274,7 +274,7 @@ def _print_values(result: Release) -> None:
         out.print(table(block, right=set(block[0]) - {next(iter(block[0])), " "}))
     if len(rows) > MOST_ROWS:
         out.print(f"... and {len(rows) - MOST_ROWS:,} more; --json prints all.")
-    for line in remarks(result):
+    for line in remarks(result, told=False):
         out.print(line)
 
 

@@ -186,7 +186,7 @@ class Service:
             else:
                 name = data["path"]
                 path = self._within(name, ENDINGS)
-            resolved["data"], shown[str(path)] = {"file": str(path)}, name
+            resolved["data"], shown[str(path)] = {"file": str(path), "name": name}, name
         return resolved, shown
 
     def _within(self, name: str, endings: tuple[str, ...]) -> Path:

@@ -200,12 +200,14 @@ def confirm(ask: Ask, report: Reporter) -> dict[str, Any]:
         _READY.pop(name, None)  # whatever happens: an answer is not drawn twice
         answers = ready.answers
         result = prepared.draw(answers) if book is None else prepared.draw_within(book, who, answers)
-    result = replace(result, notes=(*result.notes, *ready.warnings, *((NO_LEDGER,) if book is None else ())))
+    if result.about is not None:  # the name by which the user knows the file
+        result = replace(result, about=replace(result.about, source=ask["data"].get("name")))
+    result = replace(result, notes=(*result.notes, *((NO_LEDGER,) if book is None else ())))
     report.phase("Writing")
-    return {"result": result.to_dict(), "files": _files(result, prepared, ask.get("quilt_size"))}
+    return {"result": result.to_dict(), "files": _files(result, prepared)}
 
 
-def _files(result: Release, prepared: Prepared, quilt_size: int | None) -> dict[str, str]:
+def _files(result: Release, prepared: Prepared) -> dict[str, str]:
     """The release as files; one that fails is left out, for the value must not be lost by it."""
     from quiltwork.show.beside import write_with_others
     from quiltwork.show.files import content
@@ -216,7 +218,7 @@ def _files(result: Release, prepared: Prepared, quilt_size: int | None) -> dict[
             files[ending] = content(result, form)
     with suppress(Exception), tempfile.TemporaryDirectory(prefix="quiltwork-") as folder:
         page = Path(folder, "report.html")
-        write_with_others(page, release=result, query=prepared.request.query, quilt_size=quilt_size)
+        write_with_others(page, release=result, request=prepared.request)
         files["html"] = page.read_bytes()
     return {ending: base64.b64encode(data).decode() for ending, data in files.items()}
 

@@ -184,3 +184,10 @@ def test_a_forgotten_subject_is_noticed() -> None:
     assert "column 'user_id' is not used" in doubt
     assert read_series(frame, **asked, time="t", subject="user_id").doubt is None
     assert read_series(frame.rename({"user_id": "id"}), **asked).doubt is None  # rows may have numbers
+
+
+def test_a_state_is_not_recoded_to_missing() -> None:
+    """The number of missing values is public: it would be the exact count of the state."""
+    rows = pl.DataFrame({"v": ["sit", "walk", "sit"]})
+    with pytest.raises(InputError, match="cannot be recoded to missing"):
+        read_series(rows, column="v", states=["sit", "walk"], recode={"walk": None}, missing="split")

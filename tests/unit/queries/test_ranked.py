@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from quiltwork import (
+    Frequencies,
     HiddenChain,
     InputError,
     JointTable,
@@ -13,11 +14,15 @@ from quiltwork import (
     Noisy,
     Query,
     Records,
+    Stays,
+    Sum,
+    Top,
     audit,
     calibrate,
     parse_query,
     release,
 )
+from quiltwork.queries import query_from_dict
 
 LEVELS = ["<10", "10..20", ">=20"]
 CHAIN = MarkovChain([[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.2, 0.2, 0.6]], initial="stationary", states=LEVELS)
@@ -100,3 +105,11 @@ def test_names_have_no_order(query: str | Query) -> None:
     with pytest.raises(InputError, match="a number for every state"):
         calibrate(query, belief=belief, epsilon=1.0)
     assert math.isfinite(calibrate("top:1", belief=belief, epsilon=1.0).noise_scale)
+
+
+def test_they_are_read_from_histograms_only() -> None:
+    for asked in (Sum(), Stays(), Frequencies()):
+        with pytest.raises(InputError, match="read from a histogram"):
+            Top(1, histogram=asked)
+    with pytest.raises(InputError, match="read from a histogram"):
+        query_from_dict({"kind": "top", "most": 1, "histogram": {"kind": "sum"}})

@@ -8,7 +8,7 @@ from shell import answer, run
 
 from quiltwork import BayesianNetwork, InputError, JointTable, MarkovChain, Session, release, save_belief
 from quiltwork.errors import visible
-from quiltwork.show.pages import page
+from quiltwork.show.page import page
 from quiltwork.show.style import styled, to_svg
 
 NASTY = ["a\x01", "a\ufffe", "a\ud800", "a\x1b[2J", "a\u202e", "a\u2066", "a\x9b", "a\n", "a\t", "\x00", "a\U0001ffff"]
@@ -81,7 +81,7 @@ def test_a_report_that_fails_is_a_warning(as_json: bool, tmp_path: Path, monkeyp
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("no drawing today")
 
-    monkeypatch.setattr("quiltwork.show.pages.write_report", broken)
+    monkeypatch.setattr("quiltwork.show.report.write_report", broken)
     chain = MarkovChain(P, initial="stationary", states=["sit", "walk"], step=1)
     save_belief(chain, tmp_path / "belief.json")
     (tmp_path / "data.csv").write_text("what\nsit\nwalk\n")

@@ -12,6 +12,7 @@ from quiltwork import Accountant, ReleaseRecord
 def test_a_page_draws_a_release_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A series that grew: the first release ends where the series did."""
     from quiltwork.show import pages
+    from quiltwork.show.losses import timeline_chart
 
     records = [
         ReleaseRecord(query="count:1", noise_scale=9.0, length=10),
@@ -19,7 +20,7 @@ def test_a_page_draws_a_release_where_it_is(tmp_path: Path, monkeypatch: pytest.
     ]
     composed = Accountant(LAZY, length=40, releases=records).composed()
     drawn: list[tuple[int, int]] = []
-    chart = pages.timeline_chart
+    chart = timeline_chart
 
     def noted(losses: Any, segments: Any, **options: Any) -> Any:
         drawn.extend(segments)

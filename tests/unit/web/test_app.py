@@ -86,6 +86,7 @@ def test_a_release_is_previewed_confirmed_and_charged(served: TestClient) -> Non
     assert got.status_code == 200, got.text
     result = got.json()
     assert {"value", "noise_scale", "error_95", "epsilon", "mechanism", "guarantee", "ledger", "record"} <= set(result)
+    assert result["data"]["source"] == "diary.csv"
     assert result["noise_scale"] == preview["questions"][0]["noise_scale"]
     assert result["ledger"]["spent"] == pytest.approx(told["spent_after"])
     assert asked(served, "/api/release", {"confirm": preview["confirm"]}, 409)["kind"] == "confirmation"

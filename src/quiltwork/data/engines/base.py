@@ -8,6 +8,7 @@ which counts in the same process; DuckDB and Spark count where they are.
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -55,6 +56,21 @@ class Clock:
         factor = (10**6 if self.millionths else 1) if steps else self.ticks or 1
         return max(1, round(length * factor))
 
+    def named(self, reading: int | None) -> str | None:
+        """A reading of the clock as text: a date with its time of day, a time of day, or a number.
+
+        >>> Clock(1, calendar=True).named(1709510400000000), Clock(None).named(1200)
+        ('2024-03-04 00:00', '1,200')
+        """
+        if reading is None:
+            return None
+        if self.ticks is None:
+            return f"{reading / 10**6:,.12g}" if self.millionths else f"{reading:,}"
+        passed = timedelta(microseconds=reading if self.calendar else reading / self.ticks)
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + passed
+        form = "%H:%M:%S" if moment.second or moment.microsecond else "%H:%M"
+        return moment.strftime(f"%Y-%m-%d {form}" if self.calendar else form)
+
 
 @dataclass(frozen=True)
 class Order:
@@ -101,6 +117,13 @@ class Engine(ABC):
     def order(self) -> "Order":
         """What is known about the order of rows."""
         return Order()
+
+    def extent(self) -> tuple[int, int | None, int | None]:
+        """The number of rows, and the first and the last reading of the clock, if there is one."""
+        clock = nw.col("wall" if self.clock.calendar else "when")
+        asked = [clock.min().alias("first"), clock.max().alias("last")] if self.columns.time is not None else []
+        found = self.collect(self.rows.select(nw.len().alias("rows"), *asked)).row(0, named=True)
+        return int(found["rows"]), found.get("first"), found.get("last")
 
     def passes(self, *, ordered: bool, sort: bool = False, progress: Progress | None = None) -> Iterator[Frame]:  # noqa: ARG002
         """The rows in pieces that have all rows of a subject each; in the order of time, if that matters."""

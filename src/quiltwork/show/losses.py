@@ -1,0 +1,176 @@
+"""Pictures of noise and of privacy loss: by mechanism, along time, by variable, and what was promised."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import altair as alt
+
+from quiltwork.auditor import Audit
+from quiltwork.calibration.plan import Plan
+from quiltwork.influence.curve.timeline import Losses
+from quiltwork.show.style import ACCENT, FONT, INK, QUIET, WARNING, Chart, sized, styled
+
+MOST_BARS = 30
+
+
+def noise_chart(plan: Plan) -> Chart:
+    """The noise of each mechanism, on a logarithmic axis."""
+    offers = [(o.mechanism, o.noise_scale, o.calibration) for o in plan.offers if o.noise_scale]
+    rows = [
+        {
+            "name": name,
+            "noise": scale,
+            "label": f"{scale:,.4g}" + (" (no guarantee)" if c is not None and c.guarantee == "none" else ""),
+            "kind": "none" if c is not None and c.guarantee == "none" else "pufferfish",
+        }
+        for name, scale, c in offers
+    ]
+    base = alt.Chart(alt.InlineData(rows)).encode(
+        y=alt.Y("name:N", sort=[name for name, _, _ in offers], title=None, axis=alt.Axis(labelLimit=260))
+    )
+    axis = alt.X(
+        "noise:Q",
+        scale=alt.Scale(type="log"),
+        axis=alt.Axis(values=_powers(scale for _, scale, _ in offers), format="~g"),
+        title="noise scale on each number (log axis)",
+    )
+    dots = base.mark_point(filled=True, size=110, opacity=1).encode(
+        x=axis,
+        color=alt.Color("kind:N", scale=alt.Scale(domain=["pufferfish", "none"], range=[ACCENT, WARNING]), legend=None),
+    )
+    text = base.mark_text(align="left", dx=10, color=INK).encode(x=axis, text="label:N")
+    return sized(alt.layer(dots, text), len(rows))
+
+
+def _powers(scales: Iterable[float]) -> list[float]:
+    """Powers of ten around some numbers, every so many."""
+    ends = [math.log10(scale) for scale in scales]
+    low, high = (math.floor(min(ends)), math.ceil(max(ends))) if ends else (0, 1)
+    return [10.0**n for n in range(low, high + 1, max(1, (high - low) // 5))]
+
+
+def loss_chart(found: Audit, names: Sequence[str] | None = None) -> Chart:
+    """The exact loss at each time step, with the worst one marked; or of each variable of a record, by name."""
+    if names is not None:
+        return _loss_bars(found, names)
+    rows = [{"time": n, "loss": loss} for n, loss in enumerate(found.by_node, 1)]
+    base = alt.Chart(alt.InlineData(rows)).encode(
+        x=alt.X("time:Q", title="time (the value attacked)", scale=alt.Scale(zero=False, nice=False)),
+        y=alt.Y("loss:Q", title="exact loss", scale=alt.Scale(zero=True)),
+    )
+    worst = max(range(len(rows)), key=lambda n: rows[n]["loss"])
+    mark = base.transform_filter(f"datum.time == {worst + 1}").mark_point(
+        color=WARNING, size=120, filled=True, opacity=1
+    )
+    return sized(alt.layer(base.mark_line(color=ACCENT, point=len(rows) < 40), mark), 6)
+
+
+def _loss_bars(audit: Audit, names: Sequence[str]) -> Chart:
+    rows = [
+        {"variable": name, "loss": loss, "worst": name == audit.node}
+        for name, loss in zip(names, audit.by_node, strict=True)
+    ]
+    bars = (
+        alt.Chart(alt.InlineData(rows))
+        .mark_bar()
+        .encode(
+            y=alt.Y("variable:N", title=None, sort=None),
+            x=alt.X("loss:Q", title="exact loss", scale=alt.Scale(zero=True)),
+            color=alt.condition("datum.worst", alt.value(WARNING), alt.value(ACCENT)),
+        )
+    )
+    return sized(alt.layer(bars), len(rows))
+
+
+def timeline_chart(losses: Losses, segments: Sequence[tuple[int, int]], *, budget: float | None = None) -> Chart:
+    """What releases tell about the value at each time, with the budget line and the segments they were about."""
+    ends = [*(int(n) - 1 for n in losses.first[1:]), losses.length]
+    rows = [
+        {"time": time, "loss": float(loss)}
+        for first, last, loss in zip(losses.first.tolist(), ends, losses.epsilon_at.tolist(), strict=True)
+        for time in ((first, last) if last > first else (first,))
+    ]
+    # the axis of time is as long as the series; many blocks are thinned, the largest loss of each kept
+    rows = _thinned(rows, 4_000)
+    x = alt.X("time:Q", title="time", scale=alt.Scale(domain=[1, max(losses.length, 2)], nice=False))
+    y = alt.Y("loss:Q", title="privacy loss at each time, at most (ε)", scale=alt.Scale(zero=True))
+    base = alt.Chart(alt.InlineData(rows)).encode(x=x, y=y)
+    layers = [base.mark_area(color=ACCENT, opacity=0.15), base.mark_line(color=ACCENT)]
+    if budget is not None:
+        line = alt.Chart(alt.InlineData([{"loss": budget, "text": f"budget {budget:g}"}]))
+        layers += [
+            line.mark_rule(color=WARNING, strokeDash=[6, 4], size=2).encode(y="loss:Q"),
+            line.mark_text(color=WARNING, align="left", dx=6, dy=-7, font=FONT).encode(
+                y="loss:Q", x=alt.value(0), text="text:N"
+            ),
+        ]
+    upper = alt.layer(*layers).properties(width=520, height=220)
+    if not segments:
+        return styled(upper)
+    bars = [
+        {"first": first, "last": last + (0 if last > first else 0.5), "release": f"release {n}"}
+        for n, (first, last) in enumerate(segments[:MOST_BARS], 1)
+    ]
+    lower = (
+        alt.Chart(alt.InlineData(bars))
+        .mark_bar(color=QUIET, height=8)
+        .encode(
+            x=alt.X("first:Q", title=None, scale=alt.Scale(domain=[1, max(losses.length, 2)], nice=False)),
+            x2="last:Q",
+            y=alt.Y("release:N", title=None, sort=None),
+        )
+        .properties(width=520, height=18 * max(len(bars), 1))
+    )
+    return styled(alt.vconcat(upper, lower))
+
+
+def _thinned(rows: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+    if len(rows) <= most:
+        return rows
+    step = -(-len(rows) // most)
+    return [max(rows[n : n + step], key=lambda row: row["loss"]) for n in range(0, len(rows), step)]
+
+
+def density_chart(outputs: Sequence[float], more: Sequence[float], less: Sequence[float], found: Audit) -> Chart:
+    """The law of the output given each of the two values at the worst time, on a logarithmic axis."""
+    pair = found.pair or ("", "")
+    names = [f"given {state}" for state in pair]
+    rows = [
+        {"output": w, "density": p, "given": name}
+        for name, curve in zip(names, (more, less), strict=True)
+        for w, p in zip(outputs, curve, strict=True)
+        if p > 0
+    ]
+    lines = (
+        alt.Chart(alt.InlineData(rows))
+        .mark_line()
+        .encode(
+            x=alt.X("output:Q", title="output"),
+            y=alt.Y("density:Q", scale=alt.Scale(type="log"), title="density (log axis)", axis=alt.Axis(format="~e")),
+            color=alt.Color("given:N", scale=alt.Scale(domain=names, range=[ACCENT, WARNING]), title=None),
+        )
+    )
+    return sized(alt.layer(lines), 6)
+
+
+def promises_chart(rows: Sequence[dict[str, Any]]) -> Chart:
+    """For each example: what is promised, what truly leaks, and what our bound says."""
+    kinds = ["printed promise", "true leakage", "quiltwork"]
+    data = [{"example": row["example"], "what": kind, "value": row[kind]} for row in rows for kind in kinds]
+    base = alt.Chart(alt.InlineData(data)).encode(
+        y=alt.Y("example:N", title=None, sort=None, axis=alt.Axis(labelLimit=300)),
+        yOffset=alt.YOffset("what:N", sort=kinds),
+        x=alt.X("value:Q", title="leakage (ε)", scale=alt.Scale(zero=True)),
+    )
+    bars = base.mark_bar(height=16).encode(
+        color=alt.Color(
+            "what:N",
+            title=None,
+            sort=kinds,
+            scale=alt.Scale(domain=kinds, range=[QUIET, WARNING, ACCENT]),
+            legend=alt.Legend(orient="bottom"),
+        )
+    )
+    text = base.mark_text(align="left", dx=4, color=INK).encode(text=alt.Text("value:Q", format=".4f"))
+    return sized(alt.layer(bars, text), 2 * len(rows))
