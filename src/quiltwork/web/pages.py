@@ -1,9 +1,12 @@
 """The pages: templates filled with what the service offers. Everything that is put into them is escaped."""
 
+import re
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from quiltwork import __version__
 
@@ -17,13 +20,24 @@ DETAILS = {
 
 @cache
 def _templates() -> Environment:
-    return Environment(
+    made = Environment(
         loader=PackageLoader("quiltwork.web"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters["code"] = with_code
+    return made
+
+
+def with_code(text: str) -> Markup:
+    """Text with code between backticks; everything in it is escaped before.
+
+    >>> with_code("as `plan --json` <b>")
+    Markup('as <code>plan --json</code> &lt;b&gt;')
+    """
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - it is escaped
 
 
 def _page(name: str, **content: Any) -> str:
@@ -73,13 +87,19 @@ def requests_in(schema: dict[str, Any]) -> list[dict[str, Any]]:
                         for one in asked.get("parameters", [])
                     ],
                     "file": "application/octet-stream" in body,
-                    "fields": [
-                        _field(name, content, name in form.get("required", []))
-                        for name, content in form.get("properties", {}).items()
-                    ],
+                    "fields": list(_fields(form, schema)),
                 }
             )
     return found
+
+
+def _fields(form: dict[str, Any], schema: dict[str, Any], within: str = "") -> Iterator[dict[str, Any]]:
+    """The fields of an object, each followed by those of the object that it holds."""
+    for name, content in form.get("properties", {}).items():
+        yield _field(within + name, content, name in form.get("required", []))
+        for option in (content, *content.get("anyOf", ())):
+            if "$ref" in option:
+                yield from _fields(_resolved(option, schema), schema, f"{within}{name}.")
 
 
 def _field(name: str, content: dict[str, Any], required: bool) -> dict[str, Any]:
@@ -95,7 +115,7 @@ def _field(name: str, content: dict[str, Any], required: bool) -> dict[str, Any]
 def _type(content: dict[str, Any]) -> str:
     """The type of a field, in a few words."""
     if "$ref" in content:
-        return str(content["$ref"]).rpartition("/")[2]
+        return "object"
     for key in ("anyOf", "oneOf", "allOf"):
         if key in content:
             names = [_type(one) for one in content[key] if one.get("type") != "null"]
@@ -108,7 +128,7 @@ def _type(content: dict[str, Any]) -> str:
     if kind == "array":
         return f"list of {_type(content.get('items', {}))}"
     words = {"integer": "whole number", "string": "text", "boolean": "true or false"}
-    limits = [said.format(content[key]) for key, said in DETAILS.items() if key in content]
+    limits = [said.format(f"{content[key]:g}") for key, said in DETAILS.items() if key in content]
     return ", ".join([words.get(kind, kind), *limits])
 
 
