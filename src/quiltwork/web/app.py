@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from importlib.resources import files as package_files
@@ -57,8 +58,12 @@ class Application(Guard):
     service: Service
 
     def stop(self) -> None:
-        """Begin to stop: streams of events end, and nothing new begins."""
+        """Begin to stop: nothing new begins, and jobs are cancelled so that nobody waits for them any more.
+
+        It is called from a handler of signals, which must not wait for a lock.
+        """
         self.service.pool.closing = True
+        threading.Thread(target=self.service.pool.close, daemon=True).start()
 
     def close(self) -> None:
         """Cancel jobs, end the workers and delete uploads."""

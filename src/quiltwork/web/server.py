@@ -19,6 +19,7 @@ import uvicorn
 from quiltwork.beliefs.text import why_unread, why_unwritten
 from quiltwork.errors import ParameterError
 from quiltwork.web.app import create_app
+from quiltwork.web.jobs import LAST_WORDS
 from quiltwork.web.service import Settings
 
 SHORTEST_TOKEN = 32
@@ -135,7 +136,7 @@ def serve(settings: Settings, *, host: str, port: int, say: Callable[[str, str],
         ws="none",
         lifespan="on",
         timeout_keep_alive=5,
-        timeout_graceful_shutdown=10,
+        timeout_graceful_shutdown=int(LAST_WORDS),
         limit_concurrency=AT_ONCE,
     )
     _log_to_stderr()

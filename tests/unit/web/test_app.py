@@ -224,6 +224,20 @@ def test_read_only_releases_and_reads_nothing(read_only: TestClient) -> None:
     assert read_only.get("/api/ledger").json()["kind"] == "ledger"
 
 
+def test_whoever_waits_is_told_when_the_service_stops(read_only: TestClient) -> None:
+    service = service_of(read_only)  # it has no workers: nothing is ever done
+    answers: list[Any] = []
+    waiting = threading.Thread(target=lambda: answers.append(read_only.post("/api/plan", json=PLAN)))
+    waiting.start()
+    while not service.pool.of("token"):
+        time.sleep(0.01)
+    read_only.app.stop()  # type: ignore[attr-defined]
+    waiting.join(10)
+    assert answers[0].status_code == 409
+    assert answers[0].json()["kind"] == "cancelled"
+    assert read_only.post("/api/plan", json=PLAN).status_code == 429
+
+
 def test_values_of_the_data_are_in_no_error(served: TestClient) -> None:
     sent = served.post("/api/uploads", params={"name": "x.csv"}, content=b"doing\nsit\nvalue4711\n").json()
     ask = RELEASE | {"data": {"upload": sent["upload"]}, "read": {}}
