@@ -265,7 +265,7 @@ class StoredSeries(Series):
         if clock.ticks is not None:
             return Duration(max(1, round(ticks / clock.ticks)), steps=False)
         number = ticks / 10**6 if clock.millionths else ticks
-        return Duration(int(number) if number.is_integer() else number, steps=True)
+        return Duration(int(number) if float(number).is_integer() else number, steps=True)
 
     @cached_property
     def stretch_lengths(self) -> frozenset[int]:

@@ -242,10 +242,5 @@ def _answered(question: Release) -> list[str]:
     error = f"The noise on each number is at most ±{answers[0].rounded(question.error())} with probability 95 %."
     if any(answer.pure_noise for answer in answers):
         error += " That is as much as the answer can be: the numbers are noise."
-    derived = [] if question.parts or question.derived is None else [f"It follows: {cell(question.derived)}."]
-    return [picture(question), table(table_of(question)), lines(error, *derived, *_remarks(question))]
-
-
-def _remarks(question: Release) -> list[str]:
-    """What the columns are, as Python has them."""
-    return [remark.replace("--json or --format csv", "to_polars()") for remark in remarks(question)]
+    said = remarks(question, keep="All digits, the numbers as drawn and estimates: to_polars().")
+    return [picture(question), table(table_of(question)), lines(error, *said)]

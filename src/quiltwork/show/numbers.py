@@ -16,9 +16,10 @@ ESTIMATE = (
     "probability 95 % if the belief is true. It leans on the belief."
 )
 ESTIMATES = "There are also estimates, which are nearer to the truth if the belief is true."
-SHOWN = (
-    "Shown: {}, rounded to the noise. To keep all digits, the numbers as drawn and estimates of the same release, add "
-    "--out FILE.csv when you make it: a second release costs ε again."
+SHOWN = "Shown: {}, rounded to the noise."
+KEEP = (
+    "To keep all digits, the numbers as drawn and estimates of the same release, add --out FILE.csv when you make it: "
+    "a second release costs ε again."
 )
 
 
@@ -59,8 +60,8 @@ def _by_part(parts: Sequence[PartAnswer]) -> list[dict[str, str]]:
     return rows
 
 
-def remarks(release: Release, *, told: bool = True) -> list[str]:
-    """What follows from the numbers, unless it is told elsewhere, and what the columns of the table are."""
+def remarks(release: Release, *, told: bool = True, keep: str = "") -> list[str]:
+    """What follows from the numbers, unless it is told elsewhere, what the columns are, and how to keep them."""
     answer, said = release.answers[0], []
     if told and not release.parts and answer.told is not None:
         said.append(f"{answer.query.text}: {answer.told}.")
@@ -74,6 +75,8 @@ def remarks(release: Release, *, told: bool = True) -> list[str]:
     if answer.estimate is not None:
         single = not release.parts or len(answer.numbers) == 1
         said.append(ESTIMATE if single else ESTIMATES)
+    if release.parts and keep:
+        said.append(keep)
     return said
 
 

@@ -17,7 +17,7 @@ from quiltwork.beliefs.secrets import likely, posterior
 from quiltwork.calibration.plan import Offer, Plan
 from quiltwork.errors import visible
 from quiltwork.releases.result import Release
-from quiltwork.show.numbers import fitting, remarks, table_of
+from quiltwork.show.numbers import KEEP, fitting, remarks, table_of
 
 if TYPE_CHECKING:
     from quiltwork.accounting.accountant import Composed
@@ -274,7 +274,7 @@ def _print_values(result: Release) -> None:
         out.print(table(block, right=set(block[0]) - {next(iter(block[0])), " "}))
     if len(rows) > MOST_ROWS:
         out.print(f"... and {len(rows) - MOST_ROWS:,} more; --json prints all.")
-    for line in remarks(result, told=False):
+    for line in remarks(result, told=False, keep=KEEP):
         out.print(line)
 
 

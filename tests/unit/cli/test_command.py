@@ -68,7 +68,7 @@ def test_awkward_names_and_places(belief: Path, tmp_path: Path) -> None:
     ("arguments", "code", "message"),
     [
         (["plan", "BELIEF", "--query", "count:run", "--length", "9", "--epsilon", "1"], 2, "Choose from sit, walk"),
-        (["plan", "BELIEF", "--query", "median", "--length", "9", "--epsilon", "1"], 2, "Known: count:STATE"),
+        (["plan", "BELIEF", "--query", "mode", "--length", "9", "--epsilon", "1"], 2, "Known: count:STATE"),
         (["plan", "BELIEF", "--query", "histogram", "--length", "0", "--epsilon", "1"], 2, "got 0"),
         (["plan", "BELIEF", "--query", "histogram", "--length", "x", "--epsilon", "1"], 2, "got 'x'"),
         (["plan", "BELIEF", "--query", "histogram", "--length", "9", "--epsilon", "0"], 2, "epsilon must be"),

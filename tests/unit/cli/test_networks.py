@@ -76,7 +76,7 @@ def test_small_mistakes_get_an_answer(garden: Path, tmp_path: Path) -> None:
     wrong: list[tuple[tuple[object, ...], int, str]] = [
         (("plan", garden, "--query", "sum over rain=1e200", "--epsilon", 1), 2, "between 1e-50 and 1e50"),
         (("plan", garden, "--query", "count:yes over rain=0", "--epsilon", 1), 2, "leaves the variable out"),
-        (("plan", garden, "--query", "transitions over rain", "--epsilon", 1), 2, "needs a series"),
+        (("plan", garden, "--query", "transitions over rain", "--epsilon", 1), 2, "need a series"),
         (("plan", garden, "--query", "histogram", "--epsilon", 1, "--quilt-size", 0), 2, "from 1 to 8"),
         (
             ("plan", garden, "--query", "histogram", "--epsilon", 1, "--guarantee", "bayesian", "--mechanism", "curve"),

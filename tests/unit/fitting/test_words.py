@@ -41,7 +41,7 @@ def test_steps_are_said_in_time() -> None:
     quarter = Duration.parse("15min")
     assert [in_time(n, quarter) for n in (1, 4, 28, 96, 960)] == ["15 min", "1 h", "7 h", "24 h", "10 days"]
     assert in_time(2.5, Duration.parse("1s")) == "2.5 s"
-    assert in_time(3, Duration.parse(2)) == "6 steps"
+    assert in_time(3, Duration.parse(2)) == "3 steps of 2"
 
 
 def test_a_step_is_kept() -> None:
