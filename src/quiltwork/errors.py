@@ -14,6 +14,7 @@
 Every message says what, got, why, next. None contains a data value, and none what a terminal would obey.
 """
 
+import math
 import re
 from collections.abc import Iterable
 
@@ -159,6 +160,18 @@ def kind_of(problem: QuiltworkError) -> str:
     """
     name = type(problem).__name__.removesuffix("Error")
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()
+
+
+def amounts_of(problem: QuiltworkError) -> dict[str, float | None]:
+    """What a refusal by a budget is about; None where it is not finite, and nothing for other errors.
+
+    >>> amounts_of(BudgetError("x", requested=1.5, remaining=1.0, short_by=0.5))
+    {'requested': 1.5, 'remaining': 1.0, 'short': 0.5}
+    """
+    if not isinstance(problem, BudgetError):
+        return {}
+    named = {"requested": problem.requested, "remaining": problem.remaining, "short": problem.short_by}
+    return {name: amount if math.isfinite(amount) else None for name, amount in named.items()}
 
 
 def check_name(name: str, what: str, *, error: type[InputError] = InputError) -> str:

@@ -300,19 +300,27 @@ class ReleaseRecord:
 def load_releases(path: str | Path) -> list[ReleaseRecord]:
     """The releases that a JSON file lists."""
     path = Path(path)
-    contents = parse_json(read_text(path, "releases"), f"releases {path}")
+    return releases_in(parse_json(read_text(path, "releases"), f"releases {path}"), f" {path}")
+
+
+def releases_in(contents: object, where: str = "") -> list[ReleaseRecord]:
+    """The releases of a list of objects, as ``release --json`` prints them under ``record``.
+
+    >>> [record.epsilon for record in releases_in([{"mechanism": "other", "epsilon": 0.5}])]
+    [0.5]
+    """
     if not isinstance(contents, list):
         raise InputError(
-            f"releases {path} must be a list of objects",
+            f"releases{where} must be a list of objects",
             got="one object" if isinstance(contents, dict) else "something else",
             fix="Put the `record` that `release --json` prints into a list: [...]",
         )
     if not contents:
-        raise InputError(f"releases {path} must list a release", got="an empty list", why="nothing was released yet")
+        raise InputError(f"releases{where} must list a release", got="an empty list", why="nothing was released yet")
     records = []
     for n, entry in enumerate(contents, 1):
         if not isinstance(entry, dict):
-            raise InputError(f"release {n} in {path} must be an object", got=type(entry).__name__)
+            raise InputError(f"release {n}{f' in{where}' if where else ''} must be an object", got=type(entry).__name__)
         with numbered(n):
             records.append(ReleaseRecord.from_dict(entry))
     return records

@@ -163,6 +163,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
     secrets: Secrets | str | None = None,
     quilt_size: int | None = None,
     target_error: str | float | None = None,
+    advice: bool = True,
 ) -> Plan:
     """Compare mechanisms for series of up to this length (None or "any": any).
 
@@ -174,7 +175,8 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
     With ``guarantee="bayesian"`` it is Bayesian differential privacy, against adversaries who know any other values.
     ``secrets`` says what is to be kept apart (see :class:`Secrets`), ``quilt_size`` how many variables a quilt in a
     network may have. ``target_error`` asks what it takes for the noise to stay within it with probability 95 %: a
-    number in the unit of the answer, or ``"5%"`` of what the answer can be.
+    number in the unit of the answer, or ``"5%"`` of what the answer can be. Where an answer would be noise only, the ε
+    that would do is searched for, which takes several calibrations; ``advice=False`` leaves that out.
 
     >>> from quiltwork import Count, MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
@@ -231,7 +233,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
         note=next((ONE_COUNT for question in questions if isinstance(question, TwoCounts)), None),
     )
     target = None if target_error is None else Target.parse(target_error)
-    return _with_remedies(made, request, as_asked, divisors, values, target)
+    return _with_remedies(made, request, as_asked, divisors, values, target, advice=advice)
 
 
 def _with_remedies(
@@ -241,6 +243,8 @@ def _with_remedies(
     divisors: Sequence[int],
     values: int | None,
     target: Target | None,
+    *,
+    advice: bool,
 ) -> Plan:
     """With what makes answers precise enough, where they would be noise only or where it was asked."""
     best = made.best
@@ -270,7 +274,7 @@ def _with_remedies(
                 wanted=wanted,
                 relative=relative,
                 epsilon=request.epsilon,
-                error_at=error_at(place),
+                error_at=error_at(place) if advice or target is not None else None,
                 values=None if made.records else size,
                 people=people,
                 length=request.length,

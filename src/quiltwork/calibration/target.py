@@ -117,7 +117,7 @@ def remedy(  # noqa: PLR0913 - it takes all that an answer's precision depends o
     wanted: float,
     relative: bool,
     epsilon: float,
-    error_at: Callable[[float], float],
+    error_at: Callable[[float], float] | None,
     values: int | None,
     people: int = 1,
     length: int | None = None,
@@ -136,7 +136,7 @@ def remedy(  # noqa: PLR0913 - it takes all that an answer's precision depends o
         window = f"{each:,} values" if step.steps else _about(step, each)
     return Remedy(
         error=wanted,
-        epsilon=epsilon_for(error_at, wanted, first=epsilon * error / wanted),
+        epsilon=None if error_at is None else epsilon_for(error_at, wanted, first=epsilon * error / wanted),
         values=enough,
         people=-(-enough // length) if enough is not None and length else None,
         window=window,

@@ -128,6 +128,7 @@ def belief_fit(
             fix="Leave one of the two out",
         )
     people: list[str] = []
+    series: Series
     if how.together is None:
         series = how.read(data, column=column, states=named)
     else:
@@ -270,12 +271,10 @@ def belief_show(
 ) -> None:
     """Show what a belief file says. Includes how quickly values forget each other."""
     from quiltwork import load_belief
+    from quiltwork.fitting import described
 
     held = load_belief(belief)
-    known = held.summary()
-    fingerprint = known.pop("fingerprint")
-    step = {} if held.step is None else {"step": str(held.step)}
-    summary = known | step | _forgetting(held) | {"fingerprint": fingerprint}
+    summary = described(held)
     if report is not None:
         from quiltwork.show.beliefs import write_belief
 
@@ -289,16 +288,6 @@ def belief_show(
         _print_summary(held, summary)
     if report is not None:
         out.print(f"Report: {report}")
-
-
-def _forgetting(belief: "Belief") -> dict[str, Any]:
-    """After how many steps the slowest chain has forgotten a value."""
-    from quiltwork.fitting import forgotten_after
-
-    if not belief.chains:
-        return {}
-    after = [forgotten_after(chain) for chain in belief.chains]
-    return {"forgets_after": None if None in after else max(n for n in after if n is not None)}
 
 
 def _print_gaussian(belief: "Belief", summary: dict[str, Any]) -> None:

@@ -57,15 +57,7 @@ def checked(held: "Belief", data: str, column: str, how: HowToRead, *, rhythm: "
     """How a belief fits the public data of a file."""
     from quiltwork import check_belief
 
-    if not held.real:
-        held.again([1])  # beliefs about records are refused before data is read
-    series: Series
-    if held.real:
-        series = how.measure(data, column=column)
-    elif how.together is not None and held.step_variables is not None:
-        series = how.read(how.people(data, column), column=list(held.step_variables), states=held.states)
-    else:
-        series = how.read(data, column=column, states=held.states)
+    series = how.public(held, data, column=column)
     with progress("Checking"):
         return _check_numbers(held, series, rhythm) if held.real else check_belief(held, series)
 

@@ -267,7 +267,9 @@ def reproduce(
     if data is not None and column is not None and held is not None:
         series = how.read(data, column=column, states=held.states)
     elif how.given():
-        raise ParameterError("options for reading data need --data", got=how.given()[0])
+        raise ParameterError(
+            "options for reading data need --data", got=f"--{how.given()[0].replace(chr(95), chr(45))}"
+        )
     with progress(f"Computing {name}") as report:
         if name == "all":
             made = reproduce_all(folder, quick=quick, progress=report)

@@ -1,7 +1,6 @@
 """The command: a thin shell over the library. No mathematics here; heavy imports wait until they are needed."""
 
 import io
-import math
 import os
 import re
 import sys
@@ -10,11 +9,11 @@ from typing import Annotated, NoReturn
 import typer
 
 from quiltwork import __version__
-from quiltwork.cli import belief, belief_check, check, compare, demo, ledger, plan, release
+from quiltwork.cli import belief, belief_check, check, compare, demo, ledger, plan, release, serve
 from quiltwork.cli.compile import compile_all
 from quiltwork.cli.examples import examples_of
 from quiltwork.cli.options import in_options
-from quiltwork.errors import BudgetError, QuiltworkError, did_you_mean, kind_of, nearest, visible
+from quiltwork.errors import QuiltworkError, amounts_of, did_you_mean, kind_of, nearest, visible
 from quiltwork.show.terminal import err, give_up_output, print_json
 
 QUOTED = r"'([^']*)'"
@@ -52,6 +51,7 @@ for group, name, command in (
     (app, "leakage", check.leakage),
     (app, "reproduce", check.reproduce),
     (app, "demo", demo.demo),
+    (app, "serve", serve.serve),
     (app, "compile", compile_all),
     (belief_app, "belief fit", belief.belief_fit),
     (belief_app, "belief show", belief.belief_show),
@@ -81,7 +81,7 @@ def main() -> NoReturn:
         give_up_output()
         sys.exit(0)
     except QuiltworkError as problem:
-        _refuse(in_options(str(problem)), kind_of(problem), problem.exit_code, **_amounts(problem))
+        _refuse(in_options(str(problem)), kind_of(problem), problem.exit_code, **amounts_of(problem))
     except typer.TyperException as problem:
         _refuse(_usage(problem), "usage", 2)
     except OSError as problem:
@@ -117,14 +117,6 @@ def _refuse(message: str, kind: str, code: int, **amounts: float | None) -> NoRe
         except (OSError, ValueError):
             give_up_output()  # whoever read has gone
     sys.exit(code)
-
-
-def _amounts(problem: QuiltworkError) -> dict[str, float | None]:
-    """What a refusal by a budget is about; None where it is not finite."""
-    if not isinstance(problem, BudgetError):
-        return {}
-    named = {"requested": problem.requested, "remaining": problem.remaining, "short": problem.short_by}
-    return {name: amount if math.isfinite(amount) else None for name, amount in named.items()}
 
 
 def _usage(problem: typer.TyperException) -> str:

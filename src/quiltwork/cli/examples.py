@@ -22,6 +22,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "    --subject person --time time --belief belief.json --yes",
     ),
     "demo": ("quiltwork demo", "quiltwork demo --files sample"),
+    "serve": (
+        "quiltwork serve --data-folder data --ledger sqlite:///ledger.db",
+        "quiltwork serve --read-only --ledger sqlite:///ledger.db",
+    ),
     "compile": ("quiltwork compile",),
     "belief fit": (
         "quiltwork belief fit public.csv --column activity --subject person \\\n"

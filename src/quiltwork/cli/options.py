@@ -6,20 +6,23 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from quiltwork.errors import ParameterError, did_you_mean
+from quiltwork.data import how
+from quiltwork.errors import ParameterError
 from quiltwork.types import Guarantee
 
 if TYPE_CHECKING:
     from polars import LazyFrame
 
     from quiltwork.beliefs import Belief, Secrets
-    from quiltwork.data import Measurements, Series
+    from quiltwork.data import Measurements
+    from quiltwork.data.stored import StoredSeries
     from quiltwork.queries import Query
     from quiltwork.types import Progress
 
@@ -120,7 +123,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and 
 
 
 @dataclass(frozen=True)
-class HowToRead:
+class HowToRead(how.HowToRead):
     """The options that say how rows become series; the same for every command that reads data."""
 
     subject: Annotated[str | None, typer.Option("--subject", metavar="S", help="Column identifying the subject.")] = (
@@ -205,84 +208,66 @@ class HowToRead:
         str | None, typer.Option("--master", metavar="URL", help="With --engine spark: cluster URL, or local[4].")
     ] = None
 
-    def given(self) -> list[str]:
-        """The options that differ from their defaults, by name."""
-        return [f"--{one.name.replace('_', '-')}" for one in fields(self) if getattr(self, one.name) != one.default]
-
-    @property
-    def recoded(self) -> "dict[str, str | None] | None":
-        """Which values of the data are which states, if they have other names there."""
-        if self.recode is None:
-            return None
-        from quiltwork.data.recode import read_mapping
-
-        return read_mapping(self.recode, "recoded values")
-
     def people(self, data: str, column: str | None) -> "LazyFrame":
         """A table with a column for each person, from rows of several people."""
-        from quiltwork.data.together import by_person
-
-        if column is None or self.engine == "spark":
+        if self.engine == "spark":
             raise ParameterError(
                 "rows of several people need the column with their values, in a file",
-                got="no column" if column is None else "--engine spark",
+                got="--engine spark",
                 fix="--column C, without --engine",
             )
-        return by_person(
-            data,
-            who=str(self.together),
-            column=column,
-            time=self.time,
-            subject=self.subject,
-            separator=self.separator,
-        )
+        return super().people(data, column)
 
     def read(
-        self, data: object, *, column: str | list[str], states: Any, segment: tuple[int, int] | None = None
-    ) -> "Series":
-        """The series in a file or table, read in this way."""
-        from quiltwork import read_series
-        from quiltwork.show.terminal import progress
-
-        source = self._source(data)
-        with progress("Counting") as report:
-            settings = self._settings(segment, report)
-            series = read_series(source, column=column, states=states, bins=self.bins, **settings)
+        self,
+        data: object,
+        *,
+        column: str | list[str],
+        states: Any,
+        segment: tuple[int, int] | None = None,
+        progress: "Progress | None" = None,
+    ) -> "StoredSeries":
+        """The series in a file or table, read in this way; a terminal shows how far it is."""
+        with _counting(progress) as report:
+            series = super().read(data, column=column, states=states, segment=segment, progress=report)
         _warn_of(series.doubt)
         return series
 
-    def measure(self, data: object, *, column: str, segment: tuple[int, int] | None = None) -> "Measurements":
-        """The real values in a file or table, read in this way."""
-        from quiltwork import read_measurements
-        from quiltwork.show.terminal import progress
-
-        if self.bins is not None:
-            raise ParameterError(
-                "bins are for beliefs about levels", got="--bins", why="the belief is about real values", fix="Omit it"
-            )
-        source = self._source(data)
-        with progress("Counting") as report:
-            series = read_measurements(source, column=column, **self._settings(segment, report))
+    def measure(
+        self,
+        data: object,
+        *,
+        column: str,
+        segment: tuple[int, int] | None = None,
+        progress: "Progress | None" = None,
+    ) -> "Measurements":
+        """The real values in a file or table, read in this way; a terminal shows how far it is."""
+        with _counting(progress) as report:
+            series = super().measure(data, column=column, segment=segment, progress=report)
         _warn_of(series.doubt)
         return series
 
     def _source(self, data: object) -> object:
         """The file, or its table on Spark."""
-        if self.together is not None and isinstance(data, str):
-            raise ParameterError("people together are for records over time", got="--together", fix="Leave it out")
+        source = super()._source(data)
         if self.master is not None and self.engine != "spark":
             raise ParameterError("a master is only for Spark", got="--master", fix="--engine spark")
         if self.engine == "spark" and isinstance(data, str):
             from quiltwork.data.engines.spark import spark_table
 
             return spark_table(data, master=self.master, time=self.time, separator=self.separator)
-        return data
+        return source
 
-    def _settings(self, segment: tuple[int, int] | None, report: "Progress | None") -> dict[str, Any]:
-        names = ["subject", "time", "missing", "gap", "every", "take", "unsorted", "duplicates"]
-        names += ["separator", "decimal", "date_format"]
-        given = {name: getattr(self, name) for name in names}
-        return given | {"recode": self.recoded, "segment": segment, "progress": report}
+
+@contextmanager
+def _counting(given: "Progress | None") -> "Iterator[Progress | None]":
+    if given is not None:
+        yield given
+        return
+    from quiltwork.show.terminal import progress
+
+    with progress("Counting") as report:
+        yield report
 
 
 def _warn_of(doubt: str | None) -> None:
@@ -315,22 +300,17 @@ def reads_data(command: Callable[..., None]) -> Callable[..., None]:
 
 def query_of(text: str, state_values: str | None, belief: "Belief") -> "Query":
     """The query, with the numbers that states stand for."""
-    from quiltwork import parse_query
+    from quiltwork.calibration.wanted import question
 
+    return question(text, _numbers(state_values), belief)
+
+
+def _numbers(state_values: str | None) -> "dict[str, str | None] | None":
     if state_values is None:
-        return parse_query(text)
+        return None
     from quiltwork.data.recode import read_mapping
 
-    given = read_mapping(state_values, "state values", ("state", "value"))
-    values = {state: number for state, number in given.items() if number is not None}
-    for state in values if not belief.real else ():
-        if state not in belief.states:
-            raise ParameterError(
-                "state values must be for states of the belief",
-                got=repr(state),
-                fix=did_you_mean(state, belief.states, f"Its states: {', '.join(belief.states[:20])}"),
-            )
-    return parse_query(text, values)
+    return read_mapping(state_values, "state values", ("state", "value"))
 
 
 def known_values(facts: list[str]) -> dict[str, str]:
@@ -438,7 +418,7 @@ def segment_of(text: str) -> tuple[int, int]:
 
 def asked_in(query: list[str] | None, workload: Path | None, state_values: str | None, belief: "Belief") -> "Query":
     """The question, or all questions of one release; numbers for states are for their means and sums."""
-    from quiltwork.calibration.request import as_query
+    from quiltwork.calibration.wanted import questions
     from quiltwork.queries.files import load_workload
 
     if (not query) == (workload is None):
@@ -451,11 +431,4 @@ def asked_in(query: list[str] | None, workload: Path | None, state_values: str |
         if state_values is not None:
             raise ParameterError("numbers for states go with --query", got="--state-values with --workload")
         return load_workload(workload)
-    several = len(query or []) > 1
-    return as_query(
-        [query_of(text, None if several and not _adds_up(text) else state_values, belief) for text in query or []]
-    )
-
-
-def _adds_up(text: str) -> bool:
-    return text.partition(" over ")[0].strip() in ("mean", "sum")
+    return questions(query or [], _numbers(state_values), belief)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,7 +22,7 @@ from quiltwork.cli.options import (
     needed_length,
     secrets_of,
 )
-from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.errors import NotCoveredError
 from quiltwork.show.terminal import out, print_json, print_plan, progress, table
 
 if TYPE_CHECKING:
@@ -92,28 +92,20 @@ def plan(
 ) -> None:
     """Show how much noise each mechanism needs. Reads no data and spends no budget."""
     from quiltwork import load_belief
-    from quiltwork import plan as make_plan
+    from quiltwork.calibration.wanted import distances_to_dict, plan_wanted, values_of
 
     held = load_belief(belief)
     asked = asked_in(query, workload, state_values, held)
-    beliefs = _at_distances(held, distance)
     span = needed_length(length, held)
-    if epsilon is None and target_error is None:
-        raise ParameterError(
-            "plan needs an epsilon",
-            got="none",
-            why="it says how much privacy loss is allowed",
-            fix="--epsilon 1, or --target-error 5% to ask which ε gives that accuracy",
-        )
-
-    def planned(believed: "Belief", at: float) -> "Plan":
-        return make_plan(
+    with progress("Calibrating"):
+        held, made, by_distance = plan_wanted(
             asked,
-            belief=believed,
-            epsilon=at,
-            length=span,
-            values=_values_of(values, people, span),
+            belief=held,
+            epsilon=epsilon,
+            distances=distance,
             target_error=target_error,
+            length=span,
+            values=values_of(values, people, span),
             delta=delta,
             mechanisms=mechanism,
             releases=releases,
@@ -121,14 +113,6 @@ def plan(
             secrets=secrets_of(secrets, secret_times),
             quilt_size=quilt_size,
         )
-
-    held = beliefs[0] if len(beliefs) == 1 else held
-    with progress("Calibrating"):
-        made = planned(held, 1.0 if epsilon is None else epsilon)
-        if epsilon is None and made.remedy is not None and made.remedy.epsilon is not None:
-            found = replace(made.remedy, values=None, people=None, window=None)  # with as many values as there are
-            made = replace(planned(held, made.remedy.epsilon), remedy=found)
-        by_distance = [planned(believed, made.epsilon) for believed in beliefs] if len(beliefs) > 1 else []
     made = replace(made, offers=tuple(_in_options(offer) for offer in made.offers))
     if all(offer.refused for offer in made.offers):
         raise NotCoveredError(" ".join(offer.refused or "" for offer in made.offers).rstrip("."))
@@ -142,56 +126,17 @@ def plan(
         for offer in content["mechanisms"] if other is not None else ():
             offer["epsilon_other"] = None if other is None else other.get(offer["mechanism"])
         if by_distance:
-            content["distances"] = [_at(believed, each) for believed, each in zip(beliefs, by_distance, strict=True)]
+            content["distances"] = distances_to_dict(by_distance)
         print_json(content | ({} if report is None else {"report": str(report)}))
         return
     print_plan(made, other=other)
     if by_distance:
         out.print("")
-        rows = [_at(believed, each) for believed, each in zip(beliefs, by_distance, strict=True)]
+        rows = distances_to_dict(by_distance)
         names = {"distance": "distance", "noise_scale": "noise scale", "error_95": "±95 %"}
         out.print(table([{name: row[key] for key, name in names.items()} for row in rows]))
     if report is not None:
         out.print(f"Report: {report}")
-
-
-def _values_of(values: int | None, people: int | None, length: int | None) -> int | None:
-    """The number of values of all series together."""
-    if people is None:
-        return values
-    if values is not None or length is None or people < 1:
-        raise ParameterError(
-            "people go with a length, and without --values",
-            got=f"--people {people}",
-            why="each has a series of that length",
-            fix="For example --length 96 --people 200",
-        )
-    return people * length
-
-
-def _at_distances(held: "Belief", distances: list[float] | None) -> "list[Belief]":
-    """The belief with each of these distances; as it is, if there are none."""
-    from quiltwork.beliefs import GaussianBelief
-
-    if not distances:
-        return [held]
-    if not isinstance(held, GaussianBelief):
-        raise ParameterError(
-            "a distance is for beliefs about real values",
-            got=f"--distance with {held!r}",
-            why="states have none: any two of them are hidden from each other",
-            fix="Leave it out",
-        )
-    return [held.with_distance(distance) for distance in distances]
-
-
-def _at(held: "Belief", made: "Plan") -> dict[str, Any]:
-    best = made.best
-    return {
-        "distance": getattr(held, "distance", None),
-        "noise_scale": None if best is None else best.noise_scale,
-        "error_95": None if best is None else best.error_95,
-    }
 
 
 def _under_other(made: "Plan", asked: "Query", held: "Belief", also: Path) -> dict[str, float | None]:

@@ -48,7 +48,7 @@ PAGES = (".html", ".htm")
 Form = Literal["table", "csv", "parquet", "json", "markdown"]
 
 if TYPE_CHECKING:
-    from quiltwork import Belief, BeliefCheck, Records, Release, Series
+    from quiltwork import Belief, BeliefCheck, Release
     from quiltwork.releases.prepared import Prepared
 
 
@@ -156,27 +156,8 @@ def release(
     held = load_belief(belief)
     asked = asked_in(query, workload, state_values, held)
     times = None if segment is None else segment_of(segment)
-    given_column = column
-    rows: Records | Series
-    if held.variables is not None:
-        _check_for_records(how, segment, gaps)
-        rows = _read_records(data, held, column, variable, how)
-    else:
-        source: object = data
-        if how.together is not None:
-            if held.step_variables is None:
-                raise ParameterError(
-                    "people who belong together need a belief about all of them",
-                    got=f"--together with {held!r}",
-                    fix="quiltwork belief fit --together, or leave it out",
-                )
-            source, column = how.people(data, column), None
-        named = _series_column(column, variable, held)
-        if held.real and isinstance(named, str):
-            rows = how.measure(source, column=named, segment=times)
-        else:
-            rows = how.read(source, column=named, states=held.states, segment=times)
-    fits = None if check is None else _compared(check, held, given_column, how)
+    rows = how.rows(held, data, column=column, variable=variable, segment=times, gaps=gaps)
+    fits = None if check is None else _compared(check, held, column, how)
     book = None if ledger is None else Ledger(ledger, key=None if key is None else read_key(key))
     apart = secrets_of(secrets, secret_times)
     if apart is None:
@@ -276,8 +257,12 @@ def _write(
     page = path.suffix.lower() in PAGES
     try:
         if page:
+            from quiltwork.show.beside import write_with_others
+
             with progress("Writing the report"):
-                _write_report(path, result, ready, fits, given_command(context))
+                write_with_others(
+                    path, release=result, request=ready.request, check=fits, command=given_command(context)
+                )
         else:
             result.save(path)
     except Exception as problem:
@@ -286,25 +271,6 @@ def _write(
         err.print(f"warning: {what} could not be written ({why.rstrip('.')}). The value above was released.")
         return False
     return True
-
-
-def _write_report(path: Path, result: "Release", ready: "Prepared", fits: "BeliefCheck | None", command: str) -> None:
-    """With what other mechanisms would have needed beside it."""
-    from quiltwork import plan as make_plan
-    from quiltwork.show.report import write_report
-
-    made = result.calibration
-    beside = make_plan(
-        ready.request.query,
-        belief=result.belief,
-        epsilon=made.epsilon,
-        length=made.length,
-        values=_values_behind(result),
-        guarantee="bayesian" if made.guarantee == "bayesian" else "pufferfish",
-        secrets=made.secrets,
-        quilt_size=ready.request.quilt_size,
-    )
-    write_report(path, release=result, plan=beside, check=fits, command=command)
 
 
 def _check_public(check: str | None, data: str, files: list[Path]) -> None:
@@ -336,52 +302,3 @@ def _compared(check: str, held: "Belief", column: str | None, how: HowToRead) ->
             fix="Leave --check out",
         )
     return checked(held, check, column, how)
-
-
-def _values_behind(result: "Release") -> int:
-    """How many values the answer is about, of the smallest part if there are several."""
-    if result.belief.real:
-        return min((part.values for part in result.parts), default=result.values)
-    return result.divisor if result.divisor > 1 and result.calibration.steps is None else result.values
-
-
-def _series_column(column: str | None, variable: str | None, belief: "Belief") -> str | list[str]:
-    if belief.step_variables is not None:
-        if column is not None or variable is not None:
-            raise ParameterError(
-                "records over time have a column for each variable",
-                got="--column" if column is not None else "--variable",
-                fix=f"Leave it out if there are columns {', '.join(belief.step_variables)}; if each person has rows of "
-                "their own, name the column of people: --together",
-            )
-        return list(belief.step_variables)
-    if column is None or variable is not None:
-        raise ParameterError(
-            "a series needs the column with its values"
-            if column is None
-            else "variables are for networks and joint tables",
-            got="no column" if column is None else "--variable",
-            fix="--column C, without --variable",
-        )
-    return column
-
-
-def _check_for_records(how: HowToRead, segment: str | None, gaps: Gaps) -> None:
-    given = [name for name in how.given() if name not in ("--subject", "--separator", "--recode")]
-    given += ["--segment"] * (segment is not None) + ["--gaps"] * (gaps != "dependent")
-    if given:
-        raise ParameterError(
-            "records have no time, no segments, no gaps and no missing values",
-            got=given[0],
-            why="the belief is about named variables",
-            fix="Leave it out",
-        )
-
-
-def _read_records(data: str, belief: "Belief", column: str | None, variable: str | None, how: HowToRead) -> "Records":
-    from quiltwork import read_records
-
-    if column is None and (variable is not None or how.subject is not None):
-        raise ParameterError("--variable and --subject need the column with the values", got="none", fix="--column C")
-    columns = {"column": column, "variable": variable, "subject": how.subject}
-    return read_records(data, belief=belief, **columns, separator=how.separator, recode=how.recoded)

@@ -16,6 +16,7 @@ from quiltwork.beliefs.text import why_unread
 from quiltwork.data.text_files import ENDINGS, check_encoding, ending_of, header_of, separator_of, unreadable
 from quiltwork.errors import DataError, nearest
 
+LOOKED_AT_ROWS = 1000  # by which the types of a text file's columns are told
 Frame = Any
 """A narwhals frame: its type depends on the engine."""
 
@@ -85,6 +86,46 @@ def names_of(source: object, *, separator: str | None = None, wanted: Sequence[s
         return list(nw.from_native(cast("Any", source)).collect_schema().names())
     except TypeError:
         return []
+
+
+def types_of(file: str | Path, *, separator: str | None = None) -> dict[str, str]:
+    """The columns of a file, each with its type in a word or two; of a text file, by what its first rows look like.
+
+    >>> from quiltwork.samples import diary_path
+    >>> types_of(diary_path())
+    {'person': 'text', 'time': 'time', 'activity': 'text'}
+    """
+    names = names_of(file, separator=separator)
+    if not names:
+        raise DataError(
+            f"the columns of data file {file} cannot be read",
+            got="no names in its first line",
+            fix=f"It must end in {', '.join(ENDINGS)} and begin with a line of names",
+        )
+    path = str(file)
+    try:
+        if ending_of(path) == ".parquet":
+            schema: Any = pl.read_parquet_schema(path)
+        else:
+            mark = separator_of(path, (), separator)
+            schema = pl.scan_csv(
+                path, separator=mark, infer_schema_length=LOOKED_AT_ROWS, try_parse_dates=True
+            ).collect_schema()
+    except (OSError, pl.exceptions.PolarsError):
+        schema = {}
+    return {name: _type_of(schema.get(name)) for name in names}
+
+
+def _type_of(dtype: Any) -> str:
+    if dtype is None:
+        return "text"
+    if dtype.is_integer():
+        return "whole number"
+    if dtype.is_numeric():
+        return "number"
+    if dtype.is_temporal():
+        return "time"
+    return "truth value" if dtype == pl.Boolean else "text"
 
 
 def together(table: Frame, parts: Sequence[str], name: str) -> Frame:

@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from itertools import combinations
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
+from quiltwork.beliefs.base import Belief
 from quiltwork.beliefs.chain import MarkovChain
 from quiltwork.errors import BeliefError, ParameterError
 from quiltwork.types import Floats
@@ -192,3 +194,17 @@ def _fundamental(transition: Floats) -> Floats:
             fix="Fit it on longer data, or without confidence",
         ) from None
     return np.asarray(np.linalg.inv(np.eye(len(transition)) - transition + law[None, :]))
+
+
+def described(belief: Belief) -> dict[str, Any]:
+    """What a belief says, as ``belief show --json`` prints it: with its step, and how quickly values are forgotten.
+
+    >>> described(MarkovChain([[0.9, 0.1], [0.4, 0.6]]))["forgets_after"]
+    5
+    """
+    known = belief.summary()
+    fingerprint = known.pop("fingerprint")
+    step = {} if belief.step is None else {"step": str(belief.step)}
+    after = [forgotten_after(chain) for chain in belief.chains or ()]
+    forgets = {"forgets_after": None if None in after else max(n for n in after if n is not None)} if after else {}
+    return known | step | forgets | {"fingerprint": fingerprint}

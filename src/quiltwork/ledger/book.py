@@ -245,11 +245,7 @@ class Ledger(Shown):
 
         ``facts`` are written down beside the record: who made it, by which program.
         """
-        if isinstance(record, ReleaseRecord) and record.delta > 0:
-            raise NotCoveredError(
-                "a ledger takes no releases with a delta", why="its budget is on ε alone", fix="Leave delta out"
-            )
-
+        _check_delta(record)
         seal = self._key
         self._look_through()
 
@@ -272,6 +268,23 @@ class Ledger(Shown):
         self._know(row.head, state)
         mixed = state.total.mixed
         return Reservation(row.number, row.hash, state.epsilon, state.rule, self.terms.budget, mixed)
+
+    def preview(self, record: ReleaseRecord) -> tuple[float, str]:
+        """ε of all releases together with one more, and the rule it is by. Nothing is written.
+
+        What :meth:`reserve` would refuse now is refused here too; others may spend before it is called.
+
+        >>> from quiltwork import MarkovChain, ReleaseRecord
+        >>> ledger = Ledger.in_memory(belief=MarkovChain([[0.5, 0.5], [0.5, 0.5]]), budget=1.0)
+        >>> ledger.preview(ReleaseRecord(mechanism="other", epsilon=0.25))[0], ledger.spent()
+        (0.25, 0.0)
+        """
+        _check_delta(record)
+        before = self._total()
+        told = self._accountant.told_by(self._accountant.plus(before, record))
+        if not told.epsilon <= self.terms.budget * (1 + SLACK):
+            raise self._refusals.explain(before, record, told.epsilon)
+        return told.epsilon, told.rule
 
     def complete(self, reservation: Reservation) -> None:
         """Note that a reserved release was made. If this is lost, the reservation still counts."""
@@ -469,6 +482,13 @@ class Ledger(Shown):
                 return State(total, further, told.epsilon, told.rule)
         told = self._accountant.told_by(total, enough=budget)
         return State(total, total, told.epsilon, told.rule)
+
+
+def _check_delta(record: ReleaseRecord) -> None:
+    if isinstance(record, ReleaseRecord) and record.delta > 0:
+        raise NotCoveredError(
+            "a ledger takes no releases with a delta", why="its budget is on ε alone", fix="Leave delta out"
+        )
 
 
 def _checked(budget: float) -> float:

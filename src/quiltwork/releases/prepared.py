@@ -104,6 +104,22 @@ class Prepared:
                 said.append(self._noise_only(place, question, worst, where))
         return tuple(said)
 
+    def expected(self, answers: list[Answer]) -> list[dict[str, Any]]:
+        """The noise and the ± of each question's least precise answer. It looks at sizes, which are public."""
+        expected = []
+        for place, question in enumerate(self.each or (self,)):
+            own = [answer for answer in answers if answer.question == place]
+            query, scale = question.request.query, question.calibration.noise_scale
+            expected.append(
+                {
+                    "query": query.text,
+                    "answers": len(own),
+                    "noise_scale": max(round_up(scale / query.divisor(answer.values)) for answer in own),
+                    "error_95": max(question._error(answer) for answer in own),
+                }
+            )
+        return expected
+
     def _poor(self, answers: list[Answer]) -> tuple[str, ...]:
         """What a result says of itself where it is noise only."""
         poor = [answer for answer in answers if self._share(answer) >= PURE_NOISE]

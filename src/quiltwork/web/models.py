@@ -1,0 +1,164 @@
+"""What requests look like: the options of the commands, as JSON. Keys that are not known are refused."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from quiltwork.types import Gaps, Guarantee
+
+Text = Annotated[str, Field(max_length=10_000)]
+Name = Annotated[str, Field(max_length=1000)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Query = Annotated[
+    Text | list[Text],
+    Field(description="A question such as `histogram`, or several that share ε.", examples=["histogram"]),
+]
+Secrets = Annotated[Text | None, Field(description="What is secret: `all` if left out.")]
+Times = Annotated[Text | None, Field(description="When it is secret.")]
+Length = Annotated[
+    Annotated[int, Field(ge=1)] | Literal["any"] | None,
+    Field(description="Values of the longest series, or `any`. Left out for records.", examples=[672]),
+]
+
+
+class Form(BaseModel):
+    """A request."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+Belief = Annotated[
+    dict[str, Any],
+    Field(
+        description='The contents of a belief file, or `{"path": ..}` of one below the folder of data.',
+        examples=[{"kind": "chain", "states": ["sit", "walk"], "transition": [[0.9, 0.1], [0.4, 0.6]]}],
+    ),
+]
+
+
+class Data(Form):
+    """Data: a file that was sent, or one below the folder of data."""
+
+    upload: Name | None = None
+    path: Name | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> "Data":
+        if (self.upload is None) == (self.path is None):
+            raise ValueError("data needs an upload or a path, and not both")
+        return self
+
+
+class Read(Form):
+    """How rows become series: the options of the command."""
+
+    subject: Name | None = Field(default=None, description="Column identifying the subject.")
+    time: Name | None = Field(default=None, description="Time column, or `DATE,TIME` for two columns.")
+    missing: Literal["refuse", "split"] = "refuse"
+    gap: Name | None = Field(default=None, description="Split the series at pauses longer than this: `15min`.")
+    every: Name | None = Field(default=None, description="Keep one row per step: `5min`.")
+    take: Literal["first", "last", "mean"] = "first"
+    bins: Text | None = Field(default=None, description="Group numbers into levels: `100,500` or `LOW:HIGH:LEVELS`.")
+    unsorted: Literal["refuse", "sort"] = "refuse"
+    duplicates: Literal["refuse", "drop"] = "refuse"
+    together: Name | None = Field(default=None, description="Column naming people who influence each other.")
+    separator: Name | None = None
+    decimal: Literal[".", ","] | None = None
+    date_format: Name | None = Field(default=None, description="How dates are written in text: `dd/mm/yyyy`.")
+    recode: dict[str, str | None] | None = Field(default=None, description="Names of states for values of the data.")
+
+
+class PlanForm(Form):
+    """How much noise each mechanism would need."""
+
+    belief: Belief
+    query: Query
+    epsilon: Positive | None = Field(default=None, description="Privacy loss allowed for any moment.", examples=[1.0])
+    length: Length = None
+    values: Annotated[int, Field(ge=1)] | None = None
+    people: Annotated[int, Field(ge=1)] | None = None
+    target_error: Name | None = Field(default=None, description="Wanted error, such as `5%`, instead of ε.")
+    mechanisms: list[Name] | None = None
+    state_values: dict[str, float] | None = None
+    delta: float = 0.0
+    releases: Annotated[int, Field(ge=1)] = 1
+    guarantee: Guarantee = "pufferfish"
+    secrets: Secrets = None
+    secret_times: Times = None
+    quilt_size: int | None = None
+    distance: list[Positive] | None = None
+    advice: bool = Field(
+        default=True, description="Search for the ε that would do where an answer would be noise only; takes longer."
+    )
+
+
+class ComposeForm(Form):
+    """The total privacy loss of several releases."""
+
+    belief: Belief
+    releases: list[dict[str, Any]] = Field(
+        description="Records of releases, as `release --json` prints them.",
+        examples=[[{"mechanism": "curve", "epsilon": 1.0, "noise_scale": 3.4, "lipschitz": 1.0}]],
+    )
+    length: Length = None
+    budget: Positive | None = None
+    guarantee: Guarantee = "pufferfish"
+    secrets: Secrets = None
+    secret_times: Times = None
+
+
+class BeliefForm(Form):
+    """A belief to be read."""
+
+    belief: Belief
+
+
+class CheckForm(Form):
+    """A belief, and public data to compare it with."""
+
+    belief: Belief
+    data: Data
+    column: Name
+    read: Read = Read()
+    rhythm: Literal["auto", "day", "week", "none"] = "auto"
+
+
+class ColumnsForm(Form):
+    """Data whose columns are wanted."""
+
+    data: Data
+    separator: Name | None = None
+
+
+class ReleaseForm(Form):
+    """A release: first everything but `confirm`, for a preview; then `confirm` alone, to make it."""
+
+    confirm: Literal[False] | Name = Field(default=False, description="What the preview returned, to make the release.")
+    data: Data | None = None
+    belief: Belief | None = None
+    query: Query | None = None
+    epsilon: Positive | None = None
+    column: Name | None = None
+    variable: Name | None = None
+    read: Read = Read()
+    state_values: dict[str, float] | None = None
+    mechanism: Name | None = None
+    segment: list[int] | None = Field(default=None, min_length=2, max_length=2)
+    window: Name | int | None = None
+    by_subject: bool = False
+    gaps: Gaps = "dependent"
+    delta: float = 0.0
+    guarantee: Guarantee = "pufferfish"
+    secrets: Secrets = None
+    secret_times: Times = None
+    quilt_size: int | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> "ReleaseForm":
+        given = self.model_fields_set - {"confirm"}
+        if self.confirm is not False and given:
+            raise ValueError("a confirmation takes nothing else: what was previewed is what is released")
+        missing = [name for name in ("data", "belief", "query", "epsilon") if getattr(self, name) is None]
+        if self.confirm is False and missing:
+            raise ValueError(f"a preview needs {missing[0]}")
+        return self

@@ -1,0 +1,210 @@
+"""What the service holds while it runs: its settings, jobs, uploads, plans it has made, releases to be confirmed."""
+
+import json
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from quiltwork import __version__
+from quiltwork.data.text_files import ENDINGS
+from quiltwork.web.files import BELIEFS, Folder, Upload, Uploads
+from quiltwork.web.guard import Client
+from quiltwork.web.jobs import Job, Pool
+from quiltwork.web.refusals import RefusedError
+
+MOST_PLANS = 256
+MOST_CONFIRMATIONS = 100
+CONFIRM_WITHIN = 600.0
+READ_ONLY = RefusedError("this service is read-only: it shows plans and the budget.", "read-only", 403)
+NO_LEDGER = RefusedError("this service keeps no ledger. Start it with --ledger URL.", "ledger", 404)
+UNKNOWN = RefusedError("there is no such job, or it was forgotten.", "unknown", 404)
+BUSY = RefusedError("too many requests wait already. Try again in a while.", "busy", 429)
+PROGRAM = f"quiltwork serve, quiltwork {__version__}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How the service was started."""
+
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+    hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "::1")
+    any_address: bool = False
+    """Whether it may be reached under any numeric address; never under a name that was not allowed."""
+    data_folder: Path | None = None
+    read_only: bool = False
+    ledger: str | None = field(default=None, repr=False)
+    key: Path | None = None
+    user_header: str | None = None
+    max_upload: int = 512 * 2**20
+    time_limit: float = 600.0
+    upload_seconds: float = 600.0
+    workers: int = 2
+    cookie: str = "quiltwork"
+
+
+@dataclass(frozen=True)
+class _Confirmation:
+    owner: str
+    ask: dict[str, Any]
+    shown: dict[str, str]
+    worker: int | None
+    until: float
+
+
+class Service:
+    """The state behind the interface."""
+
+    def __init__(self, settings: Settings):
+        self.settings = settings
+        self.folder = None if settings.data_folder is None else Folder(settings.data_folder)
+        self.uploads = Uploads(most_bytes=settings.max_upload)
+        self.pool = Pool(workers=settings.workers, time_limit=settings.time_limit)
+        self._plans: OrderedDict[str, dict[str, Any]] = OrderedDict()
+        self._confirmations: dict[str, _Confirmation] = {}
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Cancel jobs and delete uploads."""
+        self.pool.close()
+        self.uploads.close()
+
+    def status(self, client: Client) -> dict[str, Any]:
+        """What the service offers."""
+        settings = self.settings
+        return {
+            "version": __version__,
+            "read_only": settings.read_only,
+            "ledger": settings.ledger is not None,
+            "data_folder": self.folder is not None,
+            "user": client.name,
+            "max_upload": settings.max_upload,
+            "time_limit": settings.time_limit,
+        }
+
+    def check_writable(self) -> None:
+        """Refuse what a read-only service does not do."""
+        if self.settings.read_only:
+            raise READ_ONLY
+
+    def plan(self, client: Client, ask: dict[str, Any], *, latest: bool) -> Job:
+        """A job for a plan; one that was made before is done at once. With ``latest`` it takes the place of others."""
+        ask, shown = self._resolved(client, ask)
+        key = None if shown else json.dumps(ask, sort_keys=True)  # a file may change
+        known = None if key is None else self._known(key)
+        job = Job("plan", client.owner, ask, shown)
+        if known is not None:
+            self.pool.finish(job, "done", result=known)
+            return job
+        if key is not None:
+            job.on_done = lambda _, result: self._keep(key, result)
+        return self._begun(job, replaces=f"plan of {client.owner}" if latest else None)
+
+    def work(self, kind: str, client: Client, ask: dict[str, Any], *, first: bool = False) -> Job:
+        """A job of any kind that spends nothing."""
+        ask, shown = self._resolved(client, ask)
+        return self._begun(Job(kind, client.owner, ask, shown), first=first)
+
+    def ledger(self, kind: str, client: Client) -> Job:
+        """A job about the ledger; it goes before others, for it is quick."""
+        if self.settings.ledger is None:
+            raise NO_LEDGER
+        return self.work(kind, client, self._book(), first=True)
+
+    def preview(self, client: Client, ask: dict[str, Any]) -> Job:
+        """A job that says what a release would cost, and how it can be confirmed."""
+        self.check_writable()
+        ask, shown = self._resolved(client, ask)
+        name = secrets.token_urlsafe(16)
+        ask |= self._book() | {"confirmation": name, "who": client.name, "program": PROGRAM}
+
+        def previewed(job: Job, answer: dict[str, Any]) -> dict[str, Any]:
+            confirmed = ask | {"record": answer["record"], "was": answer["file"]}
+            until = time.monotonic() + CONFIRM_WITHIN
+            with self._lock:
+                while len(self._confirmations) >= MOST_CONFIRMATIONS:
+                    del self._confirmations[next(iter(self._confirmations))]
+                self._confirmations[name] = _Confirmation(client.owner, confirmed, shown, job.worker, until)
+            return {"confirm": name, "expires_in": CONFIRM_WITHIN, **answer["preview"]}
+
+        return self._begun(Job("preview", client.owner, ask, shown, on_done=previewed))
+
+    def confirm(self, client: Client, name: str) -> Job:
+        """A job that draws what was previewed; a confirmation can be used once."""
+        self.check_writable()
+        with self._lock:
+            found = self._confirmations.get(name)
+            if found is None or found.owner != client.owner or found.until < time.monotonic():
+                raise RefusedError(
+                    "the confirmation is not known, was used, or is too old. Ask for a new preview.",
+                    "confirmation",
+                    409,
+                )
+            del self._confirmations[name]
+
+        def released(job: Job, answer: dict[str, Any]) -> dict[str, Any]:
+            job.files = answer["files"]
+            content: dict[str, Any] = answer["result"]
+            return content
+
+        job = Job("confirm", client.owner, found.ask, found.shown, prefer=found.worker, on_done=released)
+        return self._begun(job, first=True)
+
+    def job(self, client: Client, name: str) -> Job:
+        """A job of this client."""
+        job = self.pool.get(name, client.owner)
+        if job is None:
+            raise UNKNOWN
+        return job
+
+    def _begun(self, job: Job, *, replaces: str | None = None, first: bool = False) -> Job:
+        if not self.pool.submit(job, replaces=replaces, first=first):
+            raise BUSY
+        return job
+
+    def _book(self) -> dict[str, Any]:
+        key = self.settings.key
+        return {"ledger": self.settings.ledger, "key": None if key is None else str(key)}
+
+    def _resolved(self, client: Client, ask: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+        """The request with files in place of names, and the names that messages have for these files."""
+        resolved, shown = dict(ask), {}
+        belief, data = ask.get("belief"), ask.get("data")
+        if isinstance(belief, dict) and set(belief) == {"path"}:
+            path = self._within(str(belief["path"]), BELIEFS)
+            resolved["belief"], shown[str(path)] = {"file": str(path)}, str(belief["path"])
+        elif isinstance(belief, dict) and set(belief) == {"file"}:
+            resolved["belief"] = {}  # only the service names files
+        if data is not None:
+            self.check_writable()
+            if data.get("upload") is not None:
+                upload: Upload = self.uploads.get(client.owner, data["upload"])
+                path, name = upload.path, upload.name
+            else:
+                name = data["path"]
+                path = self._within(name, ENDINGS)
+            resolved["data"], shown[str(path)] = {"file": str(path), "name": name}, name
+        return resolved, shown
+
+    def _within(self, name: str, endings: tuple[str, ...]) -> Path:
+        if self.folder is None:
+            raise RefusedError(
+                "this service reads no paths. Start it with --data-folder, or send the file.", "path", 403
+            )
+        return self.folder.file(name, endings)
+
+    def _known(self, key: str) -> dict[str, Any] | None:
+        with self._lock:
+            if key in self._plans:
+                self._plans.move_to_end(key)
+            return self._plans.get(key)
+
+    def _keep(self, key: str, result: dict[str, Any]) -> dict[str, Any]:
+        with self._lock:
+            self._plans[key] = result
+            while len(self._plans) > MOST_PLANS:
+                self._plans.popitem(last=False)
+        return result

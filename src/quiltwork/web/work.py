@@ -1,0 +1,386 @@
+"""What a worker does: one function for each request, from plain values to the objects that ``--json`` prints."""
+
+import base64
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from quiltwork.accounting.accountant import Accountant
+from quiltwork.accounting.record import releases_in
+from quiltwork.beliefs import Belief, Secrets
+from quiltwork.beliefs.files import belief_from_dict, load_belief
+from quiltwork.calibration.request import Request
+from quiltwork.calibration.wanted import distances_to_dict, plan_wanted, questions, values_of
+from quiltwork.data.how import HowToRead
+from quiltwork.errors import BeliefError, DataError, NotCoveredError, ParameterError
+from quiltwork.fitting import described
+from quiltwork.ledger import Ledger, read_key
+from quiltwork.numeric import check_length
+from quiltwork.releases.pipeline import prepare
+from quiltwork.releases.prepared import Answer, Prepared
+from quiltwork.releases.result import Release
+from quiltwork.session import written_down
+
+Ask = Mapping[str, Any]
+KEPT = 4  # prepared releases that wait for a confirmation in one worker
+WAITS = 600.0  # seconds for which they do
+NO_LEDGER = (
+    "This service keeps no ledger: the release is not charged to a budget, and earlier releases of the same data are "
+    "not counted."
+)
+PUBLIC_DATA = (
+    "Do not check a belief on the data that you want to protect: the result shows that data without any noise. Use "
+    "public data, or other people's data of the same kind."
+)
+FORMS = {"csv": "csv", "parquet": "parquet", "json": "json", "md": "markdown"}
+
+
+class Reporter(Protocol):
+    """Where work says how far it is, and asks before it does what cannot be undone."""
+
+    def phase(self, name: str, done: float | None = None) -> None:
+        """What is being done now, and which share of it is done if that is known."""
+
+    def commit(self) -> None:
+        """Returns once the work may no longer be stopped; if it was stopped before, it never returns."""
+
+
+@dataclass(frozen=True)
+class _Ready:
+    prepared: Prepared
+    answers: list[Answer]
+    warnings: tuple[str, ...]
+    doubt: str | None
+    file: tuple[int, int]
+    until: float
+
+
+_READY: dict[str, _Ready] = {}
+
+
+def plan(ask: Ask, report: Reporter) -> dict[str, Any]:
+    """As ``plan --json``."""
+    belief = _belief(ask["belief"])
+    asked = questions(_texts(ask), ask.get("state_values"), belief)
+    length = _length(ask, belief)
+    report.phase("Calibrating")
+    _, made, by_distance = plan_wanted(
+        asked,
+        belief=belief,
+        epsilon=ask.get("epsilon"),
+        distances=ask.get("distance"),
+        target_error=ask.get("target_error"),
+        length=length,
+        values=values_of(ask.get("values"), ask.get("people"), length),
+        delta=ask.get("delta", 0.0),
+        mechanisms=ask.get("mechanisms"),
+        releases=ask.get("releases", 1),
+        guarantee=ask.get("guarantee", "pufferfish"),
+        secrets=_secrets(ask),
+        quilt_size=ask.get("quilt_size"),
+        advice=ask.get("advice", True),
+    )
+    if all(offer.refused for offer in made.offers):
+        raise NotCoveredError(" ".join(offer.refused or "" for offer in made.offers).rstrip("."))
+    return made.to_dict() | ({"distances": distances_to_dict(by_distance)} if by_distance else {})
+
+
+def compose(ask: Ask, report: Reporter) -> dict[str, Any]:
+    """As ``compose --json``."""
+    records = releases_in(ask["releases"])
+    belief = _belief(ask["belief"])
+    secrets, length, budget = _secrets(ask), _length(ask, belief), ask.get("budget")
+    if secrets is not None and belief.variables is None:
+        secrets.check_length(length)
+    report.phase("Composing")
+    guarantee = ask.get("guarantee", "pufferfish")
+    composed = Accountant(belief, length=length, releases=records, guarantee=guarantee, secrets=secrets).composed()
+    said = {} if secrets is None or secrets.everything else {"secrets": secrets.text}
+    left = {} if budget is None else {"budget": budget, "remaining": budget - composed.epsilon}
+    return composed.to_dict() | said | left
+
+
+def belief(ask: Ask, report: Reporter) -> dict[str, Any]:
+    """As ``belief show --json``, with the belief in full."""
+    report.phase("Reading")
+    held = _belief(ask["belief"])
+    return described(held) | {"belief": held.to_dict()}
+
+
+def check(ask: Ask, report: Reporter) -> dict[str, Any]:
+    """As ``belief check --json``."""
+    held, rhythm = _belief(ask["belief"]), ask.get("rhythm", "auto")
+    if rhythm != "auto" and not held.real:
+        raise ParameterError("rhythm= is for numbers", got="a belief about states", fix="Leave it out")
+    report.phase("Reading")
+    series = _how(ask).public(held, ask["data"]["file"], column=ask["column"])
+    report.phase("Checking")
+    if held.real:
+        from quiltwork.beliefs import GaussianBelief
+        from quiltwork.data.measured import Measurements
+        from quiltwork.fitting.gaussian_check import check_gaussian
+
+        if not isinstance(held, GaussianBelief) or not isinstance(series, Measurements):
+            raise ParameterError("real values need a Gaussian belief", got=repr(held))
+        found = check_gaussian(held, series, rhythm=rhythm).to_dict()
+    else:
+        from quiltwork.fitting.check import check_belief
+
+        found = check_belief(held, series).to_dict()
+    return found | {"warning": PUBLIC_DATA}
+
+
+def columns(ask: Ask, report: Reporter) -> dict[str, Any]:
+    """The names and types of the columns of a file, and no values."""
+    from quiltwork.data.tables import types_of
+
+    report.phase("Reading")
+    found = types_of(ask["data"]["file"], separator=ask.get("separator"))
+    return {"columns": [{"name": name, "type": kind} for name, kind in found.items()]}
+
+
+def preview(ask: Ask, report: Reporter) -> dict[str, Any]:
+    """What a release would be and cost; nothing is drawn, and nothing is spent."""
+    ready = _prepared(ask, report)
+    prepared = ready.prepared
+    made, request = prepared.calibration, prepared.request
+    content: dict[str, Any] = {
+        "query": request.query.text,
+        "epsilon": made.epsilon,
+        "mechanism": made.mechanism,
+        "guarantee": made.guarantee,
+        "theorem": made.theorem,
+        "secrets": made.secrets.text,
+        "subjects": prepared.sizes[0],
+        "values": prepared.sizes[1],
+        "questions": prepared.expected(ready.answers),
+        "warnings": [*ready.warnings, *([] if ready.doubt is None else [f"{ready.doubt}."])],
+        "notes": list(prepared.notes),
+        "ledger": None,
+    }
+    with _ledger(ask) as book:
+        if book is None:
+            content["notes"].append(NO_LEDGER)
+        else:
+            book.check(belief=request.belief, guarantee=prepared.record.guarantee)
+            spent, budget = book.spent(), book.terms.budget
+            after, rule = book.preview(prepared.record)
+            content["ledger"] = {
+                "budget": budget,
+                "spent": spent,
+                "remaining": max(0.0, budget - spent),
+                "spent_after": after,
+                "remaining_after": max(0.0, budget - after),
+                "rule": rule,
+                "address": book.name,
+            }
+    return {"preview": content, "record": prepared.record.to_dict(), "file": list(ready.file)}
+
+
+def confirm(ask: Ask, report: Reporter) -> dict[str, Any]:
+    """Draw what was previewed: as ``release --json``, with the same as files."""
+    ready = _prepared(ask, report)
+    prepared, name = ready.prepared, str(ask["confirmation"])
+    if prepared.record.to_dict() != ask["record"] or list(ready.file) != ask["was"]:
+        raise DataError(
+            "the release is not the one that was confirmed",
+            got="data that changed since",
+            why="its cost or its noise would be another",
+            fix="Ask for a new preview",
+        )
+    who = written_down(ask.get("who"), ask.get("program"))
+    with _ledger(ask) as book:
+        report.commit()
+        report.phase("Drawing")
+        _READY.pop(name, None)  # whatever happens: an answer is not drawn twice
+        answers = ready.answers
+        result = prepared.draw(answers) if book is None else prepared.draw_within(book, who, answers)
+    if result.about is not None:  # the name by which the user knows the file
+        result = replace(result, about=replace(result.about, source=ask["data"].get("name")))
+    result = replace(result, notes=(*result.notes, *((NO_LEDGER,) if book is None else ())))
+    report.phase("Writing")
+    return {"result": result.to_dict(), "files": _files(result, prepared)}
+
+
+def _files(result: Release, prepared: Prepared) -> dict[str, str]:
+    """The release as files; one that fails is left out, for the value must not be lost by it."""
+    from quiltwork.show.beside import write_with_others
+    from quiltwork.show.files import content
+
+    files: dict[str, bytes] = {}
+    for ending, form in FORMS.items():
+        with suppress(Exception):
+            files[ending] = content(result, form)
+    with suppress(Exception), tempfile.TemporaryDirectory(prefix="quiltwork-") as folder:
+        page = Path(folder, "report.html")
+        write_with_others(page, release=result, request=prepared.request)
+        files["html"] = page.read_bytes()
+    return {ending: base64.b64encode(data).decode() for ending, data in files.items()}
+
+
+def statement(ask: Ask, report: Reporter) -> dict[str, Any]:
+    """As ``ledger show --json``."""
+    report.phase("Reading")
+    with _ledger(ask) as book:
+        return _given(book).statement().to_dict()
+
+
+def verify(ask: Ask, report: Reporter) -> dict[str, Any]:
+    """As ``ledger verify --json``; a broken ledger is an answer here, with what is wrong."""
+    report.phase("Verifying")
+    with _ledger(ask) as book:
+        problems, (rows, _) = _given(book).verify(), _given(book).rows()
+        last = {"head": rows[-1].hash, "head_number": rows[-1].number}
+        whole = {"ledger": _given(book).name, "whole": not problems, "rows": len(rows)} | last
+        return whole | ({"problems": problems} if problems else {})
+
+
+def export(ask: Ask, report: Reporter) -> dict[str, Any]:
+    """As ``ledger export --json``."""
+    report.phase("Reading")
+    with _ledger(ask) as book:
+        rows, outcomes = _given(book).rows()
+        return {"rows": [row.to_dict() for row in rows], "outcomes": [outcome.to_dict() for outcome in outcomes]}
+
+
+def _prepared(ask: Ask, report: Reporter) -> _Ready:
+    """Read, check, calibrate and count; a preview that this worker made a moment ago needs it no more."""
+    for old in [key for key, kept in _READY.items() if kept.until < time.monotonic()]:
+        del _READY[old]
+    name, file = str(ask["confirmation"]), ask["data"]["file"]
+    now = os.stat(file)
+    stamp = now.st_size, now.st_mtime_ns
+    kept = _READY.get(name)
+    if kept is not None and kept.file == stamp:
+        return kept
+    belief, gaps = _belief(ask["belief"]), ask.get("gaps", "dependent")
+    asked = questions(_texts(ask), ask.get("state_values"), belief)
+    segment = ask.get("segment")
+    report.phase("Reading")
+    rows = _how(ask).rows(
+        belief,
+        file,
+        column=ask.get("column"),
+        variable=ask.get("variable"),
+        segment=None if segment is None else (segment[0], segment[1]),
+        gaps=gaps,
+    )
+    secrets = _secrets(ask)
+    with _ledger(ask) as book:
+        if secrets is None:
+            secrets = Secrets.all() if book is None else book.terms.secrets
+    report.phase("Calibrating")
+    request = Request(
+        query=asked,
+        belief=belief,
+        epsilon=ask["epsilon"],
+        mechanism=ask.get("mechanism"),
+        delta=ask.get("delta", 0.0),
+        guarantee=ask.get("guarantee", "pufferfish"),
+        secrets=secrets,
+        quilt_size=ask.get("quilt_size"),
+        gaps=gaps,
+        window=ask.get("window"),
+        by_subject=ask.get("by_subject", False),
+        alone=ask.get("ledger") is None,
+    )
+    prepared = prepare(rows, request)
+    report.phase("Counting")
+    answers = prepared.answers()
+    doubt = getattr(rows, "doubt", None)
+    ready = _Ready(prepared, answers, prepared.warnings(answers), doubt, stamp, time.monotonic() + WAITS)
+    while len(_READY) >= KEPT:
+        del _READY[next(iter(_READY))]
+    _READY[name] = ready
+    return ready
+
+
+def _belief(given: Any) -> Belief:
+    """A belief as it was sent, or from a file below the folder of data."""
+    if isinstance(given, Mapping) and set(given) == {"file"}:
+        return load_belief(given["file"])
+    _refuse_files(given)
+    return belief_from_dict(given)
+
+
+def _refuse_files(given: Any) -> None:
+    """A belief from outside must not name files of this machine."""
+    pending = [given]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, Mapping):
+            if "bif" in one:
+                raise BeliefError(
+                    "a belief that is sent must not name a file",
+                    got="bif",
+                    why="it would be a file of the machine that serves",
+                    fix="Put both files into the folder of data and name the belief file there",
+                )
+            pending.extend(one.values())
+        elif isinstance(one, list):
+            pending.extend(part for part in one if isinstance(part, Mapping | list))
+
+
+def _texts(ask: Ask) -> list[str]:
+    query = ask["query"]
+    return [query] if isinstance(query, str) else list(query)
+
+
+def _length(ask: Ask, belief: Belief) -> int | None:
+    length = ask.get("length")
+    if length is None and belief.variables is None:
+        raise ParameterError(
+            "a length is needed",
+            got="none",
+            why="it counts the values of the longest series",
+            fix="Give a whole number, or any",
+        )
+    return None if length is None else check_length(length)
+
+
+def _secrets(ask: Ask) -> Secrets | None:
+    text, times = ask.get("secrets"), ask.get("secret_times")
+    return None if text is None and times is None else Secrets.of(text).at(times)
+
+
+def _how(ask: Ask) -> HowToRead:
+    return HowToRead(**(ask.get("read") or {}))
+
+
+@contextmanager
+def _ledger(ask: Ask) -> Iterator[Ledger | None]:
+    """The ledger of the service, opened for a moment; None if it keeps none."""
+    address, key = ask.get("ledger"), ask.get("key")
+    if address is None:
+        yield None
+        return
+    book = Ledger(address, key=None if key is None else read_key(Path(key)))
+    try:
+        yield book
+    finally:
+        book.close()
+
+
+def _given(book: Ledger | None) -> Ledger:
+    if book is None:
+        raise ParameterError("this service keeps no ledger", got="none", fix="Start it with --ledger URL")
+    return book
+
+
+OPERATIONS: dict[str, Callable[[Ask, Reporter], dict[str, Any]]] = {
+    "plan": plan,
+    "compose": compose,
+    "belief": belief,
+    "check": check,
+    "columns": columns,
+    "preview": preview,
+    "confirm": confirm,
+    "ledger": statement,
+    "verify": verify,
+    "export": export,
+}

@@ -1,0 +1,37 @@
+"""The service in this process: one worker, a folder with data, a ledger."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+from web_service import ADDRESS, BELIEF, TOKEN
+
+from quiltwork import Ledger
+from quiltwork.beliefs.files import belief_from_dict
+from quiltwork.web.app import create_app
+from quiltwork.web.service import Settings
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    folder = tmp_path_factory.mktemp("web")
+    (folder / "data").mkdir()
+    rows = "\n".join(f"{n},{'sit' if n % 3 else 'walk'}" for n in range(400))
+    (folder / "data" / "diary.csv").write_text(f"time,doing\n{rows}\n")
+    (folder / "outside.csv").write_text("time,doing\n1,sit\n")
+    (folder / "data" / "link.csv").symlink_to(folder / "outside.csv")
+    (folder / "data" / "inside.csv").symlink_to(folder / "data" / "diary.csv")
+    ledger = f"sqlite:///{folder / 'ledger.db'}"
+    Ledger.create(ledger, belief=belief_from_dict(BELIEF), budget=1.0).close()
+    settings = Settings(token=TOKEN, data_folder=folder / "data", ledger=ledger, workers=1, max_upload=2**20)
+    app = create_app(settings)
+    with TestClient(app, base_url=ADDRESS, headers={"Authorization": f"Bearer {TOKEN}"}) as client:
+        yield client
+
+
+@pytest.fixture
+def read_only() -> Iterator[TestClient]:
+    app = create_app(Settings(token=TOKEN, read_only=True, workers=0, data_folder=Path.cwd()))
+    with TestClient(app, base_url=ADDRESS, headers={"Authorization": f"Bearer {TOKEN}"}) as client:
+        yield client

@@ -1,0 +1,108 @@
+"""The real command: it starts, says where, answers, and stops cleanly."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from shell import run
+from web_service import PLAN
+
+from quiltwork.errors import ParameterError
+from quiltwork.web.server import bound, token_in
+
+
+def ask(address: str, token: str, content: dict[str, Any] | None = None, **headers: str) -> Any:
+    method = "GET" if content is None else "POST"
+    sent = {"Authorization": f"Bearer {token}"} | headers
+    return httpx2.request(method, address, json=content, headers=sent, timeout=60)
+
+
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
+def test_the_command_serves_and_stops_cleanly(sign: int, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "from quiltwork.cli import main; main()", "serve", "--port", "0", "--workers", "1"]
+    command += ["--data-folder", str(tmp_path)]
+    environment = os.environ | {"TMPDIR": str(tmp_path / "uploads")}
+    (tmp_path / "uploads").mkdir()
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = re.fullmatch(r"quiltwork serves (http://127\.0\.0\.1:\d+/)\?token=(\S{43})\n", line)
+        assert found is not None, line
+        address, token = found[1], found[2]
+        assert ask(f"{address}api/status", token).json()["read_only"] is False
+        assert ask(f"{address}api/status", "x").status_code == 401
+        assert ask(f"{address}api/status", token, Host="evil.example").status_code == 421
+        if sign == signal.SIGTERM:
+            assert ask(f"{address}api/plan", token, PLAN).json()["mechanisms"][0]["noise_scale"] > 0
+        bearer = {"Authorization": f"Bearer {token}"}
+        sent = httpx2.post(f"{address}api/uploads?name=x.csv", content=b"doing\nsit\n", headers=bearer)
+        assert sent.status_code == 201
+        assert list((tmp_path / "uploads").glob("quiltwork-*/*.csv"))
+        ask(f"{address}api/plan?wait=0", token, PLAN | {"length": 8, "mechanisms": ["wasserstein"]})
+        process.send_signal(sign)
+        out, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 0, err
+    assert out == ""
+    assert token not in err
+    assert "Traceback" not in err
+    assert "GET /api/status 200" in err
+    assert list((tmp_path / "uploads").glob("quiltwork-*")) == []
+
+
+def test_wrong_starts_are_refused_in_one_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = run("serve", "--port", taken.getsockname()[1], code=2)
+        assert "--port 0" in done.stderr
+    assert "must exist" in run("serve", "--data-folder", tmp_path / "none", code=2).stderr
+    assert "does not exist" in run("serve", "--ledger", tmp_path / "none.db", code=2).stderr
+    assert "--ledger" in run("serve", "--key", tmp_path / "key", code=2).stderr
+
+
+def test_without_its_packages_serve_says_how_to_get_them() -> None:
+    code = "import sys; sys.modules['fastapi'] = None; sys.modules['uvicorn'] = None\n"
+    code += "sys.argv = ['quiltwork', 'serve']; from quiltwork.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert 'pip install "quiltwork[web]"' in done.stderr
+
+
+def test_other_commands_do_not_load_the_web() -> None:
+    code = "import sys, quiltwork.cli; print({'fastapi', 'uvicorn', 'pydantic', 'jinja2'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_a_token_can_be_kept_in_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    token = token_in(path)
+    assert len(token) >= 32
+    assert token_in(path) == token
+    assert path.stat().st_mode & 0o077 == 0
+    path.chmod(0o644)
+    with pytest.raises(ParameterError, match="chmod 600"):
+        token_in(path)
+    path.chmod(0o600)
+    path.write_text("short\n")
+    with pytest.raises(ParameterError, match="at least 32"):
+        token_in(path)
+    with pytest.raises(ParameterError, match="cannot be written"):
+        token_in(tmp_path / "none" / "token")
+
+
+def test_addresses_that_are_none() -> None:
+    for host, port in (("256.0.0.1", 0), ("127.0.0.1", 99999)):
+        with pytest.raises(ParameterError, match="cannot be served"):
+            bound(host, port)
