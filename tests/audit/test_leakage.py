@@ -65,7 +65,7 @@ def test_known_values() -> None:
         assert found.epsilon <= bound <= 1.01 * found.epsilon
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(chains(max_states=3), st.integers(1, 4), st.sampled_from([0.3, 1.0, 5.0]), st.booleans())
 def test_intervals_are_enough(chain: MarkovChain, length: int, scale: float, part: bool) -> None:
     known = with_some_start(chain)

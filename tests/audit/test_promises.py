@@ -36,7 +36,7 @@ def wasserstein(query: Query, **options: Any) -> Calibration:
     return calibrate(query, mechanism="wasserstein", **options)
 
 
-@settings(max_examples=500)
+@settings(max_examples=300)
 @given(chains(max_states=4), st.integers(1, 12), epsilons, st.sampled_from(MECHANISMS))
 def test_audited_loss_is_within_epsilon(chain: MarkovChain, length: int, epsilon: float, mechanism: str) -> None:
     believed = with_some_start(chain)

@@ -123,10 +123,8 @@ def test_the_bound_is_the_accountants(url: str) -> None:
         session.count("sit", epsilon=0.3),
     ]
     records = [
-        ReleaseRecord(noise_scale=one.noise_scale, query=query, segment=segment)
-        for one, query, segment in zip(
-            made, ("count:walk", "histogram", "count:sit"), ((1, 300), (200, 700), None), strict=True
-        )
+        ReleaseRecord(noise_scale=one.noise_scale, query=one.record().query, segment=segment)
+        for one, segment in zip(made, ((1, 300), (200, 700), None), strict=True)
     ]
     composed = Accountant(CHAIN, length=1000, releases=records).composed()
     assert session.spent() == pytest.approx(composed.epsilon, rel=1e-6)

@@ -44,7 +44,7 @@ from quiltwork.releases.pipeline import prepare
 Array = NDArray[np.float64]
 ROWS = 6  # of two people together
 ONCE_IN_EIGHT = st.integers(0, 7).map(lambda n: n == 7)
-OFTEN = settings(max_examples=180, deadline=None, suppress_health_check=list(HealthCheck))
+OFTEN = settings(max_examples=110, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @dataclass(frozen=True)

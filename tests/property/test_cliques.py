@@ -61,7 +61,7 @@ def largest_seen(network: BayesianNetwork, profile: list[Array], rng: np.random.
     return reference.output_loss(law, np.exp(np.array(outputs)).T)
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=480, deadline=None)
 @given(networks(max_variables=6, max_states=4), st.integers(0, 2**32 - 1), st.booleans())
 def test_no_function_within_the_profile_tells_more(network: BayesianNetwork, seed: int, coarse: bool) -> None:
     rng = np.random.default_rng(seed)

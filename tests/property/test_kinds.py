@@ -121,7 +121,7 @@ def cases(belief: Belief, length: int, rng: np.random.Generator) -> list[Paths]:
     return [enumerated(start, [phases.transition] * (length - 1), belief.shown.tolist()) for start in starts]
 
 
-@settings(max_examples=80)
+@settings(max_examples=48)
 @given(st.one_of(hidden(), cycles()), st.integers(1, 5), epsilons, st.integers(0, 2**32 - 1))
 def test_calibrated_noise_hides_every_moment(belief: Belief, length: int, epsilon: float, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -204,7 +204,7 @@ def test_trees_hold_against_those_who_know_other_values(data: st.DataObject, see
                 assert bound >= true - 1e-9
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=24, deadline=None)
 @given(chain=chains(max_states=3, zeros=True), length=st.integers(1, 9), epsilon=epsilons)
 def test_a_path_is_a_chain(chain: MarkovChain, length: int, epsilon: float) -> None:
     chain = with_some_start(chain)

@@ -90,7 +90,7 @@ def test_unrolled_and_chain_have_the_law_of_the_tables(belief: DynamicNetwork, l
         assert float(chain.initial[states[0]]) * np.prod(list(steps)) == pytest.approx(p)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=18, deadline=None)
 @given(dynamic_networks(), st.integers(1, 4), st.sampled_from(QUERIES), epsilons)
 def test_both_ways_are_enough_by_enumeration(belief: DynamicNetwork, length: int, text: str, epsilon: float) -> None:
     request = Request.of(text, belief=belief, epsilon=epsilon, length=length, mechanism="curve")

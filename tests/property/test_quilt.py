@@ -84,7 +84,7 @@ def test_exact_never_needs_more_than_approximate(P: np.ndarray, start: str, leng
     assert noise(chain, epsilon, length) <= noise(chain, epsilon, length, "quilt-approx") * (1 + 1e-8)
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(transitions(), st.data(), st.integers(1, 10**5), epsilons)
 def test_any_start_covers_every_start(P: np.ndarray, data: st.DataObject, length: int, epsilon: float) -> None:
     whole = noise(MarkovChain(P), epsilon, length)

@@ -65,7 +65,7 @@ def exact_loss(chain: MarkovChain, answers: Array, scales: Array, length: int, r
     return worst
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(chains(max_states=3), epsilons, st.integers(1, 5), st.integers(0, 2**32 - 1))
 def test_calibrated_noise_hides_every_moment(chain: MarkovChain, epsilon: float, length: int, seed: int) -> None:
     rng, k = np.random.default_rng(seed), len(chain.states)

@@ -53,6 +53,8 @@ class MixingClass(Belief):
         else:
             raise BeliefError("states must be a count or a list of names", got=type(states).__name__)
         k = len(self.states)
+        if k < 1:
+            raise BeliefError("a mixing class needs at least one state", got="none")
         if not (math.isfinite(pi_min) and 0 < pi_min <= 1 / k):
             raise BeliefError(
                 f"pi_min must be above 0 and at most 1/{k}",

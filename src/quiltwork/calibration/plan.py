@@ -285,7 +285,7 @@ def _with_remedies(
         if target is not None and (place == 0 or (target.relative and limits is not None)):
             option = improved(target.within(limits), relative=target.relative)
             found = option if found is None else max(found, option, key=_hardness)  # a percentage is meant for all
-        if limits is not None and error >= PURE_NOISE * limits.width:
+        if limits is not None and limits.width > 0 and error >= PURE_NOISE * limits.width:
             better = improved(USEFUL * limits.width, relative=True)
             warnings.append(noise_only(question, error, limits, better))
     return replace(made, remedy=found, warnings=tuple(warnings))

@@ -1,7 +1,7 @@
 """What is public about an answer before it is asked: how small and how large each number can be, and their sum.
 
 An answer with noise may be outside of these limits. The nearest answer within them costs nothing, for it is computed
-from what was released and from public facts (theory, section 14), and it is never further from the truth.
+from what was released and from public facts, and it is never further from the truth (Statement 74).
 """
 
 from collections.abc import Sequence

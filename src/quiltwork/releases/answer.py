@@ -1,7 +1,7 @@
 """One answer: noisy numbers about all values, a window or a subject, with their accuracy and what follows from them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from quiltwork.calibration.accuracy import noise_error
+from quiltwork.calibration.target import PURE_NOISE
 from quiltwork.queries import Limits, Query
 from quiltwork.releases.simulation import errors_within
 from quiltwork.types import Floats
@@ -58,7 +59,15 @@ class PartAnswer:
     """Whose values it is about, if it is one subject."""
     window: str = field(default="", kw_only=True)
     """Which window it is about, if it is one."""
-    estimate: Estimate | None = field(default=None, kw_only=True)
+    estimates: Callable[[], Mapping[str, Estimate]] | None = field(
+        default=None, kw_only=True, repr=False, compare=False
+    )
+    """What is likely of this answer and others of the release, by name; computed when it is first asked for."""
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """The answer that is likely, given the belief; None where it does not say."""
+        return None if self.estimates is None else self.estimates().get(self.name)
 
     @property
     def value(self) -> Any:
@@ -105,8 +114,8 @@ class PartAnswer:
 
     @property
     def pure_noise(self) -> bool:
-        """Whether the noise may move a number further than from one end of what it can be to the other."""
-        return self.limits is not None and self.error() >= self.limits.width
+        """Whether the noise leaves nothing to learn: its range around a middle number is all that is possible."""
+        return self.limits is not None and self.error() >= PURE_NOISE * self.limits.width
 
     @cached_property
     def consistent(self) -> tuple[float, ...] | None:

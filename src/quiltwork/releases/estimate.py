@@ -8,7 +8,7 @@ released and from public facts, so it costs no privacy. It leans on the belief: 
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -62,35 +62,35 @@ class Walk:
 
 def estimates(
     answers: Sequence[PartAnswer], layout: Layout, belief: Belief, *, unit: Fraction, fresh: bool
-) -> list[PartAnswer] | None:
-    """The answers with estimates; None where the belief is no single law of the values, or it would take long.
+) -> dict[str, Estimate]:
+    """Estimates of the answers by name; none where the belief is no single law of the values, or it would take long.
 
     ``fresh`` says that series begin where the belief's do, so that a given start is theirs.
     """
     query = answers[0].query
     if min(answer.noise_scale for answer in answers) <= 0:
-        return None  # what has no noise needs no estimate
+        return {}  # what has no noise needs no estimate
     walks = _walks(belief, query, unit)
     if not walks or sum(map(len, layout)) > MOST_RUNS:
-        return None
+        return {}
     if any(_entries(walk) > MOST_TABLES for walk in walks):
-        return None
+        return {}
     noisy = {answer.name: answer for answer in answers}
     found: dict[str, Estimate] = {}
     for group in _groups(layout):
         named = [name for name in noisy if name in {piece.part for pieces in group for piece in pieces}]
         if not named:
-            return None
+            return {}
         series = [legs for walk in walks if (legs := _legs(walk, group, fresh)) is not None]
         if len(series) < len(walks):
-            return None
+            return {}
         numbers = len(walks[0].steps)
         at_once = len(named) if numbers * len(named) <= MOST_NUMBERS else max(1, FEWER_NUMBERS // numbers)
         for names in (named[n : n + at_once] for n in range(0, len(named), at_once)):
             found |= _of_group([noisy[name] for name in names], [_prior(legs, names) for legs in series])
     if set(found) != set(noisy):
-        return None
-    return [replace(answer, estimate=found[answer.name]) for answer in answers]
+        return {}
+    return found
 
 
 def _entries(walk: Walk) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from quiltwork.errors import DataError, LedgerError, ParameterError, QuiltworkEr
 from quiltwork.numeric import round_up
 from quiltwork.queries import Limits, Numbers, Query, Workload
 from quiltwork.queries.workload import picked
-from quiltwork.releases.answer import PartAnswer
+from quiltwork.releases.answer import Estimate, PartAnswer
 from quiltwork.releases.noise import add_noise
 from quiltwork.releases.result import Release
 
@@ -251,18 +252,22 @@ class Prepared:
         return Window.parse(self.request.window).split(part) if self.request.by_subject else ("", part)
 
     def _estimated(self, released: list[PartAnswer]) -> tuple[PartAnswer, ...]:
-        """With estimates where the belief gives some. The noise is drawn: nothing here may lose the answer."""
-        if self.layout is None or self.request.query.steps(self.states) is None:
+        """With estimates where the belief gives some, when they are asked for. Nothing there may lose the answer."""
+        layout = self.layout
+        if layout is None or self.request.query.steps(self.states) is None:
             return tuple(released)
-        from quiltwork.releases.estimate import estimates  # it needs scipy, which loads slowly
+        fresh = self.record.segment is None and self.record.gaps is None
 
-        record = self.record
-        fresh = record.segment is None and record.gaps is None
-        try:
-            found = estimates(released, self.layout(), self.belief, unit=self.unit, fresh=fresh)
-        except (ArithmeticError, ValueError, np.linalg.LinAlgError, QuiltworkError):
-            found = None
-        return tuple(released if found is None else found)
+        @cache
+        def found() -> Mapping[str, Estimate]:
+            from quiltwork.releases.estimate import estimates  # it needs scipy, which loads slowly
+
+            try:
+                return estimates(released, layout(), self.belief, unit=self.unit, fresh=fresh)
+            except (ArithmeticError, ValueError, np.linalg.LinAlgError, QuiltworkError):
+                return {}
+
+        return tuple(replace(answer, estimates=found) for answer in released)
 
     def draw_within(self, ledger: "Ledger", who: Mapping[str, Any], answers: list[Answer] | None = None) -> Release:
         """Within the budget of a ledger: count, reserve, draw, note that it was made, in this order.

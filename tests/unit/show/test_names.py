@@ -81,7 +81,7 @@ def test_a_report_that_fails_is_a_warning(as_json: bool, tmp_path: Path, monkeyp
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("no drawing today")
 
-    monkeypatch.setattr("quiltwork.show.report.write_report", broken)
+    monkeypatch.setattr("quiltwork.show.beside.write_report", broken)
     chain = MarkovChain(P, initial="stationary", states=["sit", "walk"], step=1)
     save_belief(chain, tmp_path / "belief.json")
     (tmp_path / "data.csv").write_text("what\nsit\nwalk\n")
