@@ -105,7 +105,7 @@ def test_tails_of_any_size_are_accurate() -> None:
     assert audit(rare, [Noisy(Count("1"), 0.05)], length=200).epsilon == pytest.approx(20, rel=1e-9)
 
 
-@settings(max_examples=60)
+@settings(max_examples=35)
 @given(chains(max_states=3), st.integers(1, 5), st.sampled_from(["count", "histogram"]), st.floats(0.3, 8))
 def test_loss_equals_enumeration(chain: MarkovChain, length: int, statistic: str, scale: float) -> None:
     chain = with_some_start(chain)
@@ -153,7 +153,7 @@ def enumerated_loss(
     return worst
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(chains(max_states=3, zeros=False), st.data())
 def test_joint_releases_segments_and_knowledge(chain: MarkovChain, data: st.DataObject) -> None:
     chain = with_some_start(chain)

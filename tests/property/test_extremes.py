@@ -32,7 +32,7 @@ from quiltwork.influence.quilts import priors, tables
 from quiltwork.influence.quilts.ends import Ends
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=90, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(chains(max_states=5), st.integers(1, 14), epsilons)
 def test_tail_phases_and_sparse_distances_are_sound(
     monkeypatch: pytest.MonkeyPatch, chain: MarkovChain, length: int, epsilon: float

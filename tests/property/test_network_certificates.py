@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 QUERIES = st.sampled_from(["count:s0", "histogram"])
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(networks(max_variables=6, max_states=3), epsilons, QUERIES)
 def test_every_certificate_proves_its_epsilon(network: BayesianNetwork, epsilon: float, query: str) -> None:
     found = calibrate(query, belief=network, epsilon=epsilon, mechanism="curve")
@@ -29,7 +29,7 @@ def test_every_certificate_proves_its_epsilon(network: BayesianNetwork, epsilon:
         assert found.verify(network) <= epsilon
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(trees(max_variables=6, max_states=4, zeros=False), epsilons, QUERIES)
 def test_certificates_of_trees(network: BayesianNetwork, epsilon: float, query: str) -> None:
     found = calibrate(query, belief=network, epsilon=epsilon, mechanism="curve")
@@ -101,7 +101,7 @@ class Records:
         return exact
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(networks(min_variables=2, max_variables=5, max_states=3), epsilons, st.data())
 def test_no_claim_below_the_linear_programme_is_proved(
     network: BayesianNetwork, epsilon: float, data: st.DataObject

@@ -109,7 +109,7 @@ def test_both_ways_are_enough_by_enumeration(belief: DynamicNetwork, length: int
         )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(dynamic_networks(), st.integers(1, 4), st.integers(0, 2**32 - 1))
 def test_profiles_between_steps_are_split_to_the_safe_side(belief: DynamicNetwork, length: int, seed: int) -> None:
     """λ of the variables together is at least λ between whole steps, and what they lead to at least the exact loss."""

@@ -12,7 +12,7 @@ from quiltwork import JointTable
 from quiltwork.auditor import audit_mechanism
 
 
-@settings(max_examples=60)
+@settings(max_examples=35)
 @given(st.data())
 def test_processing_a_result_tells_no_more(data: st.DataObject) -> None:
     """Any mechanism with finitely many outputs, and any random function of its output."""
@@ -30,7 +30,7 @@ def test_processing_a_result_tells_no_more(data: st.DataObject) -> None:
         assert one <= other * (1 + 1e-9) + 1e-9
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.data())
 def test_processing_tells_no_more_to_those_who_know_values(data: st.DataObject) -> None:
     """B Theorem 3 as it is stated: for every adversary, who knows y."""

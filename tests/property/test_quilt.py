@@ -18,7 +18,7 @@ def noise(belief: MarkovChain | ChainSet, epsilon: float, length: int | None, me
     return calibrate(Count("0"), belief=belief, epsilon=epsilon, length=length, mechanism=mechanism).noise_scale
 
 
-@settings(max_examples=150)
+@settings(max_examples=90)
 @given(chains(min_states=1), st.integers(1, 14), epsilons)
 def test_exact_equals_the_plain_reference(chain: MarkovChain, length: int, epsilon: float) -> None:
     expected = reference.quilt_score(chain.transition, chain.initial, length, epsilon)

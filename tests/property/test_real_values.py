@@ -105,7 +105,7 @@ def written(weights: Weights, length: int) -> list[float]:
     return row
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(data=st.data())
 def test_noise_is_what_the_largest_shift_needs(data: st.DataObject) -> None:
     length = data.draw(st.integers(1, 12))
@@ -121,7 +121,7 @@ def test_noise_is_what_the_largest_shift_needs(data: st.DataObject) -> None:
     assert scale <= exact * (1 + 3e-6) + 1e-9 * belief.distance * float(query.largest)
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(data=st.data())
 def test_the_exact_audit_finds_no_more_than_was_promised(data: st.DataObject) -> None:
     length = data.draw(st.integers(1, 10))
@@ -176,7 +176,7 @@ def test_the_formula_is_the_loss_by_quadrature(phi: float, scale: float, a: floa
     assert max(ratios) >= promised * (1 - 1e-3) - 1e-6  # attained at large outputs
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_releases_add_up_at_every_time(data: st.DataObject) -> None:
     """Any number of releases on any segments, against the exact audit of all of them together."""
@@ -234,7 +234,7 @@ def plain_total(belief: GaussianBelief, noisy: list[Noisy], length: int) -> floa
     return worst
 
 
-@settings(max_examples=60)
+@settings(max_examples=35)
 @given(data=st.data())
 def test_losses_along_time_are_sums_over_lags(data: st.DataObject) -> None:
     length = data.draw(st.integers(1, 60))
@@ -273,13 +273,13 @@ def test_negative_correlations_help() -> None:
 
 
 @given(phi=st.floats(-0.9, 0.9), n=st.integers(1, 50))
-@settings(max_examples=60)
+@settings(max_examples=35)
 def test_any_length_covers_every_length(phi: float, n: int) -> None:
     correlation = Correlation((1.0,), ratio=phi)
     assert any_length(correlation) >= largest_shift(correlation, [(Weights.constant(1, n), 1.0)]) * (1 - 1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_what_is_known_leaves_the_conditional_law(data: st.DataObject) -> None:
     n = data.draw(st.integers(2, 6))

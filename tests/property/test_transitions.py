@@ -80,7 +80,7 @@ def test_calibrated_noise_hides_every_moment(chain: MarkovChain, epsilon: float,
             assert found.verify(chain) <= epsilon
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(chains(max_states=2), epsilons, st.integers(6, 8), st.integers(0, 2**32 - 1))
 def test_later_nodes_are_covered_too(chain: MarkovChain, epsilon: float, length: int, seed: int) -> None:
     try:
@@ -101,7 +101,7 @@ def test_an_earlier_value_in_place_of_the_start_belongs_to_two_transitions() -> 
     assert plain < linked < 1.01 * plain
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(chains(max_states=3), st.integers(2, 5), st.data())
 def test_totals_with_transitions_are_never_too_small(chain: MarkovChain, length: int, data: st.DataObject) -> None:
     rng, k = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1))), len(chain.states)

@@ -53,7 +53,7 @@ def test_theorem_3_1_is_the_corrected_one() -> None:
     assert 11.9 < true < composed.epsilon
 
 
-@settings(max_examples=60)
+@settings(max_examples=35)
 @given(chains(max_states=3), st.integers(1, 4), st.integers(1, 4), st.integers(1, 5), st.data())
 def test_separate_segments_cover_the_audited_loss(
     chain: MarkovChain, one: int, gap: int, other: int, data: st.DataObject

@@ -67,7 +67,7 @@ def test_routes_prove_no_less_than_the_linear_programme(P: Array, seed: int) -> 
         assert elsewhere[a, b] >= programme(P[a], P[b], other) - 1e-7
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(transitions(min_states=3, max_states=5), st.integers(0, 10**6))
 def test_groups_are_never_below_their_states(P: Array, seed: int) -> None:
     rng, k = np.random.default_rng(seed), len(P)
