@@ -31,6 +31,12 @@ Progress = Callable[[float], None]
 Guarantee = Literal["pufferfish", "bayesian"]
 """Against adversaries who know no values, or who know any other values."""
 
+Noise = Literal["laplace", "gaussian"]
+"""The law of the noise; its scale is that of Laplace noise, or the standard deviation of Gaussian noise."""
+
+NoiseChoice = Literal["laplace", "gaussian", "best"]
+"""One of them, or the one with the smaller error."""
+
 Start = Literal["stationary", "any", "given"]
 """Which law the first value of a series has."""
 

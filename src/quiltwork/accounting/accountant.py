@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from quiltwork.accounting.approximate import THEOREMS, at_delta
 from quiltwork.accounting.case import Basis, Case
 from quiltwork.accounting.checks import quilt_epsilon
 from quiltwork.accounting.record import ReleaseRecord, numbered
@@ -16,6 +17,7 @@ from quiltwork.beliefs import Belief, Secrets
 from quiltwork.calibration.request import as_belief
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.influence.curve.timeline import Losses
+from quiltwork.influence.delta import check_delta
 from quiltwork.numeric import check_length
 from quiltwork.types import Guarantee, Shown
 
@@ -61,13 +63,19 @@ class Composed(Shown):
     rule: str
     rules: tuple[Finding, ...]
     losses: Losses | None = None
+    delta: float = 0.0
+    """The δ at which ε holds."""
+    pure: float | None = None
+    """The ε that holds without a δ, where a δ is allowed for; None if there is none."""
 
     def __repr__(self) -> str:
-        return f"Composed(ε = {self.epsilon:.6g} by {self.rule})"
+        at = f" at δ = {self.delta:g}" if self.delta else ""
+        return f"Composed(ε = {self.epsilon:.6g}{at} by {self.rule})"
 
     def to_dict(self) -> dict[str, Any]:
         """The result as ``quiltwork compose --json`` prints it."""
-        return {"epsilon": self.epsilon, "rule": self.rule, "rules": [finding.to_dict() for finding in self.rules]}
+        found = {"epsilon": self.epsilon, "rule": self.rule, "rules": [finding.to_dict() for finding in self.rules]}
+        return found | ({"delta": self.delta, "pure_epsilon": self.pure} if self.delta else {})
 
 
 class Accountant:
@@ -77,6 +85,9 @@ class Accountant:
     about adversaries who know any other values (Bayesian differential privacy). ``secrets`` say what is kept apart:
     every release counts for what it tells about them, whatever its own promise is about. ``compose``, sessions and
     ledgers all ask an accountant; a ledger keeps the ``total`` itself, and has it bounded by ``told_by``.
+
+    With a ``delta`` it is the smallest ε with which all releases are (ε, δ)-private: where there are many, squares add
+    up to far less than sums. That holds for releases that were chosen before the first result was seen.
 
     >>> from quiltwork import MarkovChain
     >>> accountant = Accountant(MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary"), length=1000)
@@ -95,13 +106,15 @@ class Accountant:
         releases: Iterable[ReleaseRecord] = (),
         guarantee: Guarantee = "pufferfish",
         secrets: Secrets | str | None = None,
+        delta: float = 0.0,
     ):
         if guarantee not in ("pufferfish", "bayesian"):
             raise ParameterError("guarantee must be pufferfish or bayesian", got=repr(guarantee))
         self.terms = Basis(as_belief(belief), guarantee, Secrets.of(secrets))
         _ = self.terms.secret  # refused here, where it names what the belief does not have
         self.length = self.terms.belief.size(check_length(length))
-        self.total = Total.nothing(self.terms.belief, length=self.length)
+        self.delta = check_delta(delta) if delta else 0.0
+        self.total = Total.nothing(self.terms.belief, length=self.length, squares=self.delta > 0)
         self._releases: tuple[ReleaseRecord, ...] = ()
         for n, release in enumerate(releases, 1):
             with numbered(n):
@@ -160,6 +173,9 @@ class Accountant:
         if not total.count:
             return Composed(0.0, "nothing was released", ())
         findings = tuple(_findings(case, enough))
+        pure = min((finding.epsilon for finding in findings if finding.epsilon is not None), default=None)
+        ways = {way: at_delta(self.terms, total, self.delta, way) for way in THEOREMS} if self.delta else {}
+        findings += tuple(Finding(way, THEOREMS[way], found.epsilon, found.why) for way, found in ways.items())
         usable = [finding for finding in findings if finding.epsilon is not None]
         if not usable:
             told = {finding.why: finding.rule for finding in reversed(findings) if finding.rule in MOST_USED}
@@ -168,10 +184,13 @@ class Accountant:
                 "no theorem bounds the privacy loss of these releases together", why=reasons, fix=NEXT
             )
         best = min(usable, key=lambda finding: finding.epsilon or 0.0)
+        chosen = next((found.case for way, found in ways.items() if way == best.rule), None)
+        if chosen is not None:
+            return Composed(best.epsilon or 0.0, best.rule, findings, chosen.losses, self.delta, pure)
         drawn = case.losses if any(f.rule == InfluenceCurveRule.name and f.applies for f in findings) else None
         if drawn is not None and case.by_curve < drawn.epsilon:  # the network of all steps knows better
             drawn = replace(drawn, epsilon_at=np.minimum(drawn.epsilon_at, case.by_curve))
-        return Composed(best.epsilon or 0.0, best.rule, findings, drawn)
+        return Composed(best.epsilon or 0.0, best.rule, findings, drawn, self.delta, pure)
 
     def losses_of(self, total: Total) -> Losses:
         """What the releases of a total tell about each time, at most; no more than about all times together."""

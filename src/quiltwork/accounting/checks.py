@@ -41,6 +41,8 @@ def _no_claim(record: ReleaseRecord, terms: Basis) -> str | None:
         return f"has no Pufferfish guarantee of its own ({record.mechanism or 'no mechanism'})"
     if record.epsilon is None:
         return "does not say its epsilon"
+    if record.noise == "gaussian":
+        return record.why_no_profile(terms.belief)
     if record.delta > 0:
         return f"promises its epsilon only up to delta = {record.delta:g}"
     if terms.guarantee == "bayesian" and record.guarantee != "bayesian":

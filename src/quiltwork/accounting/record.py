@@ -24,12 +24,13 @@ from quiltwork.data import Reading, Window
 from quiltwork.errors import InputError, ParameterError
 from quiltwork.numeric import round_up
 from quiltwork.queries import Measured, Query, query_from_dict
-from quiltwork.types import Floats, Guarantee, Segment, Start
+from quiltwork.types import Floats, Guarantee, Noise, Segment, Start
 
 OTHER = "other"  # a mechanism that is not ours: its owner vouches for its ε
 Places = Literal["dependent", "independent", "late"]
 CHOICES: Mapping[str, tuple[object, ...]] = {
     "guarantee": ("pufferfish", "bayesian"),
+    "noise": ("laplace", "gaussian"),
     "start": ("given", "stationary", "any", None),
     "gaps": ("dependent", "independent", "late", None),
 }
@@ -48,7 +49,8 @@ class ReleaseRecord:
       it ``lipschitz`` does, for all pairs alike. With it ``lipschitz`` may be left out, but for shares and means, whose
       size depends on what they were divided by: there the ratio of ``lipschitz`` and ``noise_scale`` counts.
     - ``mechanism`` and ``epsilon``, with ``delta`` and ``guarantee``, are its own promise, by ``theorem``. "other" is a
-      mechanism that is not ours; without a mechanism it is Laplace noise that promises nothing by itself.
+      mechanism that is not ours; without a mechanism it is noise that promises nothing by itself.
+    - ``noise`` is "laplace" or "gaussian", of which ``noise_scale`` is the standard deviation.
     - ``segment`` is the first and the last position, from 1 (None: the whole series), ``length`` the last position of
       the longest series, as far as it was released from. ``gaps`` says that values are not at the positions that they
       seem to be: there are gaps between them, or ("late") they begin later than the series; ``length`` is then the
@@ -69,6 +71,7 @@ class ReleaseRecord:
     epsilon: float | None = None
     delta: float = 0.0
     noise_scale: float | None = None
+    noise: Noise = "laplace"
     lipschitz: float | None = None
     query: Query | str | None = None
     segment: Segment | None = None
@@ -161,6 +164,8 @@ class ReleaseRecord:
         }
         if not self.secrets.everything:  # records from before there was a choice read the same
             contents["secrets"] = self.secrets.plain
+        if self.noise == "laplace":
+            del contents["noise"]
         if isinstance(self.query, Query):
             contents["query"] = self.query.to_dict()
         if self.reading is not None:
@@ -199,7 +204,23 @@ class ReleaseRecord:
             known[about] = self._profile(belief)
         return known[about]
 
+    def squares(self, belief: Belief) -> tuple[Floats, ...] | None:
+        """μ²(y, y'), which adds up over releases: that of the profile, and of Gaussian noise (c / σ)² in L2 norm."""
+        if self.noise == "laplace":
+            profile = self.profile(belief)
+        else:
+            changes, factor = self._changes(belief), self._factor(belief)
+            if belief.real or changes is None or factor is None or self.noise_scale is None:
+                return None
+            with np.errstate(over="ignore", invalid="ignore"):
+                profile = tuple(matrix * (factor / self.noise_scale) * (1 + ERROR) for matrix in changes)
+        if profile is None or belief.real or not all((matrix < LARGEST**0.5).all() for matrix in profile):
+            return None
+        return tuple(matrix**2 * (1 + ERROR) for matrix in profile)  # Statement 78
+
     def _profile(self, belief: Belief) -> tuple[Floats, ...] | None:
+        if self.noise == "gaussian":
+            return None  # no ε is enough for all of its outputs
         if self.mechanism == OTHER or (self.mechanism == "entry" and self.delta > 0):
             return None  # what its noise is like is not known, or it may tell anything with probability δ
         if belief.real and (self.mechanism == "entry" or not isinstance(self.asked, Measured)):
@@ -224,12 +245,13 @@ class ReleaseRecord:
         constant = self.asked is not None and self.asked.on(belief).lipschitz == 0
         if self.asked is None or (constant and self.lipschitz is not None):
             return None if self.lipschitz is None else belief.values_changed()
-        return self.asked.on(belief).sensitivity
+        asked = self.asked.on(belief)
+        return asked.sensitivity if self.noise == "laplace" else asked.euclidean
 
     def by_whole_records(self, belief: Belief) -> float:
         """ε against all changes of a record at once, where its query says how much a record can change it."""
         factor = None if self.asked is None else self._factor(belief)
-        if self.asked is None or factor is None or self.noise_scale is None:
+        if self.asked is None or factor is None or self.noise_scale is None or self.noise == "gaussian":
             return math.inf
         return self.asked.on(belief).whole * factor / self.noise_scale * (1 + ERROR)
 
@@ -266,6 +288,8 @@ class ReleaseRecord:
 
     def why_no_profile(self, belief: Belief) -> str:
         """What it does not say, where its profile is not known."""
+        if self.noise == "gaussian":
+            return "has Gaussian noise, which promises an ε only together with a δ"
         if self.mechanism == OTHER:
             return "is by a mechanism that is not ours, so how much each value can change its result is not known"
         if self.mechanism == "entry" and self.delta > 0:
@@ -291,6 +315,8 @@ class ReleaseRecord:
         factor = None if self.asked is None else self._factor(belief)
         if self.asked is None or self.noise_scale is None or not factor or self.window is not None:
             return None
+        if self.noise == "gaussian":
+            return None  # it has no finite loss
         scale = self.noise_scale / factor * (1 - ERROR) if factor != 1 else self.noise_scale
         first, last = self.touched(None)
         times = None if last is None or belief.variables is not None else (first, last)

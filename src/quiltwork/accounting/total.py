@@ -70,14 +70,20 @@ class Total:
     """The values that releases by quilts are about."""
     apart: str | None = None
     """Why ε of the releases do not add up as those of quilts do (C Theorem 3.7); None if they do."""
+    squares: tuple[Floats, ...] | None = None
+    """Where a δ is allowed for: μ² of releases with Laplace noise and of those with Gaussian noise, added up, each
+    (2, states, states), in the blocks of the sums (Statement 78)."""
+    unsquared: str | None = None
+    """Which release does not say its squares."""
 
     @classmethod
-    def nothing(cls, belief: Belief, *, length: int | None = 0) -> "Total":
+    def nothing(cls, belief: Belief, *, length: int | None = 0, squares: bool = False) -> "Total":
         """Before the first release, from series of this length (None: any; 0: as long as releases say they are)."""
         zeros = tuple(np.zeros((len(states),) * 2) for states in belief.state_sets)
+        none = tuple(np.stack([zero, zero]) for zero in zeros) if squares else None
         if belief.variables is not None:
-            return cls(firsts=tuple(range(1, len(zeros) + 1)), sums=zeros, length=len(zeros))
-        return cls(firsts=(1,), sums=zeros, length=length or 0, grows=length == 0, endless=length is None)
+            return cls(firsts=tuple(range(1, len(zeros) + 1)), sums=zeros, length=len(zeros), squares=none)
+        return cls(firsts=(1,), sums=zeros, length=length or 0, grows=length == 0, endless=length is None, squares=none)
 
     def plus(self, record: ReleaseRecord, belief: Belief, *, quilts: float | str = UNCHECKED) -> "Total":
         """With one more release; ``quilts`` is the ε that it adds as one by quilts, or why it does not add up so."""
@@ -94,13 +100,44 @@ class Total:
             changes["unknown"] = self.unknown or f"release {number} {record.why_no_profile(belief)}"
         elif not any(matrix.any() for matrix in profile):
             return replace(self, **changes)  # it tells nothing
+        squares = None if self.squares is None else record.squares(belief)
+        if self.squares is not None and squares is None:
+            changes["unsquared"] = self.unsquared or f"release {number} {record.why_no_profile(belief)}"
         placed = record.placed and changes["mixed"] is None
         changes |= self._adding_quilts(record, quilts, placed)
-        if profile is not None and belief.variables is not None:
-            changes["sums"] = tuple(map(add_up, self.sums, profile))
-        elif profile is not None:
-            changes |= self._along_time(record, profile[0], placed, mixed=changes["mixed"] is not None)
+        told = self._told(record, profile, squares)
+        if told is not None and belief.variables is not None:
+            changes |= self._apart(list(map(add_up, self._together, told)))
+        elif told is not None:
+            changes |= self._along_time(record, told[0], placed, mixed=changes["mixed"] is not None)
         return replace(self, **changes)
+
+    def _told(
+        self, record: ReleaseRecord, profile: tuple[Floats, ...] | None, squares: tuple[Floats, ...] | None
+    ) -> list[Floats] | None:
+        """What a release adds to each block: its profile, and where they are kept its squares, by kind of noise."""
+        known = profile if squares is None else squares
+        if known is None:
+            return None
+        zeros = [np.zeros_like(matrix) for matrix in known]
+        own = zeros if profile is None else profile
+        if self.squares is None:
+            return [matrix[None] for matrix in own]
+        added = zeros if squares is None else squares
+        laplace, gaussian = (added, zeros) if record.noise == "laplace" else (zeros, added)
+        return [np.stack(layers) for layers in zip(own, laplace, gaussian, strict=True)]
+
+    @property
+    def _together(self) -> list[Floats]:
+        """Sums, and squares where they are kept, of each block in one array."""
+        if self.squares is None:
+            return [matrix[None] for matrix in self.sums]
+        return [np.concatenate([matrix[None], both]) for matrix, both in zip(self.sums, self.squares, strict=True)]
+
+    def _apart(self, blocks: list[Floats]) -> dict[str, Any]:
+        """Blocks as they are kept."""
+        squares = None if self.squares is None else tuple(block[1:] for block in blocks)
+        return {"sums": tuple(block[0] for block in blocks), "squares": squares}
 
     def _difference(self, record: ReleaseRecord, belief: Belief) -> str | None:
         """How a release was read in another way than the first: positions can then not be compared."""
@@ -134,44 +171,43 @@ class Total:
             return {"apart": "the releases are about different segments"}
         return {"quilts": add_floats(self.quilts, quilts), "about": about}  # Statement 25
 
-    def _along_time(self, record: ReleaseRecord, matrix: Floats, placed: bool, *, mixed: bool) -> dict[str, Any]:
+    def _along_time(self, record: ReleaseRecord, told: Floats, placed: bool, *, mixed: bool) -> dict[str, Any]:
         first, last = self.touched(record)
         endless = self.endless or not placed or last is None
-        before = self.sums
+        before = self._together
         if mixed:  # neighbours in one order are none in another: they share nothing (Statement 19)
-            matrix, before = unlinked(matrix), tuple(map(unlinked, before))
+            told, before = _unlinked(told), [_unlinked(block) for block in before]
         if endless or last is None:
             firsts: tuple[int, ...] = (1,)  # Statement 19
-            sums: tuple[Floats, ...] = (add_up(np.max(before, axis=0), matrix),)
+            blocks = [add_up(np.max(before, axis=0), told)]
         else:
-            firsts, sums = self._on(first, last, matrix)
+            firsts, blocks = self._on(first, last, told)
         values = record.length if not record.placed else None if last is None else last - first + 1
         mass = None
         if self.mass is not None and values is not None and not mixed:
-            mass = add_floats(self.mass, round_up(values * float(matrix.max())))
-        return {
+            mass = add_floats(self.mass, round_up(values * float(told[0].max())))
+        return self._apart(blocks) | {
             "firsts": firsts,
-            "sums": sums,
             "endless": endless,
             "length": max(self.length, last) if placed and last is not None else self.length,
             "started": self.started and record.started and not mixed,
             "mass": mass,
         }
 
-    def _on(self, first: int, last: int, matrix: Floats) -> tuple[tuple[int, ...], tuple[Floats, ...]]:
-        """The sum with a matrix added on a segment; only the blocks that it touches are looked at."""
-        firsts, sums = list(self.firsts), list(self.sums)
+    def _on(self, first: int, last: int, told: Floats) -> tuple[tuple[int, ...], list[Floats]]:
+        """The sums with something added on a segment; only the blocks that it touches are looked at."""
+        firsts, blocks = list(self.firsts), self._together
         for begun in (first, last + 1):
             at = bisect_left(firsts, begun)
             if at == len(firsts) or firsts[at] != begun:
                 firsts.insert(at, begun)
-                sums.insert(at, sums[at - 1])
+                blocks.insert(at, blocks[at - 1])
         low, high = bisect_left(firsts, first), bisect_left(firsts, last + 1)
-        sums[low:high] = [add_up(block, matrix) for block in sums[low:high]]
+        blocks[low:high] = [add_up(block, told) for block in blocks[low:high]]
         for at in (high, low):  # blocks that have become alike are joined
-            if 0 < at < len(sums) and np.array_equal(sums[at], sums[at - 1]):
-                del firsts[at], sums[at]
-        return tuple(firsts), tuple(sums)
+            if 0 < at < len(blocks) and np.array_equal(blocks[at], blocks[at - 1]):
+                del firsts[at], blocks[at]
+        return tuple(firsts), blocks
 
     def touched(self, record: ReleaseRecord) -> tuple[int, int | None]:
         """The first and the last position that a release is about; None if that is not known."""
@@ -180,7 +216,7 @@ class Total:
     @property
     def telling(self) -> bool:
         """Whether anything was told of which the profile is known."""
-        return any(matrix.any() for matrix in self.sums)
+        return any(matrix.any() for matrix in self._together)
 
     @cached_property
     def profile(self) -> Profile:
@@ -194,12 +230,28 @@ class Total:
     def stretched(self, factor: float) -> "Total":
         """Somewhat more of everything: what holds for it holds for all sums up to it."""
         sums = tuple(matrix * factor for matrix in self.sums)
+        squares = None if self.squares is None else tuple(both * factor for both in self.squares)
         mass = None if self.mass is None else self.mass * factor
-        return replace(self, sums=sums, mass=mass, quilts=self.quilts * factor, grid=self.grid * factor)
+        return replace(
+            self, sums=sums, squares=squares, mass=mass, quilts=self.quilts * factor, grid=self.grid * factor
+        )
+
+    def as_profile(self, sums: tuple[Floats, ...]) -> "Total":
+        """The same with other sums: a profile that stands for all releases, whatever they were."""
+        return replace(
+            self,
+            sums=sums,
+            squares=None,
+            unknown=None,
+            unsquared=None,
+            records=None,
+            mass=None,
+            apart="they are taken together",
+        )
 
     def within(self, other: "Total") -> bool:
         """Whether this is no more than another total, everywhere, so that its ε holds here too."""
-        names = ("endless", "started", "length", "grows", "mixed", "unknown")
+        names = ("endless", "started", "length", "grows", "mixed", "unknown", "unsquared")
         if any(getattr(self, name) != getattr(other, name) for name in names):
             return False
         if self.grid > other.grid:
@@ -210,11 +262,14 @@ class Total:
             return False
         if other.mass is not None and (self.mass is None or self.mass > other.mass):
             return False
+        if (self.squares is None) != (other.squares is None):
+            return False
         if self.firsts == other.firsts:
-            return all(bool((a <= b).all()) for a, b in zip(self.sums, other.sums, strict=True))
+            return all(bool((a <= b).all()) for a, b in zip(self._together, other._together, strict=True))
         firsts = sorted({*self.firsts, *other.firsts})
         ours, theirs = (
-            [k.sums[n] for n in (np.searchsorted(k.firsts, firsts, side="right") - 1).tolist()] for k in (self, other)
+            [k._together[n] for n in (np.searchsorted(k.firsts, firsts, side="right") - 1).tolist()]
+            for k in (self, other)
         )
         return all(bool((a <= b).all()) for a, b in zip(ours, theirs, strict=True))
 
@@ -228,11 +283,12 @@ class Total:
 
     @property
     def _numbers(self) -> bytes:
-        return b"".join(matrix.astype("<f8").tobytes() for matrix in self.sums)
+        return b"".join(matrix.astype("<f8").tobytes() for matrix in (*self.sums, *(self.squares or ())))
 
     @property
     def _reasons(self) -> dict[str, str | None]:
-        return {"mixed": self.mixed, "unknown": self.unknown, "apart": self.apart}
+        reasons = {"mixed": self.mixed, "unknown": self.unknown, "apart": self.apart}
+        return reasons if self.squares is None else reasons | {"unsquared": self.unsquared}
 
     @property
     def _head(self) -> dict[str, Any]:
@@ -249,7 +305,7 @@ class Total:
             "mass": None if self.mass is None else self.mass.hex(),
             "quilts": self.quilts.hex(),
             "about": self.about,
-        } | ({"grid": self.grid.hex()} if self.grid else {})
+        } | (({"grid": self.grid.hex()} if self.grid else {}) | ({} if self.squares is None else {"squares": True}))
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "Total":
@@ -258,15 +314,18 @@ class Total:
             line, numbers = content.split(b"\n", 1)
             head: dict[str, Any] = json.loads(line)
             flat = np.frombuffer(numbers, dtype="<f8").astype(np.float64)
-            shapes = head.pop("shapes")
-            ends = np.cumsum([k * k for k in shapes])
-            if len(flat) != (int(ends[-1]) if len(ends) else 0):
+            shapes, squared = head.pop("shapes"), bool(head.pop("squares", False))
+            sizes = [k * k for k in shapes] + [2 * k * k for k in shapes if squared]
+            if len(flat) != sum(sizes):
                 raise ValueError
-            parts = np.split(flat, ends[:-1])
+            parts = np.split(flat, np.cumsum(sizes)[:-1])
             records = head["records"]
             read = {
                 "firsts": tuple(head["firsts"]),
-                "sums": tuple(part.reshape(k, k) for part, k in zip(parts, shapes, strict=True)),
+                "sums": tuple(part.reshape(k, k) for part, k in zip(parts[: len(shapes)], shapes, strict=True)),
+                "squares": tuple(part.reshape(2, k, k) for part, k in zip(parts[len(shapes) :], shapes, strict=True))
+                if squared
+                else None,
                 "records": None if records is None else tuple(ReleaseRecord.from_dict(json.loads(r)) for r in records),
                 "reading": None if head["reading"] is None else Reading.from_dict(head["reading"]),
                 "mass": None if head["mass"] is None else float.fromhex(head["mass"]),
@@ -283,3 +342,9 @@ class Total:
         """A hash of the total: over what it says, not over the words in which it gives reasons."""
         reasons = {name: reason is not None for name, reason in self._reasons.items()}
         return hashlib.sha256(_ENCODER.encode(self._head | reasons).encode() + b"\n" + self._numbers).hexdigest()
+
+
+def _unlinked(told: Floats) -> Floats:
+    """What a release tells where neighbours share nothing: squares by their roots."""
+    shared = [unlinked(told[0]), *(unlinked(np.sqrt(layer)) ** 2 * (1 + 2.0**-50) for layer in told[1:])]
+    return np.stack(shared)

@@ -6,11 +6,15 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 from quiltwork.beliefs import Belief, Secrets
+from quiltwork.calibration.accuracy import noise_error
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Questions, Request
 from quiltwork.errors import NotCoveredError, ParameterError, did_you_mean
+from quiltwork.influence.delta import kappa
+from quiltwork.numeric import round_up
 from quiltwork.queries import Workload
-from quiltwork.types import Guarantee
+from quiltwork.queries.euclidean import Euclidean
+from quiltwork.types import Guarantee, NoiseChoice
 
 # loaded when first used: compiled code is slow to import and the baselines do not need it
 _WHERE = {
@@ -25,6 +29,7 @@ _WHERE = {
 }
 _OF_REAL_VALUES = {"curve": ("shifted", "shifted"), "group": ("shifted", "together"), "entry": _WHERE["entry"]}
 MECHANISMS = tuple(_WHERE)
+BY_PROFILE = ("curve", "quilt-exact", "quilt-approx", "group")  # they bound the curve of a profile (Statement 78)
 SINGLE = ("wasserstein", "audited")  # for one release; their tables grow with the length
 QUICK_WORK = 5e6
 LOOKS = 20  # at all outputs, until the least noise is found
@@ -57,7 +62,7 @@ def find_mechanism(name: str, *, real: bool = False) -> Mechanism:
     return cast(Mechanism, getattr(import_module(f"quiltwork.calibration.mechanisms.{module}"), function))
 
 
-def calibrate(
+def calibrate(  # noqa: PLR0913 - the public signature is meant to be read
     query: Questions,
     *,
     belief: Belief,
@@ -65,6 +70,7 @@ def calibrate(
     length: int | str | None = None,
     mechanism: str | None = None,
     delta: float = 0.0,
+    noise: NoiseChoice = "laplace",
     guarantee: Guarantee = "pufferfish",
     secrets: Secrets | str | None = None,
     quilt_size: int | None = None,
@@ -77,7 +83,9 @@ def calibrate(
     Several queries are one release: they share ε, with the split chosen for the least total error. The noise scale is
     that of the first of them, and ``scales`` has all.
 
-    ``delta`` above 0 asks for the weaker (ε, δ) guarantee, which only the Wasserstein mechanism can give.
+    ``delta`` above 0 asks for the weaker (ε, δ) guarantee: with ``noise="gaussian"`` for Gaussian noise, of which many
+    releases together need far less, with ``noise="best"`` for the noise that stays nearer to the truth, or by the
+    Wasserstein mechanism.
     ``guarantee="bayesian"`` asks for Bayesian differential privacy, against adversaries who know any other values.
     ``secrets`` says what is to be kept apart (see :class:`Secrets`): less is secret, less noise is needed.
     ``quilt_size`` is how many variables a quilt in a network may have (3 if left out): more may save noise, and takes
@@ -99,6 +107,7 @@ def calibrate(
         length=length,
         mechanism=mechanism,
         delta=delta,
+        noise=noise,
         guarantee=guarantee,
         secrets=Secrets.of(secrets),
         quilt_size=quilt_size,
@@ -108,6 +117,8 @@ def calibrate(
 
 def calibrated(request: Request) -> Calibration:
     """How much noise a request needs."""
+    if request.noise != "laplace" and request.delta:
+        return with_noise(request)
     name = request.mechanism or _usual(request)
     unrolled = _unrolled(request, name)
     if unrolled is not None:
@@ -126,6 +137,43 @@ def calibrated(request: Request) -> Calibration:
     if request.belief.step_variables is not None:
         return replace(calibration, steps="chain", unrolled_up_to=request.belief.unrolled_up_to)
     return calibration
+
+
+def with_noise(request: Request) -> Calibration:
+    """Gaussian noise, or the better of Gaussian and Laplace noise."""
+    if request.noise == "gaussian":
+        return _gaussian(request)
+    exact = calibrated(replace(request, noise="laplace", delta=0.0))
+    try:
+        found = _gaussian(request)
+    except NotCoveredError:
+        return exact
+    nearer = noise_error(found.noise_scale, 0.95, noise="gaussian") < noise_error(exact.noise_scale, 0.95)
+    return found if nearer else exact
+
+
+def _gaussian(request: Request) -> Calibration:
+    """κ times the noise that a mechanism which goes by profiles needs for changes in L2 norm."""
+    name = request.mechanism or _usual(request)
+    if name not in BY_PROFILE or request.belief.real:
+        raise NotCoveredError(
+            f"mechanism {name} has no Gaussian noise",
+            got="a belief about real values" if request.belief.real else None,
+            why="the theorem is about mechanisms that bound the loss by what each value can change",
+            fix="Use curve, quilts or group" if not request.belief.real else "Use Laplace noise",
+        )
+    query = request.query
+    found = calibrated(replace(request, query=Euclidean(query), noise="laplace", delta=0.0, mechanism=name))
+    return replace(
+        found,
+        query=query,
+        lipschitz=request.lipschitz,
+        noise="gaussian",
+        noise_scale=round_up(kappa(request.epsilon, request.delta) * found.noise_scale),  # Statement 78
+        delta=request.delta,
+        guarantee="approximate bayesian" if request.guarantee == "bayesian" else "approximate pufferfish",
+        theorem=f"{found.theorem}; Gaussian noise, by squares",
+    )
 
 
 def _usual(request: Request) -> str:
@@ -203,13 +251,6 @@ def _check_covered(request: Request, name: str) -> None:
         )
     if request.guarantee == "bayesian":
         _check_bayesian(request, name)
-    elif request.delta > 0 and name != "wasserstein":
-        raise ParameterError(
-            "delta is for the wasserstein mechanism only",
-            got=f"mechanism {name}",
-            why="no theorem gives the others anything for it",
-            fix="Choose mechanism wasserstein, or leave delta out",
-        )
 
 
 def _check_bayesian(request: Request, name: str) -> None:
@@ -220,11 +261,9 @@ def _check_bayesian(request: Request, name: str) -> None:
             why="parents become dependent on each other once their child is known",
             fix="Use group",
         )
-    if name not in ("curve", "group") or request.delta:  # Statement 20
+    if name not in ("curve", "group"):  # Statement 20
         raise NotCoveredError(
-            f"mechanism {name} gives no Bayesian guarantee"
-            if name != "curve"
-            else "delta is not for a Bayesian guarantee",
+            f"mechanism {name} gives no Bayesian guarantee",
             why="its theorem is about adversaries who know no values",
-            fix="Use curve (for chains and trees) or group, without delta",
+            fix="Use curve (for chains and trees) or group",
         )

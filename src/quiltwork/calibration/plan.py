@@ -8,20 +8,22 @@ from typing import Any, NamedTuple
 
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.calibration.accuracy import noise_error
-from quiltwork.calibration.calibrate import MECHANISMS, calibrated, find_mechanism, takes_long
+from quiltwork.calibration.calibrate import BY_PROFILE, MECHANISMS, calibrated, find_mechanism, takes_long
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Questions, Request
 from quiltwork.calibration.split import split
 from quiltwork.calibration.target import CLOSE, PURE_NOISE, ROUGH, USEFUL, Remedy, Target, noise_only, remedy
 from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.influence.delta import kappa
 from quiltwork.numeric import check_length, round_up
 from quiltwork.queries import Query, TwoCounts, Workload
-from quiltwork.types import Duration, Guarantee, Shown
+from quiltwork.types import Duration, Guarantee, Noise, NoiseChoice, Shown
 
 # how K releases within one ε are planned: profiles add, quilt releases add by Theorem 3.7, group privacy is DP
 SHARED = {"curve": "influence-curve", "group": "group privacy adds", "entry": "differential privacy adds"}
 ONE_COUNT = "Of two states one is counted, with this noise; the other number is the rest. It has the same noise."
 SPLIT = {"quilt-exact": "sequential-quilt", "quilt-approx": "sequential-quilt"}
+MOST_RELEASES = 10**9
 
 
 @dataclass(frozen=True)
@@ -71,9 +73,26 @@ class Offer:
             "detail": self.calibration.detail(),
             "seconds": self.seconds,
         } | (
-            ({} if self.rule is None else {"rule": self.rule})
+            ({"noise": "gaussian", "delta": self.calibration.delta} if self.calibration.noise == "gaussian" else {})
+            | ({} if self.rule is None else {"rule": self.rule})
             | ({"questions": [question.to_dict() for question in self.questions]} if self.questions else {})
         )
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to share ε and δ among releases, and from how many of them on it needs the least noise."""
+
+    name: str
+    noise: Noise
+    noise_scale: float
+    error_95: float
+    least_from: int | None
+    """The number of releases; None if another way is always better."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The way as plain values."""
+        return {key: getattr(self, key) for key in ("name", "noise", "noise_scale", "error_95", "least_from")}
 
 
 @dataclass(frozen=True, repr=False)
@@ -104,6 +123,9 @@ class Plan(Shown):
     """Which answers would be noise only, and what would change that."""
     note: str | None = None
     """What else to know about the noise."""
+    delta: float = 0.0
+    ways: tuple[Way, ...] = ()
+    """Where a δ is allowed for: the ways in which releases by the influence curve may share it."""
 
     def __repr__(self) -> str:
         span = "any length" if self.length is None else f"length {self.length:,}"
@@ -114,8 +136,13 @@ class Plan(Shown):
     def best(self) -> Offer | None:
         """The offer with the least noise among those with a guarantee."""
         full = ("pufferfish", "bayesian")
-        real = [o for o in self.offers if o.calibration is not None and o.calibration.guarantee in full]
-        return min(real, key=lambda o: o.noise_scale or 0.0, default=None)
+        real = [
+            offer
+            for offer in self.offers
+            if offer.calibration is not None
+            and (offer.calibration.guarantee in full or offer.calibration.noise == "gaussian")
+        ]
+        return min(real, key=lambda offer: (offer.error_95 or 0.0, offer.noise_scale or 0.0), default=None)
 
     @property
     def complete(self) -> bool:
@@ -145,6 +172,8 @@ class Plan(Shown):
             | ({} if self.remedy is None else {"target": self.remedy.to_dict()})
             | ({"warnings": list(self.warnings)} if self.warnings else {})
             | ({} if self.note is None else {"note": self.note})
+            | ({"delta": self.delta} if self.delta else {})
+            | ({"ways": [way.to_dict() for way in self.ways]} if self.ways else {})
             | ({} if self.secrets.everything else {"secrets": self.secrets.text})
         )
 
@@ -157,6 +186,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
     length: int | str | None = None,
     values: int | None = None,
     delta: float = 0.0,
+    noise: NoiseChoice = "best",
     mechanisms: Sequence[str] | None = None,
     releases: int = 1,
     guarantee: Guarantee = "pufferfish",
@@ -170,7 +200,8 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
     Several queries are planned as one release, in which they share ε.
 
     ``values`` is the number of values of all series together, which frequencies and means are divided by; it is the
-    length if there is one series. A ``delta`` above 0 goes to the Wasserstein mechanism, whose promise is then (ε, δ).
+    length if there is one series. A ``delta`` above 0 allows for promises that are (ε, δ): of Gaussian noise, where
+    that is nearer to the truth (or ``noise`` asks for it), and of the Wasserstein mechanism.
     With ``releases`` above 1, ε is for all of them together, and the noise is that of each of them.
     With ``guarantee="bayesian"`` it is Bayesian differential privacy, against adversaries who know any other values.
     ``secrets`` says what is to be kept apart (see :class:`Secrets`), ``quilt_size`` how many variables a quilt in a
@@ -192,6 +223,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
         epsilon=epsilon,
         length=length,
         delta=delta,
+        noise=noise,
         guarantee=guarantee,
         secrets=Secrets.of(secrets),
         quilt_size=quilt_size,
@@ -200,7 +232,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
     asked, values = request.query, check_length(values)
     for name in mechanisms or ():
         find_mechanism(name)
-    if isinstance(releases, bool) or not isinstance(releases, int) or not 1 <= releases <= 10**9:
+    if isinstance(releases, bool) or not isinstance(releases, int) or not 1 <= releases <= MOST_RELEASES:
         raise ParameterError("releases must be a whole number, at least 1", got=str(releases))
     questions = asked.questions if isinstance(asked, Workload) else (asked,)
     if request.length is None and values is None and any(question.divisor(2) != 1 for question in questions):
@@ -231,6 +263,8 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
         step=belief.step,
         secrets=request.secrets,
         note=next((ONE_COUNT for question in questions if isinstance(question, TwoCounts)), None),
+        delta=request.delta,
+        ways=_ways(request, divisors, releases) if request.delta and "curve" in names else (),
     )
     target = None if target_error is None else Target.parse(target_error)
     return _with_remedies(made, request, as_asked, divisors, values, target, advice=advice)
@@ -316,21 +350,24 @@ class _Each(NamedTuple):
 
     calibration: Calibration
     rule: str | None
-    times: int
+    times: float
+
+    def errors(self, belief: Belief, divisors: Sequence[int]) -> list[QuestionNoise]:
+        """The noise of each question on the numbers that people read."""
+        return [
+            _noise(query, belief, scale * self.times, divisor, self.calibration.noise)
+            for (query, scale), divisor in zip(self.calibration.scales, divisors, strict=True)
+        ]
 
 
 def _offer(request: Request, divisors: Sequence[int], releases: int) -> Offer:
     begun, name = time.perf_counter(), request.mechanism or ""
     try:
-        each = _for_each(name, request, releases)
+        each = _for_each(name, request, releases, divisors)
     except NotCoveredError as refusal:
         return Offer(name, time.perf_counter() - begun, refused=str(refusal))
     seconds = time.perf_counter() - begun
-    calibration = each.calibration
-    noise = [
-        _noise(query, request.belief, scale * each.times, divisor)
-        for (query, scale), divisor in zip(calibration.scales, divisors, strict=True)
-    ]
+    calibration, noise = each.calibration, each.errors(request.belief, divisors)
     if not isinstance(request.query, Workload):
         (only,) = noise
         return Offer(name, seconds, calibration, only.noise_scale, only.error_95, only.error_95_all, each.rule)
@@ -344,16 +381,65 @@ def _offer(request: Request, divisors: Sequence[int], releases: int) -> Offer:
     return Offer(name, seconds, calibration, scale, shown.error_95, shown.error_95_all, each.rule, questions=questions)
 
 
-def _noise(query: Query, belief: Belief, scale: float, divisor: int) -> QuestionNoise:
+def _noise(query: Query, belief: Belief, scale: float, divisor: int, noise: Noise) -> QuestionNoise:
     asked, divided = query.on(belief), round_up(scale / divisor)
     single, everyone = (
-        noise_error(divided, 0.95, unit=float(asked.unit / divisor), integer=query.integer, numbers=n)
+        noise_error(divided, 0.95, unit=float(asked.unit / divisor), integer=query.integer, numbers=n, noise=noise)
         for n in (1, len(asked.labels))
     )
     return QuestionNoise(query.text, divided, single, everyone)
 
 
-def _for_each(name: str, request: Request, releases: int) -> _Each:
+def _for_each(name: str, request: Request, releases: int, divisors: Sequence[int]) -> _Each:
+    """Noise for each release of one mechanism: Laplace noise by sums, or Gaussian noise by squares."""
+    if not request.delta or request.noise == "laplace" or name not in BY_PROFILE:
+        return _by_sums(name, request, releases)
+    gaussian = _by_squares(request, releases, "gaussian")
+    if request.noise == "gaussian":
+        return gaussian
+    sums = _by_sums(name, request, releases)
+    return min(sums, gaussian, key=lambda each: each.errors(request.belief, divisors)[0].error_95)
+
+
+def _by_squares(request: Request, releases: int, noise: Noise) -> _Each:
+    """Noise of which releases add up by squares: √K times that of one."""
+    if noise == "gaussian":
+        one = calibrated(replace(request, noise="gaussian"))
+    else:
+        pure = calibrated(replace(request, noise="laplace", delta=0.0))
+        one = replace(pure, noise_scale=round_up(kappa(request.epsilon, request.delta) * pure.noise_scale))
+    return _Each(one, "squares", round_up(math.sqrt(releases)))  # Statement 78
+
+
+def _ways(request: Request, divisors: Sequence[int], releases: int) -> tuple[Way, ...]:
+    """The ways to share ε and δ by the influence curve, and from how many releases on which is the best."""
+    asked = replace(request, mechanism="curve")
+    try:
+        of_one = {
+            "Laplace by sums": _by_sums("curve", asked, 1),
+            "Laplace by squares": _by_squares(asked, 1, "laplace"),
+            "Gaussian by squares": _by_squares(asked, 1, "gaussian"),
+        }
+    except NotCoveredError:
+        return ()
+
+    def error(name: str, count: int) -> QuestionNoise:
+        growth = count if name == "Laplace by sums" else math.sqrt(count)
+        each = of_one[name]
+        return each._replace(times=growth).errors(request.belief, divisors)[0]
+
+    def least(count: int) -> str:
+        return min(of_one, key=lambda name: error(name, count).error_95)
+
+    counts = sorted({round(10 ** (n / 200)) for n in range(1801)})
+    first = {name: next((count for count in counts if least(count) == name), None) for name in of_one}
+    return tuple(
+        Way(name, each.calibration.noise, (found := error(name, releases)).noise_scale, found.error_95, first[name])
+        for name, each in of_one.items()
+    )
+
+
+def _by_sums(name: str, request: Request, releases: int) -> _Each:
     """The calibration, the rule by which several releases add up, and how many times its noise each of them needs."""
     if releases > 1 and name not in SHARED | SPLIT:
         raise NotCoveredError(
@@ -370,6 +456,7 @@ def _for_each(name: str, request: Request, releases: int) -> _Each:
             request,
             epsilon=request.epsilon if scaled else request.epsilon / releases,
             delta=request.delta if name == "wasserstein" else 0.0,
+            noise="laplace",
             guarantee="pufferfish" if name == "entry" else request.guarantee,
             quilt_size=request.quilt_size if name == "quilt-exact" else None,
         )

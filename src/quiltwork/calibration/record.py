@@ -13,16 +13,17 @@ from quiltwork.beliefs.secrets import likely, posterior
 from quiltwork.calibration.request import Request
 from quiltwork.certificate import Certificate
 from quiltwork.errors import CertificateError, InputError, ParameterError
+from quiltwork.influence.delta import kappa
 from quiltwork.numeric import float_above
 from quiltwork.queries import Query, Workload
-from quiltwork.types import Floats, Guarantee, Shown
+from quiltwork.types import Floats, Guarantee, Noise, Shown
 
 GAUSSIAN = (
     "The promise holds for Gaussian values, whatever their mean; quiltwork belief check says how far public data of "
     "the same kind are from that."
 )
-ROUNDING = 2.0**-50  # of the quotient that a certificate's profile is
-Strength = Guarantee | Literal["approximate pufferfish", "none"]
+ROUNDING = 2.0**-48  # of the quotient that a certificate's profile is
+Strength = Guarantee | Literal["approximate pufferfish", "approximate bayesian", "none"]
 """A guarantee, or something weaker."""
 
 
@@ -59,7 +60,8 @@ class Plain(Reason):
 class Calibration(Shown):
     """How much noise a query needs under a belief, and the theorem that says so. No data went into it.
 
-    ``noise_scale`` is the scale of the Laplace noise added to each number of the answer.
+    ``noise_scale`` is the scale of the Laplace noise added to each number of the answer, or the standard deviation of
+    Gaussian noise.
 
     >>> from quiltwork import Count, MarkovChain, calibrate
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
@@ -78,7 +80,8 @@ class Calibration(Shown):
     theorem: str
     reason: Reason
     delta: float = 0.0
-    """The probability with which the loss may exceed ε."""
+    """The probability with which the promise of ε may not hold."""
+    noise: Noise = "laplace"
     records: bool = False
     """Whether it is about records of named variables, not about series."""
     one_length: bool = False
@@ -140,6 +143,7 @@ class Calibration(Shown):
         """The noise and its reason in a few sentences; with a state of the belief as an example, if it is given."""
         drawn = range(1) if not isinstance(self.query, Workload) else [question.place for question in self.query.asked]
         noise = ", ".join(f"{self.scales[n][1]:.6g} on each {_numbers(self.scales[n][0])}" for n in drawn)
+        of_size = "scale" if self.noise == "laplace" else "standard deviation"
         span = "series of any length"
         if self.records:
             span = f"records of {self.length:,} variables"
@@ -158,13 +162,13 @@ class Calibration(Shown):
                 f"Guarantee: seeing the result changes the odds {between} by a factor of at most "
                 f"e^{self.epsilon:g}{factor}, for every belief in the class."
             )
-        if self.guarantee == "bayesian":
+        if self.bayesian:
             guarantee += " This also holds against an adversary who knows any other values."
-        if self.guarantee == "approximate pufferfish":
-            guarantee += f" Except with probability δ = {self.delta:g}."
+        if self.delta:
+            guarantee += f" {self.exception}"
         return "\n".join(
             [
-                f"{self.mechanism}: Laplace noise of scale {noise}, for {span}.",
+                f"{self.mechanism}: {self.noise.capitalize()} noise of {of_size} {noise}, for {span}.",
                 guarantee,
                 *([] if self.guarantee == "none" else [f"Secret: {self.secret}. Not secret: {self.not_secret}."]),
                 *([] if self.guarantee == "none" else [self.meaning(belief)]),
@@ -173,6 +177,19 @@ class Calibration(Shown):
                 *([] if self.apart is None or self.guarantee == "none" else [GAUSSIAN]),
                 *([] if self.steps is None else [self.along_time()]),
             ]
+        )
+
+    @property
+    def bayesian(self) -> bool:
+        """Whether it holds against adversaries who know other values."""
+        return self.guarantee in ("bayesian", "approximate bayesian")
+
+    @property
+    def exception(self) -> str:
+        """What δ means."""
+        return (
+            f"Except with probability δ = {self.delta:g}: so seldom, at most, a result may tell more than that, with "
+            "no limit."
         )
 
     @property
@@ -229,7 +246,7 @@ class Calibration(Shown):
         proved = self.certificate.length
         if proved is not None and (self.length is None or proved < self.length):
             raise CertificateError("the certificate must cover the length", got=f"{proved} of {self.length or 'any'}")
-        if self.guarantee == "bayesian" and not self.certificate.bayesian:
+        if self.bayesian and not self.certificate.bayesian:
             raise CertificateError(
                 "the certificate must be for the Bayesian guarantee", got="one for Pufferfish privacy"
             )
@@ -242,7 +259,8 @@ class Calibration(Shown):
                 f"the certificate must be for epsilon = {self.epsilon:g}", got=f"{self.certificate.epsilon:g}"
             )
         about = self.certificate.about(belief)
-        self._check_noise(self.certificate, self.query.on(about).sensitivity)
+        asked = self.query.on(about)
+        self._check_noise(self.certificate, asked.sensitivity if self.noise == "laplace" else asked.euclidean)
         return self.certificate.verify(about)
 
     def _check_noise(self, certificate: Certificate, sensitivity: Sequence[Floats]) -> None:
@@ -250,7 +268,8 @@ class Calibration(Shown):
         asked = any(matrix.any() for matrix in sensitivity)
         if not (math.isfinite(self.noise_scale) and self.noise_scale >= 0) or (self.noise_scale == 0 and asked):
             raise CertificateError("a certificate proves nothing without noise", got=f"scale {self.noise_scale:g}")
-        scale = self.noise_scale or 1.0
+        times = 1.0 if self.noise == "laplace" else kappa(self.epsilon, self.delta)  # Statement 78
+        scale = self.noise_scale / times or 1.0
         needed = [matrix / scale * (1 - ROUNDING) for matrix in sensitivity]
         if len(needed) != len(certificate.profiles) or not all(
             profile.shape == least.shape and np.all(profile >= least)

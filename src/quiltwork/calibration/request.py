@@ -6,9 +6,10 @@ from typing import Any
 
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.errors import BeliefError, ParameterError, QueryError
+from quiltwork.influence.delta import check_delta
 from quiltwork.numeric import check_epsilon, check_length
 from quiltwork.queries import Query, Workload, parse_query
-from quiltwork.types import Gaps, Guarantee
+from quiltwork.types import Gaps, Guarantee, NoiseChoice
 
 SMALLEST_SCALE, LARGEST_SCALE = 1e-200, 1e200
 Questions = Query | str | Sequence[Query | str]
@@ -33,6 +34,8 @@ class Request:
     length: int | None = None
     mechanism: str | None = None
     delta: float = 0.0
+    noise: NoiseChoice = "laplace"
+    """Which noise; "best" is the one that stays nearer to the truth. Gaussian noise needs a δ."""
     guarantee: Guarantee = "pufferfish"
     secrets: Secrets = field(default_factory=Secrets.all)
     """What is to be kept apart; every two states of every value if left out."""
@@ -58,6 +61,7 @@ class Request:
             raise ParameterError("guarantee must be pufferfish or bayesian", got=repr(self.guarantee))
         if self.gaps not in ("dependent", "independent"):
             raise ParameterError("gaps must be dependent or independent", got=repr(self.gaps))
+        self._check_noise()
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         object.__setattr__(self, "length", self.belief.size(self.length))
@@ -81,6 +85,19 @@ class Request:
     ) -> "Request":
         """As a user says it: the query may be text, or several queries, and the length "any"."""
         return cls(query=as_query(query), belief=belief, epsilon=epsilon, length=check_length(length), **more)
+
+    def _check_noise(self) -> None:
+        if self.noise not in ("laplace", "gaussian", "best"):
+            raise ParameterError("noise must be laplace, gaussian or best", got=repr(self.noise)[:40])
+        if self.delta and self.mechanism != "wasserstein":
+            check_delta(self.delta)
+        if self.noise == "gaussian" and not self.delta:
+            raise ParameterError(
+                "Gaussian noise needs a delta above 0",
+                got="none",
+                why="it has no bound on the loss that always holds",
+                fix="Give a delta, such as 1e-6, or use Laplace noise",
+            )
 
     @property
     def divided(self) -> bool:

@@ -36,7 +36,7 @@ def for_series(series: Series, request: Request) -> ForSeries:
 
     with_gaps = series.shape.uneven or (request.gaps == "dependent" and series.gaps > 0)
     beyond = _reaches_beyond(series, request)
-    name = request.mechanism or ("wasserstein" if request.delta > 0 else held.default_mechanism)
+    name = request.mechanism or held.default_mechanism
     if beyond and name not in ("curve", "group"):
         raise NotCoveredError(
             f"mechanism {name} does not cover secrets {request.secrets.text} here",

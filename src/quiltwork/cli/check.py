@@ -9,6 +9,7 @@ import typer
 from quiltwork.cli.options import (
     AsJson,
     BeliefFile,
+    Delta,
     DividedBy,
     GuaranteeName,
     HowToRead,
@@ -129,6 +130,7 @@ def compose(
     budget: Annotated[
         float | None, typer.Option("--budget", metavar="E", help="Compare the total with this ε.")
     ] = None,
+    delta: Delta = 0.0,
     guarantee: GuaranteeName = "pufferfish",
     secrets: SecretsText = None,
     secret_times: SecretTimes = None,
@@ -148,7 +150,7 @@ def compose(
     apart, span = secrets_of(secrets, secret_times), needed_length(length, held)
     if apart is not None and held.variables is None:
         apart.check_length(span)
-    accountant = Accountant(held, length=span, releases=records, guarantee=guarantee, secrets=apart)
+    accountant = Accountant(held, length=span, releases=records, guarantee=guarantee, secrets=apart, delta=delta)
     composed = accountant.composed()
     if report is not None:
         from quiltwork.show.pages import write_composed

@@ -15,7 +15,7 @@ import typer
 
 from quiltwork.data import how
 from quiltwork.errors import ParameterError
-from quiltwork.types import Guarantee
+from quiltwork.types import Guarantee, NoiseChoice
 
 if TYPE_CHECKING:
     from polars import LazyFrame
@@ -64,7 +64,13 @@ EpsilonValue = Annotated[
     typer.Option("--epsilon", metavar="E", help="Privacy loss allowed for any one moment; smaller is safer."),
 ]
 Delta = Annotated[
-    float, typer.Option("--delta", metavar="D", help="For wasserstein: weaker (ε, δ) guarantee with this δ.")
+    float, typer.Option("--delta", metavar="D", help="Allow for a weaker (ε, δ) guarantee with this δ, such as 1e-6.")
+]
+NoiseName = Annotated[
+    NoiseChoice | None,
+    typer.Option(
+        "--noise", help="Laplace or Gaussian noise, or the one with the smaller error (the default with --delta)."
+    ),
 ]
 GuaranteeName = Annotated[
     Guarantee,

@@ -11,6 +11,7 @@ from quiltwork.cli.options import (
     BeliefFile,
     Delta,
     GuaranteeName,
+    NoiseName,
     QueryTexts,
     QuiltSize,
     SecretsText,
@@ -63,6 +64,7 @@ def plan(
         list[str] | None, typer.Option("--mechanism", metavar="M", help="Show only this mechanism; may be repeated.")
     ] = None,
     delta: Delta = 0.0,
+    noise: NoiseName = None,
     releases: Annotated[
         int, typer.Option("--releases", metavar="K", help="Share ε among K releases; shows the noise of each.")
     ] = 1,
@@ -107,6 +109,7 @@ def plan(
             length=span,
             values=values_of(values, people, span),
             delta=delta,
+            noise=noise or "best",
             mechanisms=mechanism,
             releases=releases,
             guarantee=guarantee,

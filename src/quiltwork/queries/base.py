@@ -27,6 +27,7 @@ from quiltwork.types import Codes
 
 States = Sequence[str]
 Variables = Mapping[str, tuple[str, ...]]
+HALVED = math.nextafter(math.sqrt(0.5), 1.0)
 Numbers = NDArray[np.int64] | NDArray[np.float64] | NDArray[np.object_]
 """Integers, as Python has them where they may be large, or floats."""
 
@@ -49,6 +50,8 @@ class Query(ABC):
     """Whether it can be asked of each window or subject."""
     names_variables = False
     """Whether it names variables of a record."""
+    balanced = False
+    """Whether the numbers of an answer add up to the same whatever the values are, as those of a histogram do."""
 
     @property
     @abstractmethod
@@ -65,6 +68,17 @@ class Query(ABC):
 
         The diagonal is added once where neighbouring values change too; it is 0 unless transitions are counted.
         """
+
+    def euclidean(self, states: States) -> NDArray[np.float64]:
+        """The same in L2 norm, which is what Gaussian noise has to hide; no more than in L1 norm.
+
+        Where numbers fall by as much as others rise, it is at most 1/√2 of that (Statement 79).
+
+        >>> from quiltwork import Count, Histogram
+        >>> [float(query.euclidean(["a", "b"])[0, 1].round(6)) for query in (Histogram(), Count("a"))]
+        [1.414214, 1.0]
+        """
+        return self.sensitivity(states) * (HALVED if self.balanced else 1.0)
 
     def lipschitz(self, states: States) -> float:
         """The most that one value can change the answer.
@@ -193,7 +207,15 @@ class Query(ABC):
                 fix="Ask for sum, mean, trend, above:THRESHOLD:WIDTH or difference:A-B|C-D",
             )
         query, states = self.within(belief), belief.states
-        return Asked(query, query.unit(states), (query.steps(states),), (query.sensitivity(states),), None, states)
+        return Asked(
+            query=query,
+            unit=query.unit(states),
+            steps=(query.steps(states),),
+            sensitivity=(query.sensitivity(states),),
+            asked=None,
+            states=states,
+            euclidean=(query.euclidean(states),),
+        )
 
     def by_variable(self, variables: Variables) -> "Asked":
         """What is asked of each variable of a record: the same of all of them, unless the query says otherwise."""
@@ -245,6 +267,13 @@ class Asked:
     states: tuple[str, ...]
     whole: float = math.inf
     """The most that all variables of a record together can change the answer, where that is known."""
+    euclidean: tuple[NDArray[np.float64], ...] = ()
+    """The sensitivity in L2 norm."""
+
+    def __post_init__(self) -> None:
+        if not self.euclidean:
+            factor = HALVED if self.query.balanced else 1.0
+            object.__setattr__(self, "euclidean", tuple(changes * factor for changes in self.sensitivity))
 
     @classmethod
     def of(cls, query: Query, variables: Variables, weights: Mapping[str, Fraction]) -> "Asked":

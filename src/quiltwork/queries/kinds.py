@@ -112,6 +112,8 @@ class Histogram(Query):
     [[0.0, 2.0], [2.0, 0.0]]
     """
 
+    balanced = True
+
     @property
     def text(self) -> str:
         """The query as written on the command line."""
@@ -384,7 +386,7 @@ class Transitions(Query):
     """
 
     linked: bool = True
-    ordered = followed = True
+    ordered = followed = balanced = True
 
     @property
     def text(self) -> str:

@@ -85,6 +85,11 @@ class FromHistogram(Query):
         """That of the histogram."""
         return self.histogram.sensitivity(states)
 
+    @property
+    def balanced(self) -> bool:  # type: ignore[override]
+        """As for the histogram."""
+        return self.histogram.balanced
+
     def steps(self, states: States) -> Codes | None:
         """As for the histogram."""
         return self.histogram.steps(states)

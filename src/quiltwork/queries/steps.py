@@ -58,6 +58,11 @@ class InSteps(Query):
         return self.query.integer
 
     @property
+    def balanced(self) -> bool:  # type: ignore[override]
+        """As for the query itself."""
+        return self.query.balanced
+
+    @property
     def text(self) -> str:
         """The query as written on the command line."""
         return self.query.text

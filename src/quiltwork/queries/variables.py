@@ -97,6 +97,11 @@ class Over(OfVariables):
         return self.query.integer
 
     @property
+    def balanced(self) -> bool:  # type: ignore[override]
+        """As for the query itself."""
+        return self.query.balanced
+
+    @property
     def text(self) -> str:
         """The query as written on the command line."""
         named = (n if w == 1 else f"{n}={_decimal(w)}" for n, w in self._weights().items())

@@ -148,6 +148,10 @@ class Workload(Query):
         """What one value changes of all questions, each divided by its ratio, rounded up."""
         return _total([_divided(query.sensitivity(states), ratio) for _, query, ratio in self.asked])  # Statement 72
 
+    def euclidean(self, states: States) -> NDArray[np.float64]:
+        """The same in L2 norm: squares add up over questions."""
+        return _root([_divided(query.euclidean(states), ratio) for _, query, ratio in self.asked])  # Statement 79
+
     def unit(self, states: States) -> Fraction:
         """The largest step of an answer, as a multiple of the noise scale's unit."""
         return max(query.unit(states) / ratio for _, query, ratio in self.asked)
@@ -207,6 +211,9 @@ class Workload(Query):
             ),
             asked=max(one.asked or 0 for one, _ in asked),
             states=(),
+            euclidean=tuple(
+                _root([_divided(one.euclidean[n], ratio) for one, ratio in asked]) for n in range(len(variables))
+            ),
         )
 
     def evaluate(self, series: Countable) -> Numbers:  # noqa: ARG002 - answers have units of their own
@@ -288,6 +295,13 @@ def _total(changes: Sequence[Floats]) -> Floats:
     for more in changes[1:]:
         total = add_up(total, more)
     return total
+
+
+def _root(changes: Sequence[Floats]) -> Floats:
+    """The root of the sum of squares, rounded up."""
+    if len(changes) == 1:
+        return changes[0]
+    return np.asarray(np.sqrt(np.sum(np.square(changes), axis=0)) * (1 + 4 * len(changes) * 2.0**-52))
 
 
 def _questions(given: object) -> tuple[Query, ...]:

@@ -12,7 +12,7 @@ from quiltwork.calibration.accuracy import noise_error
 from quiltwork.calibration.target import PURE_NOISE
 from quiltwork.queries import Limits, Query
 from quiltwork.releases.simulation import errors_within
-from quiltwork.types import Floats
+from quiltwork.types import Floats, Noise
 
 WIDTHS = 2  # digits of an error that mean something
 
@@ -57,6 +57,7 @@ class PartAnswer:
     name: str = field(default="", kw_only=True)
     subject: str = field(default="", kw_only=True)
     """Whose values it is about, if it is one subject."""
+    noise: Noise = field(default="laplace", kw_only=True)
     window: str = field(default="", kw_only=True)
     """Which window it is about, if it is one."""
     estimates: Callable[[], Mapping[str, Estimate]] | None = field(
@@ -110,6 +111,7 @@ class PartAnswer:
             unit=self.step,
             integer=self.query.integer,
             numbers=(self.draws or len(self.numbers)) if simultaneous else 1,
+            noise=self.noise,
         )
 
     @property
@@ -150,7 +152,7 @@ class PartAnswer:
             return None
         truth: Floats = np.array(self.consistent, dtype=np.float64)
         free = len(truth) if self.draws is None else self.draws
-        return errors_within(self.limits, truth, self.noise_scale, free=free, draws=draws)
+        return errors_within(self.limits, truth, self.noise_scale, free=free, draws=draws, noise=self.noise)
 
     @property
     def digits(self) -> int:

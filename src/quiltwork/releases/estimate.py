@@ -1,7 +1,7 @@
 """What is likely, given the noisy answer and the belief: posterior means and ranges.
 
 A belief says how answers vary before anything is released: their mean and covariance, also between windows, which are
-exact (``laws.moments``). Taken as Gaussian, and with Laplace noise on top, the law of the answer given the noisy one
+exact (``laws.moments``). Taken as Gaussian, and with noise on top, the law of the answer given the noisy one
 has no closed form; expectation propagation approximates its means and variances. All of it follows from what was
 released and from public facts, so it costs no privacy. It leans on the belief: where that is wrong, so are estimates.
 """
@@ -198,11 +198,13 @@ def _of_group(answers: Sequence[PartAnswer], priors: Sequence[Moments]) -> Mappi
         [np.array(a.numbers[:n], dtype=np.float64) * d for a, n, d in zip(answers, drawn, divisors, strict=True)]
     )
     scale = np.concatenate([np.full(n, a.noise_scale * d) for a, n, d in zip(answers, drawn, divisors, strict=True)])
+    gaussian = answers[0].noise == "gaussian"
+    posterior = gaussian_posterior if gaussian else laplace_posterior
     with np.errstate(all="ignore"):  # noise that hardly is any overflows: then there is no estimate
-        found = [laplace_posterior(prior, seen, scale) for prior in priors]
+        found = [posterior(prior, seen, scale) for prior in priors]
     if not all(np.isfinite(law.mean).all() and np.isfinite(law.variance).all() for law in found):
         return {}
-    weights = _how_likely(priors, seen, scale)
+    weights = _how_likely(priors, seen, scale**2 if gaussian else 2 * scale**2)
     mean = weights @ np.array([law.mean for law in found])
     spread = np.sqrt(weights @ np.array([law.variance + (law.mean - mean) ** 2 for law in found]))
     estimates, begun = {}, 0
@@ -229,13 +231,13 @@ def _presented(answer: PartAnswer, mean: Floats, reach: Floats, divisor: int) ->
     return Estimate(tuple(middle.tolist()), tuple(low.tolist()), tuple(high.tolist()))
 
 
-def _how_likely(priors: Sequence[Moments], seen: Floats, scale: Floats) -> Floats:
+def _how_likely(priors: Sequence[Moments], seen: Floats, variance: Floats) -> Floats:
     """How much each law counts: all alike before, then by what was seen, with noise of the same variance."""
     if len(priors) == 1:
         return np.ones(1)
     logs = []
     for mean, covariance in priors:
-        lower = np.linalg.cholesky(covariance + np.diag(2 * scale**2))
+        lower = np.linalg.cholesky(covariance + np.diag(variance))
         off = solve_triangular(lower, seen - mean, lower=True)
         logs.append(-float(off @ off) / 2 - float(np.log(np.diagonal(lower)).sum()))
     weights = np.exp(np.array(logs) - max(logs))
@@ -247,6 +249,16 @@ class Posterior(NamedTuple):
 
     mean: Floats
     variance: Floats
+
+
+def gaussian_posterior(prior: Moments, seen: Floats, scale: Floats) -> Posterior:
+    """The law of Gaussian numbers given that they were seen with Gaussian noise.
+
+    >>> found = gaussian_posterior(Moments(np.array([0.0]), np.array([[1.0]])), np.array([4.0]), np.array([1.0]))
+    >>> round(float(found.mean[0]), 3), round(float(found.variance[0]), 3)
+    (2.0, 0.5)
+    """
+    return _given(*prior, 1 / scale**2, seen / scale**2)
 
 
 def laplace_posterior(prior: Moments, seen: Floats, scale: Floats) -> Posterior:

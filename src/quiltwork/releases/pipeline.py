@@ -18,7 +18,7 @@ from quiltwork.errors import DataError, NotCoveredError, ParameterError
 from quiltwork.queries import Workload
 from quiltwork.releases.prepared import Answer, Prepared, check_asked, recorded, shorter
 from quiltwork.releases.result import Release
-from quiltwork.types import Gaps, Guarantee
+from quiltwork.types import Gaps, Guarantee, NoiseChoice
 
 SINGLE_RELEASE = (
     "The noise is the least for a single release. Later releases of the same data add up by their noise, not by their "
@@ -42,6 +42,7 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
     mechanism: str | None = None,
     gaps: Gaps = "dependent",
     delta: float = 0.0,
+    noise: NoiseChoice = "laplace",
     guarantee: Guarantee = "pufferfish",
     secrets: Secrets | str | None = None,
     quilt_size: int | None = None,
@@ -54,7 +55,8 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
     that gaps leave of one subject's series are taken as parts of one chain; ``gaps="independent"`` declares that
     nothing is remembered across a gap (only do this if you know it is true). ``guarantee="bayesian"`` is Bayesian
     differential privacy: the guarantee then also holds against adversaries who know any other values. ``secrets`` says
-    what is to be kept apart (see :class:`Secrets`); every two states of every value if left out.
+    what is to be kept apart (see :class:`Secrets`); every two states of every value if left out. With a ``delta`` the
+    noise may be ``"gaussian"``, or the ``"best"``: see :func:`calibrate`.
 
     ``window`` (``"day"``, ``"hour"`` or a number of values) gives one answer per window, ``by_subject`` one per
     subject. Every value is in one of them only, so the noise is that of a single answer, and it is one release.
@@ -76,6 +78,7 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
         epsilon=epsilon,
         mechanism=mechanism,
         delta=delta,
+        noise=noise,
         guarantee=guarantee,
         secrets=Secrets.of(secrets),
         quilt_size=quilt_size,

@@ -137,7 +137,8 @@ class Prepared:
     def _error(self, answer: Answer) -> float:
         query, divisor = self.request.query, self.request.query.divisor(answer.values)
         scale = round_up(self.calibration.noise_scale / divisor)
-        return noise_error(scale, 0.95, unit=float(self.unit / divisor), integer=query.integer)
+        unit, noise = float(self.unit / divisor), self.calibration.noise
+        return noise_error(scale, 0.95, unit=unit, integer=query.integer, noise=noise)
 
     def _noise_only(self, place: int, question: "Prepared", answer: Answer, where: str) -> str:
         def error_at(epsilon: float) -> float:
@@ -187,7 +188,8 @@ class Prepared:
     def _noisy(self, answers: list[Answer]) -> list[list[Drawn]]:
         """The numbers of each answer with noise."""
         exact = np.concatenate([answer.numbers for answer in answers])
-        noisy: Iterator[Drawn] = iter(add_noise(exact, scale=self.calibration.noise_scale, unit=self.unit))
+        scale, noise = self.calibration.noise_scale, self.calibration.noise
+        noisy: Iterator[Drawn] = iter(add_noise(exact, scale=scale, unit=self.unit, noise=noise))
         return [[next(noisy) for _ in answer.numbers] for answer in answers]
 
     def _following(self, source: int, place: int, answers: list[Answer], noisy: list[list[Drawn]]) -> list[list[Drawn]]:
@@ -225,6 +227,7 @@ class Prepared:
                     own,
                     values=answer.values,
                     noise_scale=round_up(calibration.noise_scale / divisor),
+                    noise=calibration.noise,
                     step=float(self.unit / divisor) if query.integer else 0.0,
                     limits=answer.limits,
                     draws=None if len(drawn) == len(own) else len(drawn),
@@ -315,7 +318,8 @@ def recorded(query: Query, held: Belief, calibration: Calibration, reading: Read
         query=query,
         start=held.start if held.variables is None else None,
         distance=held.distance,
-        guarantee="bayesian" if calibration.guarantee == "bayesian" else "pufferfish",
+        noise=calibration.noise,
+        guarantee="bayesian" if calibration.bayesian else "pufferfish",
         theorem=calibration.theorem,
         reading=reading.whole,
         secrets=calibration.secrets,

@@ -179,6 +179,7 @@ class Release(Shown):
             unit=least_precise.step,
             integer=self.integer,
             numbers=self.draws if simultaneous else 1,
+            noise=self.calibration.noise,
         )
 
     def by_question(self, value: Callable[["Release"], Any]) -> dict[str, Any]:

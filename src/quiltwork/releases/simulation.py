@@ -6,25 +6,33 @@ Nothing that is released has this noise: it is drawn with a known seed, so that 
 import numpy as np
 
 from quiltwork.queries import Limits
-from quiltwork.types import Floats
+from quiltwork.types import Floats, Noise
 
 SEED = 23
 
 
 def errors_within(
-    limits: Limits, truth: Floats, scale: float, *, free: int, draws: int, confidence: float = 0.95
+    limits: Limits,
+    truth: Floats,
+    scale: float,
+    *,
+    free: int,
+    draws: int,
+    noise: Noise = "laplace",
+    confidence: float = 0.95,
 ) -> tuple[float, ...]:
     """How far the nearest answer within the limits is from this truth, for each number, with this probability.
 
-    ``free`` is how many of the numbers have Laplace noise of their own; with fewer than there are, the last is what
-    the others leave of the whole.
+    ``free`` is how many of the numbers have noise of their own; with fewer than there are, the last is what the others
+    leave of the whole.
 
     >>> even = Limits((0.0,) * 2, (100.0,) * 2, 100.0)
     >>> [round(error, -1) for error in errors_within(even, np.array([50.0, 50.0]), 5.0, free=1, draws=2000)]
     [10.0, 10.0]
     """
-    noise = np.random.default_rng(SEED).laplace(scale=scale, size=(draws, free))
+    rng = np.random.default_rng(SEED)
+    drawn = (rng.laplace if noise == "laplace" else rng.normal)(scale=scale, size=(draws, free))
     if free < len(truth):
-        noise = np.hstack([noise, -noise.sum(axis=1, keepdims=True)])
-    off = np.abs(limits.nearest(truth + noise) - truth)
+        drawn = np.hstack([drawn, -drawn.sum(axis=1, keepdims=True)])
+    off = np.abs(limits.nearest(truth + drawn) - truth)
     return tuple(float(error) for error in np.quantile(off, confidence, axis=0))

@@ -75,19 +75,21 @@ def plan_rows(made: Plan, *, other: Mapping[str, float | None] | None = None) ->
     for offer in made.offers:
         if offer.calibration is None:
             blank = {"query": ""} if several_questions else {}
-            blank |= {"noise scale": "-", "±95 %": "-", "× least": "-"}
+            blank |= {"noise scale": "-"} | ({"noise": ""} if made.delta else {}) | {"±95 %": "-", "× least": "-"}
             under = {} if other is None else {"ε if other": "-"}
             rows.append({"mechanism": offer.mechanism, **blank, **under, "why": offer.refused})
             continue
         guarantee = "" if offer.calibration.guarantee != "none" else "NO GUARANTEE. "
         if offer.questions:
             other_loss = None if other is None else cell(other.get(offer.mechanism))
-            rows += _by_question(offer, guarantee, times=made.multiple(offer), under=other_loss)
+            noise = offer.calibration.noise if made.delta else ""
+            rows += _by_question(offer, guarantee, times=made.multiple(offer), under=other_loss, noise=noise)
             continue
         rows.append(
             {
                 "mechanism": offer.mechanism,
                 "noise scale": offer.noise_scale,
+                **({"noise": offer.calibration.noise} if made.delta else {}),
                 "±95 %": offer.error_95,
                 "× least": "" if (times := made.multiple(offer)) is None else f"{times:,.3g}",
                 **({} if other is None else {"ε if other": cell(other.get(offer.mechanism))}),
@@ -110,7 +112,8 @@ def plan_title(made: Plan) -> str:
     if apart is not None:
         span += f", differences of up to {apart}"
     several = "" if made.releases == 1 else f" shared by {made.releases:,} releases (noise of each)"
-    return f"{made.query}, ε = {made.epsilon:g}{several}, {span}"
+    weaker = f", δ = {made.delta:g}" if made.delta else ""
+    return f"{made.query}, ε = {made.epsilon:g}{weaker}{several}, {span}"
 
 
 def print_plan(made: Plan, *, other: Mapping[str, float | None] | None = None) -> None:
@@ -123,7 +126,10 @@ def print_plan(made: Plan, *, other: Mapping[str, float | None] | None = None) -
             out.print(made.best.calibration.along_time())
     if made.note is not None:
         out.print(made.note)
-    if made.releases > 1:
+    if made.ways:
+        shared = "one release" if made.releases == 1 else f"each of {made.releases:,} releases"
+        out.print(table(way_rows(made), title=f"By the influence curve, noise of {shared}"))
+    elif made.releases > 1:
         out.print(_against_adding(made))
     if made.remedy is not None:
         out.print(made.remedy.words())
@@ -131,7 +137,9 @@ def print_plan(made: Plan, *, other: Mapping[str, float | None] | None = None) -
         err.print(f"warning: {warning}")
 
 
-def _by_question(offer: Offer, guarantee: str, *, times: float | None, under: str | None) -> list[dict[str, Any]]:
+def _by_question(
+    offer: Offer, guarantee: str, *, times: float | None, under: str | None, noise: str
+) -> list[dict[str, Any]]:
     """A row for each question that shares ε with others."""
     rows = []
     for n, question in enumerate(offer.questions):
@@ -142,6 +150,7 @@ def _by_question(offer: Offer, guarantee: str, *, times: float | None, under: st
                 "mechanism": offer.mechanism if n == 0 else "",
                 "query": question.query,
                 "noise scale": question.noise_scale,
+                **({"noise": "" if n else noise} if noise else {}),
                 "±95 %": question.error_95,
                 "× least": "" if times is None or n else f"{times:,.3g}",
                 **({} if under is None else {"ε if other": "" if n else under}),
@@ -149,6 +158,19 @@ def _by_question(offer: Offer, guarantee: str, *, times: float | None, under: st
             }
         )
     return rows
+
+
+def way_rows(made: Plan) -> list[dict[str, Any]]:
+    """The ways in which releases may share ε and δ."""
+    return [
+        {
+            "way": way.name,
+            "noise scale": way.noise_scale,
+            "±95 %": way.error_95,
+            "least noise": "never" if way.least_from is None else f"from {way.least_from:,} releases on",
+        }
+        for way in made.ways
+    ]
 
 
 def _against_adding(plan: Plan) -> str:
@@ -179,8 +201,12 @@ def print_composed(
     ]
     kind = "Pufferfish private" if guarantee == "pufferfish" else "Bayesian differentially private"
     about = "" if secrets is None or secrets.everything else f" about {secrets.text}"
-    out.print(f"Together these releases are {composed.epsilon:.6g}-{kind}{about}, by {composed.rule}.")
-    if composed.losses is not None and composed.rule == "influence-curve":
+    promised = f"({composed.epsilon:.6g}, {composed.delta:g})" if composed.delta else f"{composed.epsilon:.6g}"
+    out.print(f"Together these releases are {promised}-{kind}{about}, by {composed.rule}.")
+    if composed.delta:
+        pure = "no ε holds without a δ" if composed.pure is None else f"without a δ, ε = {composed.pure:.6g}"
+        out.print(f"This is for releases chosen before the first result was seen; {pure}.")
+    if composed.losses is not None and composed.rule in ("influence-curve", "squares", "mixture"):
         first, last = composed.losses.worst
         when = f"time {first:,}" if first == last else f"times {first:,} to {last:,}"
         out.print(f"The privacy loss is largest at {when}: up to {composed.losses.epsilon:.6g}.")
