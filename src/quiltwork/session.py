@@ -21,11 +21,11 @@ from quiltwork.data.records import Records
 from quiltwork.data.steps import check_step
 from quiltwork.errors import DataError, ParameterError
 from quiltwork.ledger import Ledger, Statement
-from quiltwork.queries import Count, Frequencies, Histogram, Mean, Sum, Transitions
+from quiltwork.queries import Count, Frequencies, Histogram, Mean, Query, Sum, Transitions
 from quiltwork.releases.pipeline import as_series, prepare
 from quiltwork.releases.prepared import Prepared
 from quiltwork.releases.result import Release
-from quiltwork.types import Gaps, Guarantee, Segment, Shown
+from quiltwork.types import Gaps, Guarantee, NoiseChoice, Segment, Shown
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -43,7 +43,8 @@ class Session(Shown):
     created on first use. Without one the spending is counted in this session only and forgotten with it. The budget is
     on the ε of all releases together, so later releases gain from the influence curve. ``who`` is written down with
     each release; the name of the user if left out. ``secrets`` say what is kept apart (see :class:`Secrets`): what the
-    ledger counts, and what releases promise unless they say otherwise.
+    ledger counts, and what releases promise unless they say otherwise. With a ``delta`` the budget is (ε, δ), and there
+    may be many releases with Gaussian noise: see :meth:`Ledger.create`.
 
     >>> from quiltwork import MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit", "walk"])
@@ -67,10 +68,13 @@ class Session(Shown):
         guarantee: Guarantee = "pufferfish",
         gaps: Gaps = "dependent",
         secrets: Secrets | str | None = None,
+        delta: float | None = None,
+        envelope: Query | str = "histogram",
     ):
         self.belief, self.guarantee = as_belief(belief), guarantee
         self.data = _held(data, self.belief)
-        self.ledger = _opened(ledger, self.belief, budget, guarantee, None if secrets is None else Secrets.of(secrets))
+        terms: dict[str, Any] = {"guarantee": guarantee, "secrets": None if secrets is None else Secrets.of(secrets)}
+        self.ledger = _opened(ledger, self.belief, budget, delta, envelope, terms)
         self._gaps = gaps
         self._who = written_down(who, program)
         self._prepared: dict[Hashable, Prepared] = {}
@@ -115,6 +119,7 @@ class Session(Shown):
         *,
         epsilon: float,
         mechanism: str | None = None,
+        noise: NoiseChoice = "laplace",
         segment: Segment | None = None,
         quilt_size: int | None = None,
         window: str | int | None = None,
@@ -129,12 +134,15 @@ class Session(Shown):
         charged for what it tells about the session's.
 
         With ``window`` or ``by_subject`` there is an answer for each window or subject; all of them are one release.
+        ``noise`` may be "gaussian" or "best" where the budget has a δ, which is then that of the release, too.
         """
         request = Request.of(
             query,
             belief=self.belief,
             epsilon=epsilon,
             mechanism=mechanism,
+            noise=noise,
+            delta=0.0 if noise == "laplace" else self.ledger.terms.delta,
             guarantee=self.guarantee,
             secrets=self.secrets if secrets is None else Secrets.of(secrets),
             quilt_size=quilt_size,
@@ -230,6 +238,7 @@ class Session(Shown):
         """What was spent, on what, and by which rule it adds up."""
         now = self.statement()
         lines = [f"Spent {now.spent:.6g} of {now.terms.budget:g}, {now.remaining:.6g} remain (by {now.rule})."]
+        lines += [] if now.room is None else [now.room]
         for release in now.releases():
             note = "" if release["outcome"] == "released" else ", no outcome recorded: it counts"
             lines.append(
@@ -279,11 +288,12 @@ def _opened(
     ledger: Ledger | str | os.PathLike[str] | None,
     belief: Belief,
     budget: float | None,
-    guarantee: Guarantee,
-    secrets: Secrets | None,
+    delta: float | None,
+    envelope: Query | str,
+    terms: Mapping[str, Any],
 ) -> Ledger:
     if isinstance(ledger, Ledger):
-        ledger.check(belief=belief, budget=budget, guarantee=guarantee, secrets=secrets)
+        ledger.check(belief=belief, budget=budget, delta=delta, **terms)
         return ledger
     if ledger is None and budget is None:
         raise ParameterError(
@@ -293,13 +303,14 @@ def _opened(
             fix="Pass budget=, or ledger= with one that has a budget",
         )
     if ledger is None and budget is not None:
-        return Ledger.in_memory(belief=belief, budget=budget, guarantee=guarantee, secrets=secrets)
+        return Ledger.in_memory(belief=belief, budget=budget, delta=delta or 0.0, envelope=envelope, **terms)
     address = os.fspath(ledger) if ledger is not None else ""
     if budget is None:
         opened = Ledger(address)
-        opened.check(belief=belief, guarantee=guarantee, secrets=secrets)
+        opened.check(belief=belief, delta=delta, **terms)
         return opened
-    return Ledger.create(address, belief=belief, budget=budget, guarantee=guarantee, secrets=secrets, exist_ok=True)
+    shape = {"delta": delta or 0.0, "envelope": envelope}
+    return Ledger.create(address, belief=belief, budget=budget, exist_ok=True, **shape, **terms)
 
 
 def _hashable(key: object) -> bool:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from quiltwork.accounting.approximate import THEOREMS, at_delta
+from quiltwork.accounting.approximate import THEOREMS, Approximate, Way, at_delta
 from quiltwork.accounting.case import Basis, Case
 from quiltwork.accounting.checks import quilt_epsilon
+from quiltwork.accounting.envelope import Envelope
 from quiltwork.accounting.record import ReleaseRecord, numbered
 from quiltwork.accounting.rules import RULES, InfluenceCurveRule
 from quiltwork.accounting.total import Total
@@ -87,7 +88,8 @@ class Accountant:
     ledgers all ask an accountant; a ledger keeps the ``total`` itself, and has it bounded by ``told_by``.
 
     With a ``delta`` it is the smallest ε with which all releases are (ε, δ)-private: where there are many, squares add
-    up to far less than sums. That holds for releases that were chosen before the first result was seen.
+    up to far less than sums. That holds for releases that were chosen before the first result was seen; with an
+    ``envelope`` that was fixed before, also for those that were not, as long as their squares stay within it.
 
     >>> from quiltwork import MarkovChain
     >>> accountant = Accountant(MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary"), length=1000)
@@ -107,18 +109,27 @@ class Accountant:
         guarantee: Guarantee = "pufferfish",
         secrets: Secrets | str | None = None,
         delta: float = 0.0,
+        envelope: Envelope | None = None,
     ):
         if guarantee not in ("pufferfish", "bayesian"):
             raise ParameterError("guarantee must be pufferfish or bayesian", got=repr(guarantee))
         self.terms = Basis(as_belief(belief), guarantee, Secrets.of(secrets))
         _ = self.terms.secret  # refused here, where it names what the belief does not have
         self.length = self.terms.belief.size(check_length(length))
-        self.delta = check_delta(delta) if delta else 0.0
-        self.total = Total.nothing(self.terms.belief, length=self.length, squares=self.delta > 0)
+        self.delta, self.envelope = check_delta(delta) if delta else 0.0, envelope
+        self.total = self.nothing(self.length)
         self._releases: tuple[ReleaseRecord, ...] = ()
         for n, release in enumerate(releases, 1):
             with numbered(n):
                 self._count(release, self._with(release))
+
+    def nothing(self, length: int | None = 0) -> Total:
+        """The total before the first release."""
+        return Total.nothing(self.terms.belief, length=length, squares=self.delta > 0)
+
+    def used(self, total: Total) -> float:
+        """The share of the envelope that a total has used; above 1 if it does not fit."""
+        return 0.0 if self.envelope is None else self.envelope.used(total, self.terms.belief)
 
     @property
     def releases(self) -> tuple[ReleaseRecord, ...]:
@@ -174,9 +185,11 @@ class Accountant:
             return Composed(0.0, "nothing was released", ())
         findings = tuple(_findings(case, enough))
         pure = min((finding.epsilon for finding in findings if finding.epsilon is not None), default=None)
-        ways = {way: at_delta(self.terms, total, self.delta, way) for way in THEOREMS} if self.delta else {}
+        ways = {way: self._by(way, total) for way in THEOREMS} if self.delta else {}
         findings += tuple(Finding(way, THEOREMS[way], found.epsilon, found.why) for way, found in ways.items())
         usable = [finding for finding in findings if finding.epsilon is not None]
+        if not usable and self.envelope is not None and total.unsquared is None:
+            return Composed(math.inf, "beyond the room of the budget", findings, None, self.delta)
         if not usable:
             told = {finding.why: finding.rule for finding in reversed(findings) if finding.rule in MOST_USED}
             reasons = "; ".join(f"{rule}: {why}" for why, rule in reversed(told.items()))
@@ -191,6 +204,16 @@ class Accountant:
         if drawn is not None and case.by_curve < drawn.epsilon:  # the network of all steps knows better
             drawn = replace(drawn, epsilon_at=np.minimum(drawn.epsilon_at, case.by_curve))
         return Composed(best.epsilon or 0.0, best.rule, findings, drawn, self.delta, pure)
+
+    def _by(self, way: Way, total: Total) -> Approximate:
+        """ε at δ; where releases are chosen one after the other only by squares, within the envelope."""
+        if self.envelope is None:
+            return at_delta(self.terms, total, self.delta, way)
+        if way == "mixture":
+            return Approximate(None, "no theorem covers it for releases that are chosen one after the other")
+        if self.used(total) > 1:  # Statement 80
+            return Approximate(None, "the squares do not fit into the room that was fixed for them")
+        return at_delta(self.terms, total, self.delta, way)
 
     def losses_of(self, total: Total) -> Losses:
         """What the releases of a total tell about each time, at most; no more than about all times together."""

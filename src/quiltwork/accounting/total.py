@@ -345,6 +345,10 @@ class Total:
 
 
 def _unlinked(told: Floats) -> Floats:
-    """What a release tells where neighbours share nothing: squares by their roots."""
-    shared = [unlinked(told[0]), *(unlinked(np.sqrt(layer)) ** 2 * (1 + 2.0**-50) for layer in told[1:])]
-    return np.stack(shared)
+    """What a release tells where neighbours share nothing."""
+    return np.stack([unlinked(told[0]), *map(apart_from_neighbours, told[1:])])
+
+
+def apart_from_neighbours(squares: Floats) -> Floats:
+    """Squares where neighbours share nothing: by their roots."""
+    return np.asarray(unlinked(np.sqrt(squares)) ** 2 * (1 + 2.0**-50))

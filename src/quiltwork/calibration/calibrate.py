@@ -117,7 +117,8 @@ def calibrate(  # noqa: PLR0913 - the public signature is meant to be read
 
 def calibrated(request: Request) -> Calibration:
     """How much noise a request needs."""
-    if request.noise != "laplace" and request.delta:
+    own = request.mechanism == "wasserstein" and request.noise == "best"  # it has a δ of its own
+    if request.noise != "laplace" and request.delta and not own:
         return with_noise(request)
     name = request.mechanism or _usual(request)
     unrolled = _unrolled(request, name)

@@ -26,6 +26,12 @@ def create(
     guarantee: GuaranteeName = "pufferfish",
     secrets: SecretsText = None,
     secret_times: SecretTimes = None,
+    delta: Annotated[
+        float, typer.Option("--delta", metavar="D", help="Budget on (ε, δ): releases add up by squares. 1e-6 is usual.")
+    ] = 0.0,
+    envelope: Annotated[
+        str, typer.Option("--envelope", metavar="Q", help="With --delta: the query in whose shape room is made.")
+    ] = "histogram",
     key: Annotated[
         Path | None,
         typer.Option(
@@ -43,12 +49,23 @@ def create(
     held, is_new = load_belief(belief), key is not None and not key.exists()
     seal = None if key is None else new_key(key) if is_new else read_key(key)
     apart = secrets_of(secrets, secret_times)
-    created = Ledger.create(url, belief=held, budget=budget, guarantee=guarantee, secrets=apart, key=seal)
+    created = Ledger.create(
+        url,
+        belief=held,
+        budget=budget,
+        guarantee=guarantee,
+        secrets=apart,
+        delta=delta,
+        envelope=envelope,
+        key=seal,
+    )
     statement = created.statement()
     if as_json:
         print_json(statement.to_dict())
         return
-    out.print(f"Created {statement.name} with a budget of ε = {statement.terms.budget:g}, for {held!r}.")
+    out.print(f"Created {statement.name} with a budget of {statement.terms.words}, for {held!r}.")
+    if statement.room is not None:
+        out.print(statement.room)
     if not statement.terms.secrets.everything:
         out.print(f"Its budget is about these secrets only: {statement.terms.secrets.text}.")
     if is_new:

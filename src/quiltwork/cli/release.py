@@ -164,6 +164,8 @@ def release(
     apart = secrets_of(secrets, secret_times)
     if apart is None:
         apart = Secrets.all() if book is None else book.terms.secrets
+    if not delta and noise in ("gaussian", "best") and book is not None:
+        delta = book.terms.delta
     with progress("Calibrating"):
         request = Request(
             query=asked,

@@ -7,12 +7,14 @@ from datetime import UTC, datetime
 from secrets import token_hex
 from typing import Any
 
+from quiltwork.accounting.envelope import Envelope, check_chosen_as_you_go
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.accounting.total import Total
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.beliefs.text import similar_file
 from quiltwork.errors import InputError, LedgerError, NotCoveredError
 from quiltwork.influence.curve.timeline import Losses
+from quiltwork.influence.delta import check_delta
 from quiltwork.ledger.address import in_memory, open_store
 from quiltwork.ledger.checks import SLACK, added_up, as_they_are, carried_over, verify_export, verify_rows
 from quiltwork.ledger.entries import (
@@ -41,6 +43,7 @@ from quiltwork.ledger.seal import Seal, key_of_environment
 from quiltwork.ledger.store import Store, Transaction
 from quiltwork.ledger.terms import Reservation, Statement, Terms
 from quiltwork.numeric import check_epsilon
+from quiltwork.queries import Query
 from quiltwork.types import Guarantee, Shown
 
 Clock = Callable[[], datetime]
@@ -140,6 +143,8 @@ class Ledger(Shown):
         budget: float,
         guarantee: Guarantee = "pufferfish",
         secrets: Secrets | str | None = None,
+        delta: float = 0.0,
+        envelope: Query | str = "histogram",
         key: bytes | None = None,
         clock: Clock | None = None,
         exist_ok: bool = False,
@@ -147,11 +152,15 @@ class Ledger(Shown):
     ) -> "Ledger":
         """A new ledger; with ``exist_ok`` one for the same terms may be there already.
 
-        ``secrets`` say what is kept apart: every release counts for what it tells about them.
+        ``secrets`` say what is kept apart: every release counts for what it tells about them. With a ``delta`` the
+        budget is (ε, δ), and releases add up by their squares. How large those may grow is fixed now, in the shape of
+        a query: the ``envelope``.
         """
         seal = Seal(key or key_of_environment())
         terms = Terms(belief, _checked(budget), guarantee, seal.name, Secrets.of(secrets))
         terms.secrets.on(belief)
+        if delta:
+            terms = _with_delta(terms, delta, envelope)
         store, now = store or open_store(address), clock or (lambda: datetime.now(UTC))
         store.create_file()
 
@@ -162,7 +171,7 @@ class Ledger(Shown):
                 content = terms.to_dict() | {"id": token_hex(16)}  # two ledgers are never taken for one
                 row = Row.after(None, "opened", now().isoformat(), content, seal=seal)
                 write_row(work, row)
-                nothing = Total.nothing(belief)
+                nothing = Total.nothing(belief, squares=terms.delta > 0)
                 work.change(INSERT_KEPT, **State(nothing, nothing, 0.0, "nothing was released").columns(row))
                 work.change(UPDATE_TALLY, outcomes=Tally().text(seal))
             elif not exist_ok:
@@ -172,7 +181,9 @@ class Ledger(Shown):
 
         store.transaction(begin)
         ledger = cls(address, key=key, clock=clock, store=store)
-        ledger.check(belief=belief, budget=terms.budget, guarantee=guarantee, secrets=terms.secrets)
+        ledger.check(
+            belief=belief, budget=terms.budget, guarantee=guarantee, secrets=terms.secrets, delta=terms.delta
+        )
         return ledger
 
     @classmethod
@@ -183,6 +194,8 @@ class Ledger(Shown):
         budget: float,
         guarantee: Guarantee = "pufferfish",
         secrets: Secrets | str | None = None,
+        delta: float = 0.0,
+        envelope: Query | str = "histogram",
     ) -> "Ledger":
         """A ledger that is forgotten with the program, for trying things out.
 
@@ -192,7 +205,14 @@ class Ledger(Shown):
         """
         memory, kept_apart = in_memory(), Secrets.of(secrets)
         return cls.create(
-            "sqlite://", belief=belief, budget=budget, guarantee=guarantee, secrets=kept_apart, store=memory
+            "sqlite://",
+            belief=belief,
+            budget=budget,
+            guarantee=guarantee,
+            secrets=kept_apart,
+            delta=delta,
+            envelope=envelope,
+            store=memory,
         )
 
     def __repr__(self) -> str:
@@ -210,8 +230,15 @@ class Ledger(Shown):
         budget: float | None = None,
         guarantee: Guarantee | None = None,
         secrets: Secrets | None = None,
+        delta: float | None = None,
     ) -> None:
         """Refuse to be used for anything else than it is for."""
+        if delta is not None and delta != self.terms.delta:
+            raise LedgerError(
+                f"ledger {self.name} has another delta",
+                got=f"{delta:g}, not {self.terms.delta:g}",
+                fix="Leave delta out, or create another ledger",
+            )
         if belief.fingerprint != self.terms.belief.fingerprint:
             raise LedgerError(
                 f"ledger {self.name} is for another belief",
@@ -245,7 +272,7 @@ class Ledger(Shown):
 
         ``facts`` are written down beside the record: who made it, by which program.
         """
-        _check_delta(record)
+        self._check_delta(record)
         seal = self._key
         self._look_through()
 
@@ -266,8 +293,9 @@ class Ledger(Shown):
         except _TooMuchError as refused:  # explained when nobody waits for the ledger any more
             raise self._refusals.explain(refused.total, record, refused.epsilon) from None
         self._know(row.head, state)
-        mixed = state.total.mixed
-        return Reservation(row.number, row.hash, state.epsilon, state.rule, self.terms.budget, mixed)
+        used = self._accountant.used(state.total)
+        facts_of = state.epsilon, state.rule, self.terms.budget, state.total.mixed, self.terms.delta, used
+        return Reservation(row.number, row.hash, *facts_of)
 
     def preview(self, record: ReleaseRecord) -> tuple[float, str]:
         """ε of all releases together with one more, and the rule it is by. Nothing is written.
@@ -279,7 +307,7 @@ class Ledger(Shown):
         >>> ledger.preview(ReleaseRecord(mechanism="other", epsilon=0.25))[0], ledger.spent()
         (0.25, 0.0)
         """
-        _check_delta(record)
+        self._check_delta(record)
         before = self._total()
         told = self._accountant.told_by(self._accountant.plus(before, record))
         if not told.epsilon <= self.terms.budget * (1 + SLACK):
@@ -341,7 +369,8 @@ class Ledger(Shown):
         told = self._accountant.told_by(total)
         seen = tuple(rows), tuple(outcomes)
         checked = self._seal is not None
-        return Statement(self.name, self.terms, *seen, told.epsilon, told.rule, total.mixed, checked)
+        used = self._accountant.used(total)
+        return Statement(self.name, self.terms, *seen, told.epsilon, told.rule, total.mixed, checked, told.pure, used)
 
     def rows(self) -> tuple[list[Row], list[Outcome]]:
         """All rows and outcomes as they are, checked or not."""
@@ -472,6 +501,25 @@ class Ledger(Shown):
             raise LedgerError(f"ledger {self.name} is broken: {problem}", fix=LOOK)
         self._looked_through = True
 
+    def _check_delta(self, record: ReleaseRecord) -> None:
+        """Refuse what promises less than the budget."""
+        if not isinstance(record, ReleaseRecord) or not (record.delta > 0 or record.noise == "gaussian"):
+            return
+        if not self.terms.delta:
+            raise NotCoveredError(
+                f"ledger {self.name} takes no releases with a delta",
+                got="Gaussian noise" if record.noise == "gaussian" else f"delta = {record.delta:g}",
+                why="its budget is on ε alone",
+                fix="Leave delta out, or create a ledger with --delta",
+            )
+        if record.noise != "gaussian":
+            raise NotCoveredError(
+                "a ledger with a delta takes Laplace noise without one, and Gaussian noise",
+                got=f"{record.mechanism} with delta = {record.delta:g}",
+                why="the promises of other mechanisms do not add up",
+                fix="Use curve, and --noise gaussian or no --delta",
+            )
+
     def _look_ahead(self, total: Total) -> State:
         """ε of somewhat more than the total, if that is within the budget: it holds for all that comes in between."""
         budget = self.terms.budget
@@ -484,11 +532,19 @@ class Ledger(Shown):
         return State(total, total, told.epsilon, told.rule)
 
 
-def _check_delta(record: ReleaseRecord) -> None:
-    if isinstance(record, ReleaseRecord) and record.delta > 0:
-        raise NotCoveredError(
-            "a ledger takes no releases with a delta", why="its budget is on ε alone", fix="Leave delta out"
-        )
+def _with_delta(terms: Terms, delta: float, shape: Query | str) -> Terms:
+    """Terms with a δ: room for squares is fixed now, as large as ε and δ allow for, and checked once more."""
+    check_chosen_as_you_go(terms.belief)
+    belief = terms.belief.without_network()
+    promised: dict[str, Any] = {"guarantee": terms.guarantee, "secrets": terms.secrets}
+    envelope = Envelope.of(shape, belief=belief, epsilon=terms.budget, delta=check_delta(delta), **promised)
+    made = replace(terms, delta=delta, envelope=envelope)
+    accountant = made.accountant()
+    record = ReleaseRecord(query=envelope.query, noise="gaussian", noise_scale=envelope.noise_scale)
+    full = accountant.plus(accountant.nothing(None if belief.variables is None else 0), record)
+    if not accountant.told_by(full).epsilon <= terms.budget * (1 + SLACK):
+        raise NotCoveredError("no room for squares could be proved", why="the curve comes to more than the budget")
+    return made
 
 
 def _checked(budget: float) -> float:

@@ -106,7 +106,7 @@ def added_up(rows: Sequence[Row], accountant: Accountant) -> tuple[Total, str | 
         total = Total.from_bytes(base64.b64decode(str(rows[begin].content.get("total"))))
         rows = rows[begin:]
     else:
-        total = Total.nothing(accountant.terms.belief)
+        total = accountant.nothing()
     migrated = max((row.number for row in rows if row.kind == "migrated"), default=0)
     records = iter(carried_records(rows))
     for row in rows:

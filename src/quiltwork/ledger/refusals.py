@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 from quiltwork.accounting.accountant import Accountant
+from quiltwork.accounting.approximate import at_delta
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.accounting.total import Total
 from quiltwork.errors import BudgetError, NotCoveredError
@@ -36,13 +37,29 @@ class Refusals:
                 "smaller epsilon, or for the ledger's secrets"
             )
         own = "" if record.epsilon is None else f" (ε = {record.epsilon:g})"
+        why = f"together with earlier releases this one{own} would bring the total to {after:.6g} of {budget:g}"
+        if self._accountant.envelope is not None:
+            after, why = self._by_squares(total, record, after)
         return BudgetError(
             "this release would exceed the budget",
             requested=after - before,
             remaining=max(0.0, budget - before),
-            short_by=after - budget,
-            why=f"together with earlier releases this one{own} would bring the total to {after:.6g} of {budget:g}",
+            short_by=max(0.0, after - budget),
+            why=why,
             fix=fix,
+        )
+
+    def _by_squares(self, total: Total, record: ReleaseRecord, after: float) -> tuple[float, str]:
+        """ε with the release where the budget has a δ, and what is left in both ways."""
+        accountant = self._accountant
+        with_it = accountant.plus(total, record)
+        if math.isinf(after):
+            found = at_delta(accountant.terms, with_it, accountant.delta, "squares").epsilon
+            after = self._budget if found is None else found
+        before, used = accountant.used(total), accountant.used(with_it)
+        return after, (
+            f"it would use {used:.4g} times the room for squares, of which {max(0.0, 1 - before):.4g} is left, and no "
+            f"ε without δ up to {self._budget:g} holds with it"
         )
 
     def _told(self, total: Total) -> float:
@@ -71,7 +88,7 @@ class Refusals:
         for _ in range(LOOKS):
             share = math.sqrt(low * high)
             low, high = (share, high) if fits(share) else (low, share)
-        alone = self._told(self._accountant.plus(Total.nothing(self._accountant.terms.belief), part(low)))
+        alone = self._told(self._accountant.plus(self._accountant.nothing(), part(low)))
         if not 0 < alone < math.inf:
             return None
         step = 10.0 ** (math.floor(math.log10(alone)) - 2)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from quiltwork.accounting.accountant import Accountant
+from quiltwork.accounting.envelope import Envelope
 from quiltwork.beliefs import Belief, Secrets, belief_from_dict
 from quiltwork.data import Reading
 from quiltwork.errors import InputError, LedgerError, NotCoveredError
@@ -23,6 +24,10 @@ class Terms:
     """The name of the key that its rows are sealed with, if they are."""
     secrets: Secrets = field(default_factory=Secrets.all)
     """What is kept apart: every release counts for what it tells about them."""
+    delta: float = 0.0
+    """The δ of the budget."""
+    envelope: Envelope | None = None
+    """With a δ: how large squares may grow."""
 
     def to_dict(self) -> dict[str, Any]:
         """The content of a ledger's first row."""
@@ -34,12 +39,20 @@ class Terms:
         } | (
             ({} if self.key is None else {"key": self.key})
             | ({} if self.secrets.everything else {"secrets": self.secrets.plain})
+            | ({} if self.envelope is None else {"delta": self.delta, "envelope": self.envelope.to_dict()})
         )
 
     def accountant(self) -> Accountant:
         """Who adds up under these terms."""
         belief = self.belief.without_network()  # series may go on
-        return Accountant(belief, guarantee=self.guarantee, secrets=self.secrets)
+        return Accountant(
+            belief, guarantee=self.guarantee, secrets=self.secrets, delta=self.delta, envelope=self.envelope
+        )
+
+    @property
+    def words(self) -> str:
+        """The budget."""
+        return f"ε = {self.budget:g}" + (f", δ = {self.delta:g}" if self.delta else "")
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "Terms":
@@ -48,7 +61,10 @@ class Terms:
             belief, budget = belief_from_dict(content["belief"]), float(content["budget"])
             secrets = Secrets.of(content.get("secrets"))
             secrets.on(belief)
-            return cls(belief, budget, content["promise"], content.get("key"), secrets)
+            kept = content.get("envelope")
+            envelope = None if kept is None else Envelope.from_dict(kept)
+            delta = 0.0 if envelope is None else float(content["delta"])
+            return cls(belief, budget, content["promise"], content.get("key"), secrets, delta, envelope)
         except (KeyError, TypeError, ValueError, OverflowError, InputError, NotCoveredError) as problem:
             raise LedgerError("the first row of the ledger cannot be read", why="it was changed") from problem
 
@@ -64,6 +80,9 @@ class Reservation:
     budget: float
     mixed: str | None = None
     """How the data were read in another way than for the first release, if they ever were."""
+    delta: float = 0.0
+    used: float = 0.0
+    """With a δ: the share of the room for squares that is used."""
 
     def to_dict(self) -> dict[str, Any]:
         """As ``release --json`` prints it under ``ledger``."""
@@ -74,7 +93,10 @@ class Reservation:
             "remaining": max(0.0, self.budget - self.epsilon),
             "budget": self.budget,
             "rule": self.rule,
-        } | ({} if self.mixed is None else {"mixed": self.mixed})
+        } | (
+            ({} if self.mixed is None else {"mixed": self.mixed})
+            | ({"delta": self.delta, "used": self.used} if self.delta else {})
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,6 +113,10 @@ class Statement(Shown):
     """How the data were read in another way than for the first release, if they ever were."""
     checked: bool = True
     """Whether its rows could be checked: not where they are sealed with a key that is not here."""
+    pure: float | None = None
+    """With a δ: the ε that holds without it; None if there is none."""
+    used: float = 0.0
+    """With a δ: the share of the room for squares that is used."""
 
     def __repr__(self) -> str:
         count = sum(row.kind == "reserved" for row in self.rows)
@@ -131,6 +157,7 @@ class Statement(Shown):
             "mechanism": record.mechanism,
             "epsilon": record.epsilon,
             "noise_scale": record.noise_scale,
+            **({"noise": record.noise, "delta": record.delta} if record.noise != "laplace" else {}),
             "segment": None if record.segment is None else list(record.segment),
             "theorem": record.theorem,
             "secrets": record.secrets.text,
@@ -157,4 +184,20 @@ class Statement(Shown):
             "head_number": self.rows[-1].number,
             "sealed": self.terms.key is not None,
             "checked": self.checked,
-        }
+        } | (
+            {}
+            if self.terms.envelope is None
+            else {
+                "delta": self.terms.delta,
+                "pure_epsilon": self.pure,
+                "envelope": self.terms.envelope.to_dict(),
+                "used": self.used,
+                "room": self.room,
+            }
+        )
+
+    @property
+    def room(self) -> str | None:
+        """What there is room for by squares."""
+        envelope = self.terms.envelope
+        return None if envelope is None else envelope.words(max(0.0, 1 - self.used))

@@ -249,6 +249,9 @@ def print_statement(now: "Statement") -> None:
     full = min(width, round(width * now.spent / budget))
     out.print(statement_title(now))
     out.print(f"{'█' * full}{'░' * (width - full)} spent {now.spent:.6g} of {budget:g}, {now.remaining:.6g} remain")
+    if now.room is not None:
+        pure = "no ε holds without a δ" if now.pure is None else f"without a δ, ε = {now.pure:.6g}"
+        out.print(f"At δ = {now.terms.delta:g}; {pure}. {now.used:.4g} of the room for squares is used. {now.room}")
     rows = statement_rows(now)
     out.print(table(rows) if rows else "Nothing has been released yet.")
     if rows:

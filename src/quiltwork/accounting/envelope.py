@@ -1,0 +1,115 @@
+"""How large squares may grow where releases are chosen one after the other: fixed before the first (Statement 80)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from quiltwork.accounting.total import Total, apart_from_neighbours
+from quiltwork.beliefs import Belief, Secrets
+from quiltwork.calibration.calibrate import calibrate
+from quiltwork.calibration.request import as_query
+from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.queries import Query, query_from_dict
+from quiltwork.types import Floats, Guarantee
+
+ROOM = 1e-9  # that the noise is larger than it has to be, so that what is added up and rounded fits
+EXAMPLES = (1, 10, 100, 1000)
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """Room for one release of a query with Gaussian noise of this scale, or for K of them with √K times as much.
+
+    Releases of any other kind fit while no pair of states, at no time, has more squares than the query would have.
+
+    >>> from quiltwork import MarkovChain
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+    >>> envelope = Envelope.of("histogram", belief=chain, epsilon=1.0, delta=1e-6)
+    >>> print(envelope.words())
+    Room for 1 release of histogram with Gaussian noise 15.2, or for 10 with 48.2, 100 with 152, 1,000 with 482 each.
+    """
+
+    query: Query
+    noise_scale: float
+
+    @classmethod
+    def of(
+        cls,
+        query: Query | str,
+        *,
+        belief: Belief,
+        epsilon: float,
+        delta: float,
+        guarantee: Guarantee = "pufferfish",
+        secrets: Secrets | None = None,
+    ) -> "Envelope":
+        """The largest one in the shape of a query that ε and δ allow for, in series of any length."""
+        found = calibrate(
+            query,
+            belief=belief,
+            epsilon=epsilon,
+            delta=delta,
+            noise="gaussian",
+            mechanism="curve" if belief.variables is None or belief.networks else "group",
+            guarantee=guarantee,
+            secrets=secrets,
+        )
+        if not found.noise_scale > 0:
+            raise ParameterError(
+                "the room of a budget must be in the shape of a query that tells something",
+                got=found.query.text,
+                fix="Choose histogram, or a count",
+            )
+        return cls(found.query, found.noise_scale * (1 + ROOM))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "query", as_query(self.query))
+
+    def squares(self, belief: Belief) -> tuple[Floats, ...]:
+        """μ*², at every time or of each variable."""
+        return tuple((changes / self.noise_scale) ** 2 for changes in self.query.on(belief).euclidean)
+
+    def used(self, total: Total, belief: Belief) -> float:
+        """The largest share of it that releases have used, at any time and for any pair; above 1 if they do not fit."""
+        if total.squares is None or total.unsquared is not None:
+            return float("inf")
+        room = self.squares(belief)
+        rooms = room if belief.variables is not None else room * len(total.squares)
+        shares = [_share(np.sum(both, axis=0), own) for both, own in zip(total.squares, rooms, strict=True)]
+        return max(shares, default=0.0) / (1 + ROOM)
+
+    def words(self, left: float = 1.0) -> str:
+        """What there is room for, as examples."""
+        if left <= 0:
+            return "No room is left for releases by squares."
+        scale, text = self.noise_scale / left**0.5, self.query.text
+        first, *more = [f"{count:,} with {scale * count**0.5:.3g}" for count in EXAMPLES]
+        one = first.replace(" with ", f" release of {text} with Gaussian noise ")
+        return f"Room for {one}, or for {', '.join(more)} each."
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a ledger keeps it."""
+        return {"query": self.query.to_dict(), "noise_scale": self.noise_scale}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "Envelope":
+        """As a ledger has it."""
+        return cls(query_from_dict(content["query"]), float(content["noise_scale"]))
+
+
+def _share(told: Floats, room: Floats) -> float:
+    if told.diagonal().any() and not room.diagonal().any():
+        told = apart_from_neighbours(told)  # the room is not for what neighbours share
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.where(told > 0, told / room, 0.0)
+    return float(shares.max(initial=0.0))
+
+
+def check_chosen_as_you_go(belief: Belief) -> None:
+    """Refuse what no theorem covers where releases are chosen one after the other."""
+    if belief.real:
+        raise NotCoveredError(
+            "a budget with a delta is for beliefs about states", got="one about real values", fix="Leave delta out"
+        )
