@@ -1,7 +1,7 @@
 """Pictures of noise and of privacy loss: by mechanism, along time, by variable, and what was promised."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -123,6 +123,45 @@ def timeline_chart(losses: Losses, segments: Sequence[tuple[int, int]], *, budge
         .properties(width=520, height=18 * max(len(bars), 1))
     )
     return styled(alt.vconcat(upper, lower))
+
+
+def spending_chart(releases: Sequence[Mapping[str, Any]], *, budget: float) -> Chart:
+    """What all releases of a ledger tell together, after each of them, with the budget line."""
+    rows = [
+        {
+            "release": f"row {release['row']}",
+            "spent": float(release["spent"] or 0.0),
+            "who": str(release["who"]),
+            "query": str(release["query"]),
+            "epsilon": release["epsilon"],
+        }
+        for release in releases[-MOST_BARS:]
+    ]
+    bars = (
+        alt.Chart(alt.InlineData(rows))
+        .mark_bar(color=ACCENT, width={"band": 0.62})
+        .encode(
+            x=alt.X(
+                "release:N", sort=None, title=None, axis=alt.Axis(labelAngle=0 if len(rows) < 8 else -40, labelLimit=90)
+            ),
+            y=alt.Y(
+                "spent:Q",
+                title="privacy loss together, at most (ε)",
+                scale=alt.Scale(domainMin=0),
+                axis={"tickCount": 5},
+            ),
+            tooltip=["release:N", "query:N", "who:N", alt.Tooltip("epsilon:Q", title="ε"), "spent:Q"],
+        )
+    )
+    line = alt.Chart(alt.InlineData([{"spent": budget, "text": f"budget {budget:g}"}]))
+    layers = [
+        bars,
+        line.mark_rule(color=WARNING, strokeDash=[6, 4], size=2).encode(y="spent:Q"),
+        line.mark_text(color=WARNING, align="left", dx=6, dy=-7, font=FONT).encode(
+            y="spent:Q", x=alt.value(0), text="text:N"
+        ),
+    ]
+    return styled(alt.layer(*layers).properties(width=min(520, max(200, 44 * len(rows))), height=220))
 
 
 def _thinned(rows: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:

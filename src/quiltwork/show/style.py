@@ -55,6 +55,12 @@ def _shown(content: Any) -> Any:
     return visible(content) if isinstance(content, str) else content
 
 
+def to_spec(chart: Chart) -> dict[str, Any]:
+    """A chart in Vega-Lite's own form, for pages that draw it themselves."""
+    spec: dict[str, Any] = _shown(chart.to_dict())
+    return spec
+
+
 def to_png(chart: Chart) -> bytes:
     """A chart as a PNG picture, drawn without a network."""
     return bytes(vl_convert.vegalite_to_png(_shown(chart.to_dict()), scale=2))

@@ -179,6 +179,9 @@ def preview(ask: Ask, report: Reporter) -> dict[str, Any]:
                 "rule": rule,
                 "address": book.name,
             }
+    from quiltwork.show.screen import preview_on_screen
+
+    content["shown"] = preview_on_screen(prepared, content["questions"], content["ledger"])
     return {"preview": content, "record": prepared.record.to_dict(), "file": list(ready.file)}
 
 
@@ -204,7 +207,16 @@ def confirm(ask: Ask, report: Reporter) -> dict[str, Any]:
         result = replace(result, about=replace(result.about, source=ask["data"].get("name")))
     result = replace(result, notes=(*result.notes, *((NO_LEDGER,) if book is None else ())))
     report.phase("Writing")
-    return {"result": result.to_dict(), "files": _files(result, prepared)}
+    return {"result": result.to_dict(), "files": _files(result, prepared), "shown": _on_screen(result)}
+
+
+def _on_screen(result: Release) -> dict[str, Any] | None:
+    """What a page shows; None if that fails, for the value must not be lost by it."""
+    from quiltwork.show.screen import release_on_screen
+
+    with suppress(Exception):
+        return release_on_screen(result)
+    return None
 
 
 def _files(result: Release, prepared: Prepared) -> dict[str, str]:
@@ -228,6 +240,18 @@ def statement(ask: Ask, report: Reporter) -> dict[str, Any]:
     report.phase("Reading")
     with _ledger(ask) as book:
         return _given(book).statement().to_dict()
+
+
+def account(ask: Ask, report: Reporter) -> dict[str, Any]:
+    """The ledger as a page shows it: text, tables and charts."""
+    from quiltwork.show.screen import statement_on_screen
+
+    report.phase("Reading")
+    with _ledger(ask) as book:
+        held = _given(book)
+        now = held.statement()
+        report.phase("Adding up")
+        return statement_on_screen(now, None if held.terms.belief.variables is not None else held.losses())
 
 
 def verify(ask: Ask, report: Reporter) -> dict[str, Any]:
@@ -381,6 +405,7 @@ OPERATIONS: dict[str, Callable[[Ask, Reporter], dict[str, Any]]] = {
     "preview": preview,
     "confirm": confirm,
     "ledger": statement,
+    "account": account,
     "verify": verify,
     "export": export,
 }
