@@ -1,7 +1,7 @@
 """What a page on a screen shows of a release, before and after it is made, and of a ledger.
 
-Text, tables and charts (Vega-Lite) as plain values: the page puts them in place and computes nothing. Privacy losses are
-rounded up, and what is left of a budget is rounded down.
+Text, tables and charts (Vega-Lite) as plain values: the page puts them in place and computes nothing. Privacy losses
+are rounded up, and what is left of a budget is rounded down.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -204,11 +204,11 @@ def _warnings(now: Statement) -> list[str]:
     said = []
     if now.mixed is not None:
         said.append(f"Later read differently ({now.mixed}): every release counts as if it covered every moment.")
-    for row in now.rows:
-        if row.kind == "accepted":
-            said.append(
-                f"Row {row.number}: {row.content.get('who')} accepted that {'; '.join(row.content['problems'])}."
-            )
+    said += [
+        f"Row {row.number}: {row.content.get('who')} accepted that {'; '.join(row.content['problems'])}."
+        for row in now.rows
+        if row.kind == "accepted"
+    ]
     if not now.checked:
         said.append("The rows are sealed with a key that is not here: they cannot be checked.")
     return said
