@@ -16,12 +16,14 @@ from starlette.staticfiles import StaticFiles
 
 from quiltwork import __version__
 from quiltwork.errors import QuiltworkError
+from quiltwork.show.page import style
 from quiltwork.show.terminal import json_line
 from quiltwork.web import pages
 from quiltwork.web.guard import Client, Guard
 from quiltwork.web.jobs import CANCELLED, Job
 from quiltwork.web.models import BeliefForm, CheckForm, ColumnsForm, ComposeForm, PlanForm, ReleaseForm
 from quiltwork.web.refusals import RefusedError, from_validation, status_of
+from quiltwork.web.samples import offered
 from quiltwork.web.service import Service, Settings
 from quiltwork.web.worker import refusal
 
@@ -93,8 +95,11 @@ def create_app(settings: Settings) -> Application:
     app.state.service = service
     app.include_router(api)
     static = package_files("quiltwork.web") / "static"
+    app.add_api_route("/static/page.css", _style, include_in_schema=False)
     app.mount("/static", StaticFiles(directory=str(static)), name="static")
     app.add_api_route("/", _landing, include_in_schema=False, response_class=HTMLResponse)
+    for page in pages.NAVIGATION:
+        app.add_api_route(f"/{page['name']}", _work, include_in_schema=False, response_class=HTMLResponse)
     app.add_api_route("/docs", _docs, include_in_schema=False, response_class=HTMLResponse)
     app.add_exception_handler(RefusedError, _refused)
     app.add_exception_handler(QuiltworkError, _refused)
@@ -158,6 +163,15 @@ async def _landing(service: Served, client: Asking) -> HTMLResponse:
     return HTMLResponse(pages.landing(service.status(client)))
 
 
+async def _work(request: Request, service: Served, client: Asking) -> HTMLResponse:
+    return HTMLResponse(pages.work(request.url.path.strip("/"), service.status(client)))
+
+
+async def _style() -> Response:
+    """The colours and letters that reports have too."""
+    return Response(style(), media_type="text/css")
+
+
 async def _docs(request: Request) -> HTMLResponse:
     return HTMLResponse(pages.interface(request.app.openapi()))
 
@@ -166,6 +180,13 @@ async def _docs(request: Request) -> HTMLResponse:
 async def status(service: Served, client: Asking) -> Response:
     """What this service offers."""
     return Json(service.status(client))
+
+
+@api.get("/beliefs")
+async def beliefs(service: Served) -> Response:
+    """List beliefs to choose from: samples, and belief files below the folder of data."""
+    folder = None if service.settings.read_only else service.folder
+    return Json({"beliefs": await asyncio.to_thread(offered, folder)})
 
 
 @api.post("/belief")
