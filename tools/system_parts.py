@@ -1,4 +1,4 @@
-"""Installs parts of the system that tests need (PostgreSQL, Java, Chromium), where they are missing and that is possible.
+"""Installs parts of the system that tests need (PostgreSQL, Java, Chromium), if they are missing and it is possible.
 
 `make test` runs it first. Without root or apt it does nothing: those tests then skip with the reason, and fail in CI.
 """

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from quiltwork.beliefs import Belief
 from quiltwork.beliefs.secrets import likely, posterior
 from quiltwork.calibration.record import Calibration
 from quiltwork.influence.curve.timeline import Losses
@@ -19,7 +20,7 @@ from quiltwork.show.answers import caption, release_chart
 from quiltwork.show.losses import MOST_BARS, spending_chart, timeline_chart
 from quiltwork.show.numbers import above, below, remarks, table_of
 from quiltwork.show.reasons import titled
-from quiltwork.show.style import Chart, narrow, to_spec
+from quiltwork.show.style import NARROW, Chart, narrow, to_spec
 
 MOST_ROWS = 200  # of a table on a screen
 MOST_RELEASES = 500  # of a ledger, the latest
@@ -63,32 +64,42 @@ def preview_on_screen(prepared: Prepared, expected: Sequence[Content], ledger: C
         "lead": f"{subjects:,} {prepared.belief.noun}, {values:,} values. Mechanism {made.mechanism}.",
         "cards": cards(made, amount(least["error_95"]), several=len(expected) > 1, left=left),
         "meaning": _meaning(made.meaning(prepared.belief), made),
-        "questions": [
-            {
-                "query": question["query"],
-                "answers": f"{question['answers']:,}",
-                "noise": amount(question["noise_scale"], 4),
-                "error": f"± {amount(question['error_95'])}",
-            }
-            for question in expected
-        ],
+        "questions": _table(
+            [
+                {
+                    "question": question["query"],
+                    "± (95 %)": amount(question["error_95"]),
+                    "noise scale": amount(question["noise_scale"], 4),
+                    "answers": f"{question['answers']:,}",
+                }
+                for question in expected
+            ]
+        ),
         "budget": None if ledger is None else _budget(ledger),
+        "action": "Release without a budget" if ledger is None else f"Release, and spend ε = {_cost(ledger)}",
     }
+
+
+def _cost(ledger: Content) -> str:
+    """What a release adds to what all releases tell together."""
+    return above(max(0.0, ledger["spent_after"] - ledger["spent"]), 4)
 
 
 def _budget(ledger: Content) -> Content:
     """What is spent, would be spent, and would be left: in words, and as shares of the budget."""
     budget, spent, after = (float(ledger[key]) for key in ("budget", "spent", "spent_after"))
+    before = min(1.0, spent / budget)
+    left = below(ledger["remaining_after"], 4)
     return {
-        "budget": f"{budget:g}",
-        "spent": above(spent),
-        "cost": above(max(0.0, after - spent)),
-        "spent_after": above(after),
-        "remaining": below(ledger["remaining"]),
-        "remaining_after": below(ledger["remaining_after"]),
-        "shares": [min(1.0, spent / budget), max(0.0, min(1.0, after / budget) - spent / budget)],
-        "rule": ledger["rule"],
-        "ledger": ledger["address"],
+        "text": f"{above(spent, 4)} of {budget:g} is spent. This release adds {_cost(ledger)}, and {left} remains.",
+        "shares": [before, max(0.0, min(1.0, after / budget) - before)],
+        "facts": [
+            ("Spent before", f"{above(spent, 4)} of {budget:g}"),
+            ("This release", _cost(ledger)),
+            ("Remains", left),
+            ("Composition", ledger["rule"]),
+            ("Ledger", ledger["address"]),
+        ],
     }
 
 
@@ -112,14 +123,14 @@ def release_on_screen(release: Release) -> Content:
     }
     if ledger is not None:
         content["recorded"] = {
-            "row": f"{ledger['row']:,}",
-            "ledger": ledger["address"],
-            "head": f"{ledger['row']}:{ledger['hash']}",
-            "spent": above(ledger["spent"]),
-            "budget": f"{ledger['budget']:g}",
-            "remaining": below(ledger["remaining"]),
+            "text": _spent_of(ledger["spent"], ledger["budget"]),
             "shares": [min(1.0, ledger["spent"] / ledger["budget"])],
-            "rule": ledger["rule"],
+            "facts": [
+                ("Ledger", ledger["address"]),
+                ("Row", f"{ledger['row']:,}"),
+                ("Head", f"{ledger['row']}:{ledger['hash']}"),
+                ("Composition", ledger["rule"]),
+            ],
         }
     return content
 
@@ -130,7 +141,7 @@ def _answer(question: Release, several: bool) -> Content:
         "title": titled(question.calibration.query.text) if several else None,
         "chart": picture(narrow(release_chart(question)), caption(question)),
         "table": _table(rows[:MOST_ROWS]),
-        "more": max(0, len(rows) - MOST_ROWS),
+        "more": f"… and {len(rows) - MOST_ROWS:,} more rows in the files." if len(rows) > MOST_ROWS else "",
         "said": [*question.told(), *question.accuracy()],
         "remarks": remarks(question, told=False),
         "parts": bool(question.parts),
@@ -154,13 +165,13 @@ def statement_on_screen(now: Statement, losses: Losses | None) -> Content:
             (f"50 → {likely(posterior(0.5, now.spent))}", "what a 50 % likely secret may have become"),
             (f"{count:,}", f"release{'s' * (count != 1)}"),
         ],
-        "share": min(1.0, now.spent / budget),
+        "budget": {"text": _spent_of(now.spent, budget), "shares": [min(1.0, now.spent / budget)]},
         "facts": _facts(now),
         "warnings": _warnings(now),
         "head": f"{now.rows[-1].number}:{now.head}",
         "people": _people(releases),
         "releases": _table([_spent(release) for release in reversed(releases[-MOST_RELEASES:])]),
-        "more": max(0, count - MOST_RELEASES),
+        "more": f"The latest {MOST_RELEASES} of {count:,} releases." if count > MOST_RELEASES else "",
         "charts": [],
     }
     if releases:
@@ -171,10 +182,11 @@ def statement_on_screen(now: Statement, losses: Losses | None) -> Content:
 
 
 def _timeline(now: Statement, losses: Losses) -> Chart:
-    records = [record_of(row.content) for row in now.rows if row.kind == "reserved"]
-    spans = [record.touched(losses.length) for record in records]
+    reserved = [row for row in now.rows if row.kind == "reserved"]
+    spans = [record_of(row.content).touched(losses.length) for row in reserved]
     segments = [(first, losses.length if last is None else last) for first, last in spans]
-    return timeline_chart(losses, segments, budget=now.terms.budget)
+    names = [f"row {row.number}" for row in reserved]
+    return timeline_chart(losses, segments, budget=now.terms.budget, names=names, width=NARROW)
 
 
 def _of_spending(count: int) -> str:
@@ -185,6 +197,17 @@ def _of_spending(count: int) -> str:
 def _of_losses(count: int) -> str:
     shown = "Upper bound on the total privacy loss at each time of a series, and the times that each release covers."
     return shown if count <= MOST_BARS else f"{shown} The first {MOST_BARS} of {count:,} releases are drawn."
+
+
+def _spent_of(spent: float, budget: float) -> str:
+    return f"{above(spent, 4)} of {budget:g} is spent, {below(max(0.0, budget - spent), 4)} remains."
+
+
+def belief_on_screen(belief: Belief) -> list[tuple[str, str]]:
+    """What a belief is about, in a few lines."""
+    states = [] if belief.real else [("States", ", ".join(belief.states))]
+    step = [] if belief.step is None else [("Step", str(belief.step))]
+    return [("Belief", repr(belief)), *states, *step, ("Fingerprint", belief.fingerprint[:16])]
 
 
 def _facts(now: Statement) -> list[tuple[str, str]]:
@@ -241,7 +264,7 @@ def _spent(release: Content) -> dict[str, str]:
         + ("" if segment is None else f", values {segment[0]:,} to {segment[1]:,}"),
         "mechanism": str(release["mechanism"]),
         "ε": above(release["epsilon"]),
-        "together": "" if release["spent"] is None else above(float(release["spent"])),
+        "together": "" if release["spent"] is None else above(float(release["spent"]), 4),
         "outcome": "released" if release["outcome"] == "released" else "unknown (counts)",
     }
 

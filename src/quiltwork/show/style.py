@@ -56,9 +56,9 @@ def _shown(content: Any) -> Any:
 
 
 def to_spec(chart: Chart) -> dict[str, Any]:
-    """A chart in Vega-Lite's own form, for pages that draw it themselves."""
+    """A chart in Vega-Lite's own form, for pages that draw it themselves, on their own background."""
     spec: dict[str, Any] = _shown(chart.to_dict())
-    return spec
+    return spec | {"background": "transparent"}
 
 
 def to_png(chart: Chart) -> bytes:

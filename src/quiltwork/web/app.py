@@ -245,6 +245,12 @@ async def account(service: Served, client: Asking, wait: Wait = 30) -> Response:
     return await _outcome(service.ledger("account", client), wait)
 
 
+@api.get("/ledger/belief")
+async def ledger_belief(service: Served, client: Asking, wait: Wait = 30) -> Response:
+    """Describe the belief that the ledger is for, as `belief show --json`."""
+    return await _outcome(service.ledger("ledger-belief", client), wait)
+
+
 @api.get("/ledger/verify")
 async def verify(service: Served, client: Asking, wait: Wait = 30) -> Response:
     """Check the ledger for changed, removed or added rows, as `ledger verify --json`."""

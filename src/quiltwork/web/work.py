@@ -254,6 +254,16 @@ def account(ask: Ask, report: Reporter) -> dict[str, Any]:
         return statement_on_screen(now, None if held.terms.belief.variables is not None else held.losses())
 
 
+def ledger_belief(ask: Ask, report: Reporter) -> dict[str, Any]:
+    """As ``belief show --json``, about the belief that the ledger is for."""
+    from quiltwork.show.screen import belief_on_screen
+
+    report.phase("Reading")
+    with _ledger(ask) as book:
+        held = _given(book).terms.belief
+    return described(held) | {"facts": belief_on_screen(held)}
+
+
 def verify(ask: Ask, report: Reporter) -> dict[str, Any]:
     """As ``ledger verify --json``; a broken ledger is an answer here, with what is wrong."""
     report.phase("Verifying")
@@ -282,7 +292,7 @@ def _prepared(ask: Ask, report: Reporter) -> _Ready:
     kept = _READY.get(name)
     if kept is not None and kept.file == stamp:
         return kept
-    belief, gaps = _belief(ask["belief"]), ask.get("gaps", "dependent")
+    belief, gaps = _belief_for(ask), ask.get("gaps", "dependent")
     asked = questions(_texts(ask), ask.get("state_values"), belief)
     segment = ask.get("segment")
     report.phase("Reading")
@@ -330,6 +340,18 @@ def _belief(given: Any) -> Belief:
         return load_belief(given["file"])
     _refuse_files(given)
     return belief_from_dict(given)
+
+
+def _belief_for(ask: Ask) -> Belief:
+    """The belief of a release: as it was sent, or that of the ledger."""
+    if ask.get("belief") is not None:
+        return _belief(ask["belief"])
+    with _ledger(ask) as book:
+        if book is None:
+            raise ParameterError(
+                "a release needs a belief", got="none", why="this service keeps no ledger that has one", fix="Send one"
+            )
+        return book.terms.belief
 
 
 def _refuse_files(given: Any) -> None:
@@ -406,6 +428,7 @@ OPERATIONS: dict[str, Callable[[Ask, Reporter], dict[str, Any]]] = {
     "confirm": confirm,
     "ledger": statement,
     "account": account,
+    "ledger-belief": ledger_belief,
     "verify": verify,
     "export": export,
 }
