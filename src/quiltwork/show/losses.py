@@ -128,9 +128,7 @@ def timeline_chart(
         alt.Chart(alt.InlineData(bars))
         .mark_bar(color=QUIET, height=8)
         .encode(
-            x=alt.X(
-                "first:Q", title=None, axis=ticks, scale=alt.Scale(domain=[1, max(losses.length, 2)], nice=False)
-            ),
+            x=alt.X("first:Q", title=None, axis=ticks, scale=alt.Scale(domain=[1, max(losses.length, 2)], nice=False)),
             x2="last:Q",
             y=alt.Y("release:N", title=None, sort=None),
         )
