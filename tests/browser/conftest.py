@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, StorageState, ViewportSize, expect
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, StorageState, ViewportSize, expect
 from system import chromium, chromium_program
 from web_service import serving
 
@@ -106,9 +106,13 @@ def open_page(window: Callable[..., BrowserContext]) -> Iterator[Open]:
             if message.type in ("error", "warning") and "Failed to load resource" not in message.text:
                 problems.append(message.text)
 
+        def opened(dialog: Dialog) -> None:
+            problems.append("a script ran")
+            dialog.dismiss()
+
         page.on("console", said)
         page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("dialog", lambda dialog: (problems.append("a script ran"), dialog.dismiss()))
+        page.on("dialog", opened)
         page.on("request", lambda request: _ours(request.url, problems))
         page.goto(path)
         return page
