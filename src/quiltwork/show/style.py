@@ -10,6 +10,8 @@ from quiltwork.errors import visible
 
 INK, QUIET, ACCENT, WARNING = "#22304a", "#8792a6", "#2f6fb3", "#c2703d"
 LINE, FAINT = "#e6e9ef", "#f4f7fb"
+PALETTE = (ACCENT, WARNING, "#5d9160", "#8b6fb5", "#b39a3c", "#4b9a9c", "#ab5d76", QUIET)
+"""Colours that tell lines apart, on light and dark paper."""
 FONT = "system-ui, sans-serif"
 NARROW = 330  # pixels of a picture's plot that fit on a phone with names beside it
 
@@ -36,6 +38,12 @@ def styled(chart: Any) -> Chart:
     if styled.config.legend is alt.Undefined:
         styled = styled.configure_legend(titleColor=QUIET, **text)
     return cast(Chart, styled)
+
+
+def with_rows(chart: Any, **rows: list[dict[str, Any]]) -> Chart:
+    """A chart whose parts name their data (``alt.NamedData``), with the rows: Altair copies charts again and again."""
+    chart.datasets = rows
+    return cast(Chart, chart)
 
 
 def narrow(chart: Chart) -> Chart:
