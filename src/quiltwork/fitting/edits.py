@@ -32,7 +32,7 @@ def rescaled(row: Sequence[float], place: int, value: float) -> Floats:
 
 
 def edited(belief: Belief, change: dict[str, Any]) -> MarkovChain:
-    """The chain with one change: a ``cell`` or ``stay`` of its matrix, its ``initial``, a state's name, one more or less.
+    """The chain with one change: a ``cell`` or ``stay``, its ``initial``, or a state renamed, added or removed.
 
     >>> from quiltwork import MarkovChain
     >>> lazy = MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["sit", "walk"])
@@ -70,7 +70,7 @@ def edited(belief: Belief, change: dict[str, Any]) -> MarkovChain:
         contents["initial"] = _resized(contents.get("initial", "any"), None)
     elif "remove" in change:
         _check_state(change["remove"], states)
-        if len(states) <= 2:  # noqa: PLR2004
+        if len(states) <= 2:
             raise ParameterError("a belief needs at least two states", got="one that would remain")
         table, states = _without(table, change["remove"]), [s for n, s in enumerate(states) if n != change["remove"]]
         contents["initial"] = _resized(contents.get("initial", "any"), change["remove"])

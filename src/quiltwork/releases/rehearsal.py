@@ -9,7 +9,6 @@ from quiltwork.calibration.request import Request
 from quiltwork.calibration.series import ForSeries
 from quiltwork.data import Series, Window
 from quiltwork.fitting.made_up import made_up
-from quiltwork.queries import Workload
 from quiltwork.releases.pipeline import of_series
 from quiltwork.releases.prepared import Answer, Prepared, check_asked
 from quiltwork.releases.result import Release
@@ -61,7 +60,7 @@ def rehearse(
     answers = prepared.answers()
     release = replace(prepared.draw(answers), notes=())
     questions = prepared.each or (prepared,)
-    by_question = sorted(answers, key=lambda answer: answer.question) if isinstance(request.query, Workload) else answers
+    by_question = sorted(answers, key=lambda answer: answer.question)
     return Rehearsal(release, tuple(_true(questions[answer.question], answer) for answer in by_question))
 
 

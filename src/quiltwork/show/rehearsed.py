@@ -3,13 +3,14 @@
 A picture is a shape and its rows: the shape is the same for every draw, so it is made once.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import altair as alt
 
 from quiltwork.queries import Transitions
 from quiltwork.releases.rehearsal import Rehearsal
-from quiltwork.show.answers import COLUMNS, PANEL_HEIGHT, PANEL_WIDTH, numbers_drawn, titled
+from quiltwork.show.answers import COLUMNS, PANEL_HEIGHT, PANEL_WIDTH, titled
 from quiltwork.show.style import ACCENT, FAINT, INK, QUIET, Chart, styled, with_rows
 
 TRUE, NOISY = "true, without noise", "as it would be released"
@@ -30,12 +31,18 @@ class Shape(NamedTuple):
 
 def compared(rehearsal: Rehearsal) -> list[Row]:
     """Each number of the answer: true, as it would be released, and its range with probability 95 %."""
-    drawn = numbers_drawn(rehearsal.release)
-    true = [number for answer in rehearsal.truth for number in answer]
-    return [
-        {"window": one.window, "what": one.what, "true": exact, "noisy": one.value, "low": one.low, "high": one.high}
-        for one, exact in zip(drawn, true, strict=True)
-    ]
+    rows = []
+    for answer, exact in zip(rehearsal.release.answers, rehearsal.truth, strict=True):
+        names = (answer.query.text,) if len(answer.numbers) == 1 else answer.labels
+        error = answer.error()
+        least, most = (-math.inf, math.inf)
+        if answer.limits is not None:
+            least, most = min(answer.limits.low), max(answer.limits.high)
+        for what, true, noisy, raw in zip(names, exact, answer.best, answer.numbers, strict=True):
+            low, high = (min(most, max(least, end)) for end in (raw - error, raw + error))
+            ends = {"low": min(low, noisy), "high": max(high, noisy)}
+            rows.append({"window": answer.window, "what": what, "true": true, "noisy": noisy} | ends)
+    return rows
 
 
 def rehearsal_chart(rehearsal: Rehearsal) -> Chart:
@@ -50,13 +57,13 @@ def parts(rehearsal: Rehearsal, rows: list[Row]) -> tuple[Shape, dict[str, list[
     if isinstance(rehearsal.release.calibration.query, Transitions):
         states = rehearsal.release.answers[0].states
         cells = [{"from": a, "to": b} for a in states for b in states]
-        return Shape("heat", title, states), {"both": _both([cell | row for cell, row in zip(cells, rows, strict=False)])}
+        in_cells = [cell | row for cell, row in zip(cells, rows, strict=False)]
+        return Shape("heat", title, states), {"both": _both(in_cells)}
     names = tuple(dict.fromkeys(row["what"] for row in rows))
     windows = {name: n for n, name in enumerate(dict.fromkeys(row["window"] for row in rows), 1)}
     if len(windows) > 1:
-        kept = [row | {"place": windows[row["window"]]} for row in rows if row["what"] in names[:MOST_PANELS]]
-        ranges = [row for row in kept if row["what"] in names[:MOST_PANELS]]
-        return Shape("along", title, names, len(windows)), {"both": _both(ranges)}
+        placed = [row | {"place": windows[row["window"]]} for row in rows if row["what"] in names[:MOST_PANELS]]
+        return Shape("along", title, names, len(windows)), {"both": _both(placed)}
     return Shape("bars", title, names), {"both": _both(rows), "ranges": [row | {"kind": NOISY} for row in rows]}
 
 

@@ -54,20 +54,20 @@ def narrow(chart: Chart) -> Chart:
     return chart
 
 
-def _shown(content: Any) -> Any:
+def shown(content: Any) -> Any:
     """A chart whose names can be drawn: control characters in them would end the process."""
     if isinstance(content, dict):
-        return {_shown(key): _shown(value) for key, value in content.items()}
+        return {shown(key): shown(value) for key, value in content.items()}
     if isinstance(content, list | tuple):
-        return [_shown(value) for value in content]
+        return [shown(value) for value in content]
     return visible(content) if isinstance(content, str) else content
 
 
 def to_png(chart: Chart) -> bytes:
     """A chart as a PNG picture, drawn without a network."""
-    return bytes(vl_convert.vegalite_to_png(_shown(chart.to_dict()), scale=2))
+    return bytes(vl_convert.vegalite_to_png(shown(chart.to_dict()), scale=2))
 
 
 def to_svg(chart: Chart) -> str:
     """A chart as SVG text, drawn without a network."""
-    return str(vl_convert.vegalite_to_svg(_shown(chart.to_dict())))
+    return str(vl_convert.vegalite_to_svg(shown(chart.to_dict())))
