@@ -85,10 +85,12 @@ def _check_state(place: int, states: Sequence[str]) -> None:
 
 
 def _initial(before: str | list[float], change: dict[str, Any], k: int) -> str | list[float]:
-    """A start by name, or with one probability changed; one that was not given begins alike for all."""
+    """A start by name, or with one probability changed; ``given`` begins with all states alike."""
+    given = [1 / k] * k if isinstance(before, str) else before
+    if change["initial"] == "given":
+        return given
     if isinstance(change["initial"], str):
         return str(change["initial"])
-    given = [1 / k] * k if isinstance(before, str) else before
     return [float(p) for p in rescaled(given, change["initial"], change["value"])]
 
 

@@ -150,7 +150,7 @@ class Change(Form):
         default=None, description="Row and column whose probability becomes `value`; the rest of the row is rescaled."
     )
     stay: State | None = Field(default=None, description="State whose stays last `value` steps on average.")
-    initial: Literal["any", "stationary"] | State | None = Field(
+    initial: Literal["any", "stationary", "given"] | State | None = Field(
         default=None, description="The start, or the state whose probability at the start becomes `value`."
     )
     rename: State | None = Field(default=None, description="State that gets the name `name`.")
