@@ -63,6 +63,12 @@ def shown(content: Any) -> Any:
     return visible(content) if isinstance(content, str) else content
 
 
+def to_spec(chart: Chart) -> dict[str, Any]:
+    """A chart in Vega-Lite's own form, for pages that draw it themselves, on their own background."""
+    spec: dict[str, Any] = _shown(chart.to_dict())
+    return spec | {"background": "transparent"}
+
+
 def to_png(chart: Chart) -> bytes:
     """A chart as a PNG picture, drawn without a network."""
     return bytes(vl_convert.vegalite_to_png(shown(chart.to_dict()), scale=2))

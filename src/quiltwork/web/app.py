@@ -263,6 +263,18 @@ async def ledger(service: Served, client: Asking, wait: Wait = 30) -> Response:
     return await _outcome(service.ledger("ledger", client), wait)
 
 
+@api.get("/ledger/shown")
+async def account(service: Served, client: Asking, wait: Wait = 30) -> Response:
+    """Show the ledger as the page does: text, tables, and charts as Vega-Lite."""
+    return await _outcome(service.ledger("account", client), wait)
+
+
+@api.get("/ledger/belief")
+async def ledger_belief(service: Served, client: Asking, wait: Wait = 30) -> Response:
+    """Describe the belief that the ledger is for, as `belief show --json`."""
+    return await _outcome(service.ledger("ledger-belief", client), wait)
+
+
 @api.get("/ledger/verify")
 async def verify(service: Served, client: Asking, wait: Wait = 30) -> Response:
     """Check the ledger for changed, removed or added rows, as `ledger verify --json`."""
@@ -273,6 +285,18 @@ async def verify(service: Served, client: Asking, wait: Wait = 30) -> Response:
 async def export(service: Served, client: Asking, wait: Wait = 30) -> Response:
     """Export the ledger, as `ledger export --json`."""
     return await _outcome(service.ledger("export", client), wait)
+
+
+@api.get("/ledger/export.jsonl")
+async def export_file(service: Served, client: Asking) -> Response:
+    """Download the ledger as a file that `ledger verify` checks, as `ledger export --out` writes it."""
+    job = service.ledger("export", client)
+    answer = await _outcome(job, LONGEST_WAIT)
+    if job.result is None:
+        return answer
+    lines = [json_line(line) for line in (*job.result["rows"], *job.result["outcomes"])]
+    saved = {"Content-Disposition": 'attachment; filename="ledger.jsonl"'}
+    return Response("\n".join([*lines, ""]), media_type="application/x-ndjson", headers=saved)
 
 
 @api.get("/files")
@@ -352,6 +376,15 @@ async def file(name: str, ending: str, service: Served, client: Asking) -> Respo
         raise RefusedError("there is no such file.", "unknown", 404)
     saved = {"Content-Disposition": f'attachment; filename="release.{ending}"'}
     return Response(base64.b64decode(found), media_type=KINDS[ending], headers=saved)
+
+
+@api.get("/jobs/{name}/shown")
+async def shown(name: str, service: Served, client: Asking) -> Response:
+    """Show a release as the page does: text, tables, and charts as Vega-Lite."""
+    found = service.job(client, name).shown_as
+    if found is None:
+        raise RefusedError("there is nothing to show of this job. Its result and its files are there.", "unknown", 404)
+    return Json(found)
 
 
 def _given(form: Any) -> dict[str, Any]:

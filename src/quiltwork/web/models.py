@@ -203,7 +203,7 @@ class ReleaseForm(Form):
 
     confirm: Literal[False] | Name = Field(default=False, description="What the preview returned, to make the release.")
     data: Data | None = None
-    belief: Belief | None = None
+    belief: Belief | None = Field(default=None, description="That of the ledger if left out.")
     query: Query | None = None
     epsilon: Positive | None = None
     column: Name | None = None
@@ -226,7 +226,7 @@ class ReleaseForm(Form):
         given = self.model_fields_set - {"confirm"}
         if self.confirm is not False and given:
             raise ValueError("a confirmation takes nothing else: what was previewed is what is released")
-        missing = [name for name in ("data", "belief", "query", "epsilon") if getattr(self, name) is None]
+        missing = [name for name in ("data", "query", "epsilon") if getattr(self, name) is None]
         if self.confirm is False and missing:
             raise ValueError(f"a preview needs {missing[0]}")
         return self

@@ -146,7 +146,7 @@ class Service:
             del self._confirmations[name]
 
         def released(job: Job, answer: dict[str, Any]) -> dict[str, Any]:
-            job.files = answer["files"]
+            job.files, job.shown_as = answer["files"], answer["shown"]
             content: dict[str, Any] = answer["result"]
             return content
 

@@ -218,6 +218,9 @@ def preview(ask: Ask, report: Reporter) -> dict[str, Any]:
                 "rule": rule,
                 "address": book.name,
             }
+    from quiltwork.show.screen import preview_on_screen
+
+    content["shown"] = preview_on_screen(prepared, content["questions"], content["ledger"])
     return {"preview": content, "record": prepared.record.to_dict(), "file": list(ready.file)}
 
 
@@ -243,7 +246,16 @@ def confirm(ask: Ask, report: Reporter) -> dict[str, Any]:
         result = replace(result, about=replace(result.about, source=ask["data"].get("name")))
     result = replace(result, notes=(*result.notes, *((NO_LEDGER,) if book is None else ())))
     report.phase("Writing")
-    return {"result": result.to_dict(), "files": _files(result, prepared)}
+    return {"result": result.to_dict(), "files": _files(result, prepared), "shown": _on_screen(result)}
+
+
+def _on_screen(result: Release) -> dict[str, Any] | None:
+    """What a page shows; None if that fails, for the value must not be lost by it."""
+    from quiltwork.show.screen import release_on_screen
+
+    with suppress(Exception):
+        return release_on_screen(result)
+    return None
 
 
 def _files(result: Release, prepared: Prepared) -> dict[str, str]:
@@ -267,6 +279,28 @@ def statement(ask: Ask, report: Reporter) -> dict[str, Any]:
     report.phase("Reading")
     with _ledger(ask) as book:
         return _given(book).statement().to_dict()
+
+
+def account(ask: Ask, report: Reporter) -> dict[str, Any]:
+    """The ledger as a page shows it: text, tables and charts."""
+    from quiltwork.show.screen import statement_on_screen
+
+    report.phase("Reading")
+    with _ledger(ask) as book:
+        held = _given(book)
+        now = held.statement()
+        report.phase("Adding up")
+        return statement_on_screen(now, None if held.terms.belief.variables is not None else held.losses())
+
+
+def ledger_belief(ask: Ask, report: Reporter) -> dict[str, Any]:
+    """As ``belief show --json``, about the belief that the ledger is for."""
+    from quiltwork.show.screen import belief_on_screen
+
+    report.phase("Reading")
+    with _ledger(ask) as book:
+        held = _given(book).terms.belief
+    return described(held) | {"facts": belief_on_screen(held)}
 
 
 def verify(ask: Ask, report: Reporter) -> dict[str, Any]:
@@ -297,7 +331,7 @@ def _prepared(ask: Ask, report: Reporter) -> _Ready:
     kept = _READY.get(name)
     if kept is not None and kept.file == stamp:
         return kept
-    belief, gaps = _belief(ask["belief"]), ask.get("gaps", "dependent")
+    belief, gaps = _belief_for(ask), ask.get("gaps", "dependent")
     asked = questions(_texts(ask), ask.get("state_values"), belief)
     segment = ask.get("segment")
     report.phase("Reading")
@@ -345,6 +379,18 @@ def _belief(given: Any) -> Belief:
         return load_belief(given["file"])
     _refuse_files(given)
     return belief_from_dict(given)
+
+
+def _belief_for(ask: Ask) -> Belief:
+    """The belief of a release: as it was sent, or that of the ledger."""
+    if ask.get("belief") is not None:
+        return _belief(ask["belief"])
+    with _ledger(ask) as book:
+        if book is None:
+            raise ParameterError(
+                "a release needs a belief", got="none", why="this service keeps no ledger that has one", fix="Send one"
+            )
+        return book.terms.belief
 
 
 def _refuse_files(given: Any) -> None:
@@ -422,6 +468,8 @@ OPERATIONS: dict[str, Callable[[Ask, Reporter], dict[str, Any]]] = {
     "preview": preview,
     "confirm": confirm,
     "ledger": statement,
+    "account": account,
+    "ledger-belief": ledger_belief,
     "verify": verify,
     "export": export,
 }
