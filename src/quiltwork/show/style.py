@@ -65,7 +65,7 @@ def shown(content: Any) -> Any:
 
 def to_spec(chart: Chart) -> dict[str, Any]:
     """A chart in Vega-Lite's own form, for pages that draw it themselves, on their own background."""
-    spec: dict[str, Any] = _shown(chart.to_dict())
+    spec: dict[str, Any] = shown(chart.to_dict(validate=False))
     return spec | {"background": "transparent"}
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from quiltwork.beliefs import Belief, MarkovChain
 from quiltwork.beliefs.secrets import likely, posterior
+from quiltwork.calibration.calibrate import MECHANISMS as NAMES
 from quiltwork.calibration.calibrate import calibrated
 from quiltwork.calibration.plan import Plan
 from quiltwork.calibration.record import Calibration
@@ -18,6 +19,9 @@ from quiltwork.fitting.made_up import made_up
 from quiltwork.releases.rehearsal import rehearse
 
 MOST_ROWS = 240
+MOST_STATES = 30  # up to which quilts take no time
+MOST_WINDOWS = 366
+QUICK = ("quilt-exact", "quilt-approx", "group", "entry")
 THIS = "this release"
 EXAMPLE = 0.5
 HEAT = "How likely each state (column) follows each (row)."
@@ -42,14 +46,9 @@ Picture = dict[str, Any]
 
 def picture(name: str, chart: Any, caption: str) -> Picture:
     """A chart as pages take it."""
-    return {"name": name, "caption": caption, "spec": _spec(chart)}
+    from quiltwork.show.style import to_spec
 
-
-def _spec(chart: Any) -> dict[str, Any]:
-    from quiltwork.show.style import shown
-
-    content: dict[str, Any] = shown(chart.to_dict(validate=False))
-    return content
+    return {"name": name, "caption": caption, "spec": to_spec(chart)}
 
 
 def of_belief(belief: Belief) -> dict[str, Any]:
@@ -130,11 +129,25 @@ def of_check(found: BeliefCheck) -> dict[str, Any]:
 
 def of_plan(made: Plan) -> dict[str, Any]:
     """The picture of a plan, the reason for each mechanism's noise, and which one needs the least."""
-    from quiltwork.show.losses import noise_chart
-
     best = None if made.best is None else made.best.mechanism
-    pictures = [picture("mechanisms", noise_chart(made), MECHANISMS)]
-    return {"charts": pictures, "reasons": reasons(made), "best": best, "complete": made.complete}
+    return {"charts": [of_noise(made)], "reasons": reasons(made), "best": best, "complete": made.complete}
+
+
+def of_noise(made: Plan) -> Picture:
+    """The noise of the mechanisms side by side."""
+    from quiltwork.show.losses import noise_rows
+
+    rows, ticks = noise_rows(made)
+    spec = _noise_shape(tuple(row["name"] for row in rows), tuple(ticks)) | {"datasets": {"noise": rows}}
+    return {"name": "mechanisms", "caption": MECHANISMS, "spec": spec}
+
+
+@lru_cache(maxsize=64)
+def _noise_shape(names: tuple[str, ...], ticks: tuple[float, ...]) -> dict[str, Any]:
+    from quiltwork.show.losses import noise_shape
+    from quiltwork.show.style import narrow, to_spec
+
+    return to_spec(narrow(noise_shape(names, ticks)))
 
 
 def reasons(made: Plan) -> dict[str, str | None]:
@@ -162,15 +175,17 @@ def meaning(epsilon: float) -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def _promise_shape() -> dict[str, Any]:
     from quiltwork.show.charts import posterior_shape
+    from quiltwork.show.style import to_spec
 
-    return _spec(posterior_shape([THIS], size=220))
+    return to_spec(posterior_shape([THIS], size=220))
 
 
 @lru_cache(maxsize=64)
 def _shape(shape: Any) -> dict[str, Any]:
     from quiltwork.show.rehearsed import shaped
+    from quiltwork.show.style import to_spec
 
-    return _spec(shaped(shape))
+    return to_spec(shaped(shape))
 
 
 _SERIES: dict[tuple[str, int, int, int], Series] = {}
@@ -194,6 +209,8 @@ def of_rehearsal(belief: Belief, made: Plan, ask: Mapping[str, Any]) -> dict[str
     length, window, people = made.length, ask.get("window"), ask.get("people") or 1
     if offer is None or offer.calibration is None or length is None:
         return {"rows": [], "why_not": "Simulated data need a length."}
+    if window is not None and length > MOST_WINDOWS * window:
+        return {"rows": [], "why_not": f"At most {MOST_WINDOWS} windows are drawn. Choose longer ones."}
     try:
         series = _simulated(belief, length, people, ask.get("seed", 0))
         rehearsal = rehearse(belief, offer.calibration, length=length, people=people, window=window, series=series)
@@ -225,6 +242,19 @@ def calibrated_once(request: Request) -> Calibration:
     except TypeError:  # a query with a table in it
         return calibrated(request)
     return _once(request)
+
+
+def quick(belief: Belief) -> list[str]:
+    """Mechanisms whose noise is found while a slider moves: the usual one, and those that take no time beside it."""
+    names = belief.mechanisms or NAMES
+    at_once = QUICK if belief.chains and len(belief.states) <= MOST_STATES else ("group", "entry")
+    return [name for name in names if name == belief.default_mechanism or name in at_once]
+
+
+def others(belief: Belief, made: Plan) -> list[str]:
+    """Mechanisms that were not tried."""
+    tried = {offer.mechanism for offer in made.offers}
+    return [name for name in belief.mechanisms or NAMES if name not in tried]
 
 
 def refused(made: Plan) -> None:

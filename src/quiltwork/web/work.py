@@ -107,12 +107,14 @@ def rehearse(ask: Ask, report: Reporter) -> dict[str, Any]:
     """The noise of a question, and how its answer would look on simulated data. Reads no data and spends nothing."""
     held = _belief(ask["belief"])
     report.phase("Calibrating")
-    names = ask.get("mechanisms") or [held.default_mechanism]
-    made, _ = _planned({**ask, "advice": False}, held, names)
+    made, _ = _planned({**ask, "advice": False}, held, ask.get("mechanisms") or drawn.quick(held))
     drawn.refused(made)
     report.phase("Simulating")
     return {
         "plan": made.to_dict() | {"reasons": drawn.reasons(made)},
+        "best": None if made.best is None else made.best.mechanism,
+        "others": drawn.others(held, made),
+        "chart": drawn.of_noise(made),
         "spans": drawn.spans(held, made.length, ask.get("window")),
         "meaning": drawn.meaning(made.epsilon),
         "preview": drawn.of_rehearsal(held, made, ask),
