@@ -164,6 +164,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
     quilt_size: int | None = None,
     target_error: str | float | None = None,
     advice: bool = True,
+    by: Callable[[Request], Calibration] = calibrated,
 ) -> Plan:
     """Compare mechanisms for series of up to this length (None or "any": any).
 
@@ -176,7 +177,8 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
     ``secrets`` says what is to be kept apart (see :class:`Secrets`), ``quilt_size`` how many variables a quilt in a
     network may have. ``target_error`` asks what it takes for the noise to stay within it with probability 95 %: a
     number in the unit of the answer, or ``"5%"`` of what the answer can be. Where an answer would be noise only, the ε
-    that would do is searched for, which takes several calibrations; ``advice=False`` leaves that out.
+    that would do is searched for, which takes several calibrations; ``advice=False`` leaves that out. ``by``
+    is what calibrates: one that remembers what it has calibrated before makes many plans quick.
 
     >>> from quiltwork import Count, MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
@@ -223,7 +225,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
         offers=tuple(
             _too_slow(name)
             if not mechanisms and releases == 1 and takes_long(name, request)
-            else _offer(replace(request, mechanism=name), divisors, releases)
+            else _offer(replace(request, mechanism=name), divisors, releases, by)
             for name in names
         ),
         releases=releases,
@@ -233,7 +235,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
         note=next((ONE_COUNT for question in questions if isinstance(question, TwoCounts)), None),
     )
     target = None if target_error is None else Target.parse(target_error)
-    return _with_remedies(made, request, as_asked, divisors, values, target, advice=advice)
+    return _with_remedies(made, request, as_asked, divisors, values, target, advice=advice, by=by)
 
 
 def _with_remedies(
@@ -245,6 +247,7 @@ def _with_remedies(
     target: Target | None,
     *,
     advice: bool,
+    by: Callable[[Request], Calibration],
 ) -> Plan:
     """With what makes answers precise enough, where they would be noise only or where it was asked."""
     best = made.best
@@ -258,7 +261,7 @@ def _with_remedies(
     def error_at(place: int) -> Callable[[float], float]:
         def at(epsilon: float) -> float:
             asked_again = split(replace(as_asked, epsilon=epsilon))
-            offer = _offer(replace(asked_again, mechanism=best.mechanism), divisors, made.releases)
+            offer = _offer(replace(asked_again, mechanism=best.mechanism), divisors, made.releases, by)
             return _errors(offer)[place]
 
         return at
@@ -316,10 +319,10 @@ class _Each(NamedTuple):
     times: int
 
 
-def _offer(request: Request, divisors: Sequence[int], releases: int) -> Offer:
+def _offer(request: Request, divisors: Sequence[int], releases: int, by: Callable[[Request], Calibration]) -> Offer:
     begun, name = time.perf_counter(), request.mechanism or ""
     try:
-        each = _for_each(name, request, releases)
+        each = _for_each(name, request, releases, by)
     except NotCoveredError as refusal:
         return Offer(name, time.perf_counter() - begun, refused=str(refusal))
     seconds = time.perf_counter() - begun
@@ -350,7 +353,7 @@ def _noise(query: Query, belief: Belief, scale: float, divisor: int) -> Question
     return QuestionNoise(query.text, divided, single, everyone)
 
 
-def _for_each(name: str, request: Request, releases: int) -> _Each:
+def _for_each(name: str, request: Request, releases: int, by: Callable[[Request], Calibration]) -> _Each:
     """The calibration, the rule by which several releases add up, and how many times its noise each of them needs."""
     if releases > 1 and name not in SHARED | SPLIT:
         raise NotCoveredError(
@@ -362,7 +365,7 @@ def _for_each(name: str, request: Request, releases: int) -> _Each:
     if request.belief.variables is not None:
         together["quilt-exact"] = "same-quilts"  # one quilt at each variable for all releases
     scaled = name in together and not request.belief.real  # of real values each release pays for its own grid
-    calibration = calibrated(
+    calibration = by(
         replace(
             request,
             epsilon=request.epsilon if scaled else request.epsilon / releases,

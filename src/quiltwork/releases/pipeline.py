@@ -119,7 +119,7 @@ def prepare(data: Series | Records | Iterable[object], request: Request) -> Prep
                 why="it only covers one answer about the whole series",
                 fix="Leave mechanism= out",
             )
-        prepared = _of_series(series, request, ready, window, about_steps)
+        prepared = of_series(series, request, ready, window, about_steps)
     if prepared.calibration.noise_scale == 0 and prepared.calibration.lipschitz > 0:
         raise ParameterError("the noise scale must be positive", got="0", why="a value would be released without noise")
     if any(
@@ -135,9 +135,10 @@ def prepare(data: Series | Records | Iterable[object], request: Request) -> Prep
     return replace(prepared, again=lambda epsilon: prepare(data, replace(request, epsilon=epsilon)))
 
 
-def _of_series(
+def of_series(
     series: Series, request: Request, ready: ForSeries, window: Window | None, about_steps: tuple[str, ...]
 ) -> Prepared:
+    """A release of series, once its noise is known."""
     query, by_subject = request.query, request.by_subject
     questions = query.questions if isinstance(query, Workload) else (query,)
 

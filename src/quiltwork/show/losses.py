@@ -9,7 +9,7 @@ import altair as alt
 from quiltwork.auditor import Audit
 from quiltwork.calibration.plan import Plan
 from quiltwork.influence.curve.timeline import Losses
-from quiltwork.show.style import ACCENT, FONT, INK, QUIET, WARNING, Chart, sized, styled
+from quiltwork.show.style import ACCENT, FONT, INK, QUIET, WARNING, Chart, sized, styled, with_rows
 
 MOST_BARS = 30
 WIDTH = 520
@@ -17,6 +17,12 @@ WIDTH = 520
 
 def noise_chart(plan: Plan) -> Chart:
     """The noise of each mechanism, on a logarithmic axis."""
+    rows, ticks = noise_rows(plan)
+    return with_rows(noise_shape([row["name"] for row in rows], ticks), noise=rows)
+
+
+def noise_rows(plan: Plan) -> tuple[list[dict[str, Any]], list[float]]:
+    """The rows of the picture, and the ticks of its axis."""
     offers = [(o.mechanism, o.noise_scale, o.calibration) for o in plan.offers if o.noise_scale]
     rows = [
         {
@@ -27,13 +33,18 @@ def noise_chart(plan: Plan) -> Chart:
         }
         for name, scale, c in offers
     ]
-    base = alt.Chart(alt.InlineData(rows)).encode(
-        y=alt.Y("name:N", sort=[name for name, _, _ in offers], title=None, axis=alt.Axis(labelLimit=260))
+    return rows, _powers(scale for _, scale, _ in offers)
+
+
+def noise_shape(names: Sequence[str], ticks: Sequence[float]) -> Chart:
+    """The picture without its rows, for these mechanisms."""
+    base = alt.Chart(alt.NamedData("noise")).encode(
+        y=alt.Y("name:N", sort=list(names), title=None, axis=alt.Axis(labelLimit=260))
     )
     axis = alt.X(
         "noise:Q",
         scale=alt.Scale(type="log"),
-        axis=alt.Axis(values=_powers(scale for _, scale, _ in offers), format="~g"),
+        axis=alt.Axis(values=list(ticks), format="~g"),
         title="noise scale on each number (log axis)",
     )
     dots = base.mark_point(filled=True, size=110, opacity=1).encode(
@@ -41,7 +52,7 @@ def noise_chart(plan: Plan) -> Chart:
         color=alt.Color("kind:N", scale=alt.Scale(domain=["pufferfish", "none"], range=[ACCENT, WARNING]), legend=None),
     )
     text = base.mark_text(align="left", dx=10, color=INK).encode(x=axis, text="label:N")
-    return sized(alt.layer(dots, text), len(rows))
+    return sized(alt.layer(dots, text), len(names))
 
 
 def _powers(scales: Iterable[float]) -> list[float]:

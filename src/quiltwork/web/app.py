@@ -21,7 +21,16 @@ from quiltwork.show.terminal import json_line
 from quiltwork.web import pages
 from quiltwork.web.guard import Client, Guard
 from quiltwork.web.jobs import CANCELLED, Job
-from quiltwork.web.models import BeliefForm, CheckForm, ColumnsForm, ComposeForm, PlanForm, ReleaseForm
+from quiltwork.web.models import (
+    BeliefForm,
+    CheckForm,
+    ColumnsForm,
+    ComposeForm,
+    EditForm,
+    PlanForm,
+    RehearseForm,
+    ReleaseForm,
+)
 from quiltwork.web.refusals import RefusedError, from_validation, status_of
 from quiltwork.web.samples import offered
 from quiltwork.web.service import Service, Settings
@@ -41,6 +50,9 @@ TOO_LATE = RefusedError("it is too late: the release is being drawn, and its bud
 Wait = Annotated[
     float,
     Query(ge=0, le=LONGEST_WAIT, description="Seconds to wait for the result, before 202 and a job are the answer."),
+]
+Latest = Annotated[
+    bool, Query(description="Take the place of what this browser asked for before, here and with `latest`.")
 ]
 
 
@@ -195,6 +207,12 @@ async def belief(form: BeliefForm, service: Served, client: Asking, wait: Wait =
     return await _outcome(service.work("belief", client, _given(form)), wait)
 
 
+@api.post("/belief/edit")
+async def edit(form: EditForm, service: Served, client: Asking, wait: Wait = 30) -> Response:
+    """Change one thing in a chain: the answer is the changed belief, as `/api/belief` shows it. Rows still sum to 1."""
+    return await _outcome(service.work("edit", client, _given(form), first=True), wait)
+
+
 @api.post("/belief/check")
 async def check(form: CheckForm, service: Served, client: Asking, wait: Wait = 30) -> Response:
     """Compare a belief with public data, as `belief check --json`."""
@@ -207,12 +225,18 @@ async def plan(
     service: Served,
     client: Asking,
     wait: Wait = 30,
-    latest: Annotated[
-        bool, Query(description="Take the place of the plan that this browser asked for before with `latest`.")
-    ] = False,
+    latest: Latest = False,
 ) -> Response:
     """Show how much noise each mechanism needs, as `plan --json`. Reads no data and spends nothing."""
     return await _outcome(service.plan(client, _given(form), latest=latest), wait)
+
+
+@api.post("/preview")
+async def rehearse(
+    form: RehearseForm, service: Served, client: Asking, wait: Wait = 30, latest: Latest = False
+) -> Response:
+    """Show a question's noise, and how its answer would look on data that the belief makes up. Spends nothing."""
+    return await _outcome(service.plan(client, _given(form), latest=latest, kind="rehearse"), wait)
 
 
 @api.post("/compose")

@@ -90,18 +90,18 @@ class Service:
         if self.settings.read_only:
             raise READ_ONLY
 
-    def plan(self, client: Client, ask: dict[str, Any], *, latest: bool) -> Job:
+    def plan(self, client: Client, ask: dict[str, Any], *, latest: bool, kind: str = "plan") -> Job:
         """A job for a plan; one that was made before is done at once. With ``latest`` it takes the place of others."""
         ask, shown = self._resolved(client, ask)
-        key = None if shown else json.dumps(ask, sort_keys=True)  # a file may change
+        key = None if shown else f"{kind} {json.dumps(ask, sort_keys=True)}"  # a file may change
         known = None if key is None else self._known(key)
-        job = Job("plan", client.owner, ask, shown)
+        job = Job(kind, client.owner, ask, shown)
         if known is not None:
             self.pool.finish(job, "done", result=known)
             return job
         if key is not None:
             job.on_done = lambda _, result: self._keep(key, result)
-        return self._begun(job, replaces=f"plan of {client.owner}" if latest else None)
+        return self._begun(job, replaces=f"{kind} of {client.owner}" if latest else None, first=latest)
 
     def work(self, kind: str, client: Client, ask: dict[str, Any], *, first: bool = False) -> Job:
         """A job of any kind that spends nothing."""

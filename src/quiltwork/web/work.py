@@ -14,17 +14,21 @@ from quiltwork.accounting.accountant import Accountant
 from quiltwork.accounting.record import releases_in
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.beliefs.files import belief_from_dict, load_belief
+from quiltwork.calibration.plan import Plan
 from quiltwork.calibration.request import Request
 from quiltwork.calibration.wanted import distances_to_dict, plan_wanted, questions, values_of
 from quiltwork.data.how import HowToRead
-from quiltwork.errors import BeliefError, DataError, NotCoveredError, ParameterError
+from quiltwork.errors import BeliefError, DataError, ParameterError
 from quiltwork.fitting import described
+from quiltwork.fitting.check import BeliefCheck
+from quiltwork.fitting.edits import edited
 from quiltwork.ledger import Ledger, read_key
 from quiltwork.numeric import check_length
 from quiltwork.releases.pipeline import prepare
 from quiltwork.releases.prepared import Answer, Prepared
 from quiltwork.releases.result import Release
 from quiltwork.session import written_down
+from quiltwork.web import drawn
 
 Ask = Mapping[str, Any]
 KEPT = 4  # prepared releases that wait for a confirmation in one worker
@@ -65,29 +69,56 @@ _READY: dict[str, _Ready] = {}
 
 def plan(ask: Ask, report: Reporter) -> dict[str, Any]:
     """As ``plan --json``."""
-    belief = _belief(ask["belief"])
-    asked = questions(_texts(ask), ask.get("state_values"), belief)
-    length = _length(ask, belief)
+    held = _belief(ask["belief"])
     report.phase("Calibrating")
+    made, by_distance = _planned(ask, held, ask.get("mechanisms"))
+    drawn.refused(made)
+    more = drawn.of_plan(made) if ask.get("charts") else {}
+    return made.to_dict() | ({"distances": distances_to_dict(by_distance)} if by_distance else {}) | more
+
+
+def _planned(ask: Ask, belief: Belief, mechanisms: list[str] | None) -> tuple[Plan, list[tuple[Belief, Plan]]]:
+    length, window, people = _length(ask, belief), ask.get("window"), ask.get("people")
+    in_answer = length if window is None or length is None else min(window, length)
+    if window is not None and people is None:
+        people = 1
+    asked = questions(_texts(ask), ask.get("state_values"), belief)
     _, made, by_distance = plan_wanted(
-        asked,
+        asked if window is None else asked.in_windows(),
         belief=belief,
         epsilon=ask.get("epsilon"),
         distances=ask.get("distance"),
         target_error=ask.get("target_error"),
         length=length,
-        values=values_of(ask.get("values"), ask.get("people"), length),
+        values=values_of(ask.get("values"), people, in_answer),
         delta=ask.get("delta", 0.0),
-        mechanisms=ask.get("mechanisms"),
+        mechanisms=mechanisms,
+        by=drawn.calibrated_once,
         releases=ask.get("releases", 1),
         guarantee=ask.get("guarantee", "pufferfish"),
         secrets=_secrets(ask),
         quilt_size=ask.get("quilt_size"),
         advice=ask.get("advice", True),
     )
-    if all(offer.refused for offer in made.offers):
-        raise NotCoveredError(" ".join(offer.refused or "" for offer in made.offers).rstrip("."))
-    return made.to_dict() | ({"distances": distances_to_dict(by_distance)} if by_distance else {})
+    return made, by_distance
+
+
+def rehearse(ask: Ask, report: Reporter) -> dict[str, Any]:
+    """The noise of a question, and how its answer would look on simulated data. Reads no data and spends nothing."""
+    held = _belief(ask["belief"])
+    report.phase("Calibrating")
+    made, _ = _planned({**ask, "advice": False}, held, ask.get("mechanisms") or drawn.quick(held))
+    drawn.refused(made)
+    report.phase("Simulating")
+    return {
+        "plan": made.to_dict() | {"reasons": drawn.reasons(made)},
+        "best": None if made.best is None else made.best.mechanism,
+        "others": drawn.others(held, made),
+        "chart": drawn.of_noise(made),
+        "spans": drawn.spans(held, made.length, ask.get("window")),
+        "meaning": drawn.meaning(made.epsilon),
+        "preview": drawn.of_rehearsal(held, made, ask),
+    }
 
 
 def compose(ask: Ask, report: Reporter) -> dict[str, Any]:
@@ -108,8 +139,17 @@ def compose(ask: Ask, report: Reporter) -> dict[str, Any]:
 def belief(ask: Ask, report: Reporter) -> dict[str, Any]:
     """As ``belief show --json``, with the belief in full."""
     report.phase("Reading")
-    held = _belief(ask["belief"])
-    return described(held) | {"belief": held.to_dict()}
+    return _about(_belief(ask["belief"]), ask)
+
+
+def edit(ask: Ask, report: Reporter) -> dict[str, Any]:
+    """A chain with one change, as ``belief`` shows it: rows still sum to 1."""
+    report.phase("Changing")
+    return _about(edited(_belief(ask["belief"]), ask["change"]), ask)
+
+
+def _about(held: Belief, ask: Ask) -> dict[str, Any]:
+    return described(held) | {"belief": held.to_dict()} | (drawn.of_belief(held) if ask.get("charts") else {})
 
 
 def check(ask: Ask, report: Reporter) -> dict[str, Any]:
@@ -127,12 +167,13 @@ def check(ask: Ask, report: Reporter) -> dict[str, Any]:
 
         if not isinstance(held, GaussianBelief) or not isinstance(series, Measurements):
             raise ParameterError("real values need a Gaussian belief", got=repr(held))
-        found = check_gaussian(held, series, rhythm=rhythm).to_dict()
+        found: BeliefCheck = check_gaussian(held, series, rhythm=rhythm)
     else:
         from quiltwork.fitting.check import check_belief
 
-        found = check_belief(held, series).to_dict()
-    return found | {"warning": PUBLIC_DATA}
+        found = check_belief(held, series)
+    more = drawn.of_check(found) if ask.get("charts") else {}
+    return found.to_dict() | {"warning": PUBLIC_DATA} | more
 
 
 def columns(ask: Ask, report: Reporter) -> dict[str, Any]:
@@ -421,7 +462,9 @@ def _given(book: Ledger | None) -> Ledger:
 OPERATIONS: dict[str, Callable[[Ask, Reporter], dict[str, Any]]] = {
     "plan": plan,
     "compose": compose,
+    "rehearse": rehearse,
     "belief": belief,
+    "edit": edit,
     "check": check,
     "columns": columns,
     "preview": preview,

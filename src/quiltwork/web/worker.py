@@ -82,12 +82,26 @@ def serve(line: Line) -> None:
 
 
 def _warm_up() -> None:
-    """Load what plans need, so that the first one is quick."""
-    from quiltwork import MarkovChain, plan
+    """Load what plans and pages need, so that the first ones are quick."""
+    from quiltwork.web.work import OPERATIONS
 
+    table = [[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.2, 0.7]]
+    quiet = _Quiet()
     for start in ("any", "stationary"):
-        chain = MarkovChain([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.2, 0.7]], initial=start)
-        plan("histogram", belief=chain, epsilon=1.0, length=100)
+        chain = {"kind": "chain", "transition": table, "initial": start}
+        OPERATIONS["plan"]({"belief": chain, "query": "histogram", "epsilon": 1.0, "length": 100}, quiet)
+    OPERATIONS["belief"]({"belief": chain, "charts": True}, quiet)
+    OPERATIONS["rehearse"]({"belief": chain, "query": "histogram", "epsilon": 1.0, "length": 100}, quiet)
+
+
+class _Quiet:
+    """Nobody waits for what is done to warm up."""
+
+    def phase(self, name: str, done: float | None = None) -> None:
+        """Nothing."""
+
+    def commit(self) -> None:
+        """Nothing."""
 
 
 def main() -> None:

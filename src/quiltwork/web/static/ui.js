@@ -114,20 +114,20 @@ const OPTIONS = {
   tooltip: { disableDefaultStyle: true }, logLevel: 1,
 };
 
-/** All data of a Vega-Lite chart by name, and the chart with names in place of it: what changes is told from what stays. */
-function apart(spec) {
-  const data = {};
+/** The rows of a Vega-Lite chart by name, and the chart without them: what changes is told from what stays. */
+function apart({ datasets, ...spec }) {
+  const data = { ...datasets };
   const walk = (part) => {
     if (Array.isArray(part)) return part.map(walk);
     if (part === null || typeof part !== "object") return part;
     const copy = {};
     for (const [key, value] of Object.entries(part)) {
       if (key === "data" && value && Array.isArray(value.values)) {
-        const name = `data-${Object.keys(data).length}`;
+        const name = `inline-${Object.keys(data).length}`;
         data[name] = value.values;
-        copy[key] = { ...value, name, values: undefined };
+        copy[key] = { name };
       } else {
-        copy[key] = key === "datasets" ? value : walk(value);
+        copy[key] = walk(value);
       }
     }
     return copy;
@@ -159,7 +159,7 @@ export function Chart({ spec, caption, hidden = false }) {
         const embed = await charting();
         if (held.gone) return;
         if (held.view) held.view.finalize();
-        const result = await embed(place.current, { ...form, datasets: { ...form.datasets, ...rows } }, OPTIONS);
+        const result = await embed(place.current, { ...form, datasets: rows }, OPTIONS);
         held.view = result.view;
         held.form = text;
       }
@@ -184,6 +184,9 @@ export function Chart({ spec, caption, hidden = false }) {
 }
 
 /* ---- tables, cards, fields ---- */
+
+/** Places of sliders for ε: what was computed for one of them is there again. */
+export const EPSILONS = [0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4, 5];
 
 /** `columns`: `[{name, of: row => text, number}]`. A wide table can be moved sideways. */
 export function Table({ caption, columns, rows, mark }) {

@@ -1,14 +1,14 @@
 // A release in three steps: ask, look at what it costs, confirm. Nothing is spent before the confirmation.
 
-import { ask, get, remove, upload } from "../api.js";
+import { ask, get } from "../api.js";
 import {
-  BeliefChooser, Cards, Chart, Field, FileDrop, Progress, Refusal, Select, Slider, Warnings,
-  html, mount, size, useBelief, useEffect, useLayoutEffect, useRef, useState, useWork,
+  BeliefChooser, Cards, Chart, Field, Progress, Refusal, Select, Slider, Warnings,
+  EPSILONS, html, mount, useBelief, useEffect, useLayoutEffect, useRef, useState, useWork,
 } from "../ui.js";
 import { BudgetBar, Facts, ShownTable, cardsOf } from "../shown.js";
+import { Files, suggested } from "../data.js";
 import { Question, firstQuestion, textOf } from "../questions.js";
 
-const EPSILONS = [0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4, 5];
 const MOST_QUESTIONS = 20;
 const NOTHING = { value: "", label: "none" };
 const WINDOWS = [
@@ -22,23 +22,11 @@ const WINDOWS = [
   { value: "values", label: "A number of values" },
 ];
 const KINDS = { csv: "CSV", parquet: "Parquet", json: "JSON", md: "Markdown", html: "Report to sign" };
-const SUBJECTS = /^(person|people|subject|user|patient|participant|id|household|series|station|meter)s?(_?id)?$/i;
-const TIMES = /^(time|date|datetime|timestamp|when|t)$/i;
 const FIRST = {
   column: "", subject: "", time: "", missing: "refuse", gap: "", every: "", take: "first", bins: "", unsorted: "refuse",
   duplicates: "refuse", together: "", separator: "", decimal: "", date_format: "", recode: "", variable: "",
 };
 const FIRST_MORE = { first: "", last: "", gaps: "dependent", mechanism: "", secrets: "", secret_times: "", guarantee: "pufferfish" };
-
-/** What the names and types of columns suggest; everything can be changed. */
-function suggested(columns) {
-  const named = (test) => (columns.find((column) => test(column)) || { name: "" }).name;
-  const time = named((column) => /date|time/i.test(column.type)) || named((column) => TIMES.test(column.name));
-  const subject = named((column) => column.name !== time && SUBJECTS.test(column.name));
-  const rest = columns.filter((column) => column.name !== time && column.name !== subject);
-  const column = (rest.find((one) => /str|cat|enum/i.test(one.type)) || rest[0] || { name: "" }).name;
-  return { column, subject, time };
-}
 
 /** `value = state` on each line, as an object. */
 function recoded(text) {
@@ -69,38 +57,6 @@ function requested({ data, belief, described, questions, epsilon, read, window: 
 }
 
 /* ---- 1: data ---- */
-
-function Files({ status, data, onChoose }) {
-  const [listed, list] = useState([]);
-  const [problem, fail] = useState(null);
-  const [sending, send] = useWork();
-  useEffect(() => {
-    const sent = get("/api/uploads").then((answer) => answer.uploads);
-    const below = status.data_folder ? get("/api/files").then((answer) => answer.files) : [];
-    Promise.all([sent, below]).then(([uploads, files]) => list([...uploads, ...files.filter((file) => !file.belief)]), fail);
-  }, []);
-  const id = (file) => (file.upload ? `upload:${file.upload}` : `path:${file.path}`);
-  const take = (file) => send(() => upload(file)).then((kept) => {
-    if (!kept) return;
-    list((before) => [kept, ...before]);
-    onChoose(kept);
-  });
-  const forget = () => remove(`/api/uploads/${encodeURIComponent(data.upload)}`).then(() => {
-    list((before) => before.filter((file) => file.upload !== data.upload));
-    onChoose(null);
-  }, fail);
-  const options = listed.map((file) => ({ value: id(file), label: `${file.name || file.path} (${size(file.bytes)}${file.upload ? ", sent" : ""})` }));
-  return html`<div>
-    ${options.length > 0 && html`<${Select} label=${status.data_folder ? "A file that is there" : "A file that was sent"} value=${data ? id(data) : ""}
-      onChange=${(name) => onChoose(listed.find((file) => id(file) === name) || null)}
-      options=${[{ value: "", label: "Choose a file" }, ...options]} />`}
-    <${FileDrop} label=${options.length ? "Or send one from this computer (CSV or Parquet)" : "Send a file from this computer (CSV or Parquet)"} onFile=${take} busy=${sending.busy} />
-    ${sending.busy && html`<p class="working" role="status">Sending…</p>`}
-    ${data && data.upload && html`<p class="note">The file is deleted when the service ends, or after an hour without use.
-      <button type="button" class="plain" onClick=${forget}>Delete it now</button></p>`}
-    <${Refusal} problem=${sending.problem || problem} />
-  </div>`;
-}
 
 function Columns({ columns, read, set, bySubject, onBySubject }) {
   const names = columns.map((column) => ({ value: column.name, label: `${column.name} (${column.type.toLowerCase()})` }));
