@@ -5,7 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, StorageState, ViewportSize, expect
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Dialog,
+    Page,
+    StorageState,
+    ViewportSize,
+    expect,
+)
 from system import chromium, chromium_program
 from web_service import serving
 
