@@ -42,7 +42,8 @@ def styled(chart: Any) -> Chart:
 
 def with_rows(chart: Any, **rows: list[dict[str, Any]]) -> Chart:
     """A chart whose parts name their data (``alt.NamedData``), with the rows: Altair copies charts again and again."""
-    chart.datasets = rows
+    kept = {} if chart.datasets is alt.Undefined else chart.datasets
+    chart.datasets = {**kept, **rows}
     return cast(Chart, chart)
 
 

@@ -51,6 +51,11 @@ def picture(name: str, chart: Any, caption: str) -> Picture:
     return {"name": name, "caption": caption, "spec": to_spec(chart)}
 
 
+def _filled(shape: dict[str, Any], rows: Mapping[str, Any]) -> dict[str, Any]:
+    """A picture with its rows by name, beside those that it has of its own."""
+    return shape | {"datasets": shape.get("datasets", {}) | rows}
+
+
 def of_belief(belief: Belief) -> dict[str, Any]:
     """What the page about a belief shows: pictures, how long stays last and when values are forgotten, questions."""
     from quiltwork.show.memory import forgetting_chart, stays_chart
@@ -79,10 +84,11 @@ def of_belief(belief: Belief) -> dict[str, Any]:
 
 
 def _words(belief: Belief) -> dict[str, Any]:
+    step = {} if belief.step is None or belief.step.steps else {"step": in_words(1, belief.step)}
     if not isinstance(belief, MarkovChain):
-        return {}
+        return step
     after = forgotten_after(belief)
-    return {
+    return step | {
         "forgets": None if after is None else in_time(after, belief.step),
         "stays": [None if p >= 1 else in_time(1 / (1 - p), belief.step) for p in belief.transition.diagonal().tolist()],
     }
@@ -138,7 +144,7 @@ def of_noise(made: Plan) -> Picture:
     from quiltwork.show.losses import noise_rows
 
     rows, ticks = noise_rows(made)
-    spec = _noise_shape(tuple(row["name"] for row in rows), tuple(ticks)) | {"datasets": {"noise": rows}}
+    spec = _filled(_noise_shape(tuple(row["name"] for row in rows), tuple(ticks)), {"noise": rows})
     return {"name": "mechanisms", "caption": MECHANISMS, "spec": spec}
 
 
@@ -163,7 +169,7 @@ def meaning(epsilon: float) -> dict[str, Any]:
     from quiltwork.show.charts import posterior_rows
 
     after = posterior(EXAMPLE, epsilon)
-    spec = _promise_shape() | {"datasets": posterior_rows({THIS: epsilon})}
+    spec = _filled(_promise_shape(), posterior_rows({THIS: epsilon}))
     return {
         "before": EXAMPLE,
         "at_most": after,
@@ -218,7 +224,7 @@ def of_rehearsal(belief: Belief, made: Plan, ask: Mapping[str, Any]) -> dict[str
         return {"rows": [], "why_not": str(problem)}
     rows = compared(rehearsal)
     shape, data = parts(rehearsal, rows)
-    chart = {"name": "answer", "caption": REHEARSED, "spec": _shape(shape) | {"datasets": data}}
+    chart = {"name": "answer", "caption": REHEARSED, "spec": _filled(_shape(shape), data)}
     return {"rows": rows[:MOST_ROWS], "all_rows": len(rows), "values": series.size, "chart": chart}
 
 

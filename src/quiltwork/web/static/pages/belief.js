@@ -110,7 +110,6 @@ function Stays({ shown }) {
 function About({ shown, busy }) {
   const chart = (name) => shown.charts.find((one) => one.name === name);
   const [heat, stays, forgets] = ["heat", "stays", "forgets"].map(chart);
-  const step = typeof shown.step === "string" ? shown.step : null;
   const number = shown.records ? [String(shown.variables ?? ""), "variables"] : !shown.real && [String(shown.states.length), "states"];
   const words = shown.words;
   return html`<div class=${busy ? "stale" : ""}>
@@ -119,7 +118,7 @@ function About({ shown, busy }) {
       number,
       words.stays && [words.forgets === null ? "never" : `after ${words.forgets}`, "a value is forgotten (less than 5 % is still known)"],
       shown.real && shown.distance !== undefined && [`${short(shown.distance)} ${shown.unit || ""}`, "difference that is hidden at any moment"],
-      [step || "1 value", "step from value to value"],
+      !shown.records && [words.step || "1 value", "step from value to value"],
     ]} />
     <div class="pair">
       ${heat && html`<section><h2>${shown.records ? "Network" : shown.real ? "Correlation" : "What follows what"}</h2>

@@ -14,6 +14,7 @@ const WINDOWS = [4, 8, 12, 24, 48, 96, 192, 336, 672];
 const FIRST = { epsilon: 1, length: 672, people: 40, windowed: false, window: 96, draw: 0, seed: 0 };
 const KEPT = "quiltwork-plan";
 const IDLE = 500; // milliseconds without a change after which neighbours are computed
+const FEW = 12; // rows of a table that stands beside its picture
 const GUARANTEES = { pufferfish: "yes", bayesian: "yes", none: "none" };
 
 function kept() {
@@ -135,9 +136,9 @@ function Rows({ rows, all }) {
     { name: "released", of: (row) => exact(row.noisy), number: true },
     { name: "95 % range", of: (row) => `${short(row.low)} to ${short(row.high)}`, number: true },
   ];
-  return html`<details><summary>The numbers</summary>
-    <${Table} caption="True and noisy numbers on simulated data" columns=${columns} rows=${rows} />
-    ${all > rows.length && html`<p class="note">The first ${rows.length} of ${whole(all)} numbers.</p>`}</details>`;
+  const table = html`<${Table} caption="True and noisy numbers on simulated data" columns=${columns} rows=${rows} />
+    ${all > rows.length && html`<p class="note">The first ${rows.length} of ${whole(all)} numbers.</p>`}`;
+  return rows.length <= FEW && !windows ? table : html`<details><summary>The numbers</summary>${table}</details>`;
 }
 
 function Answer({ state, content, onDraw, onSeed }) {
@@ -145,17 +146,18 @@ function Answer({ state, content, onDraw, onSeed }) {
   const best = plan.mechanisms.find((one) => one.mechanism === state.answer.best) || plan.mechanisms[0];
   return html`<div class=${state.busy ? "stale" : ""} aria-busy=${state.busy ? "true" : "false"}>
     <${Cards} items=${[
-      [`± ${short(best.error_95)}`, `on each number, with probability 95 %${content.window ? `, for each window of ${spans.window}` : ""}`, true],
+      [`± ${short(best.error_95)}`, `on each number, with probability 95\u00a0%${content.window ? `, for each window of ${spans.window}` : ""}`, true],
       [short(best.noise_scale), `noise scale (${best.mechanism})`],
-      [`50 → ${meaning.text}`, "what a 50 % likely secret becomes at most"],
+      [`50 → ${meaning.text.replace(" ", "\u00a0")}`, "what a 50\u00a0% likely secret becomes at most"],
       content.length && [spans.length, `length of each series (${whole(content.length)} values)`],
     ]} />
     <${Warnings} texts=${plan.warnings} />
     <section aria-labelledby="preview"><h2 id="preview">How the answer would look</h2>
-      ${preview.chart && html`<${Chart} spec=${preview.chart.spec} caption=${preview.chart.caption} />
+      ${preview.chart && html`<div class=${content.window || preview.rows.length > FEW ? "" : "pair"}>
+          <${Chart} spec=${preview.chart.spec} caption=${preview.chart.caption} />
+          <div><${Rows} rows=${preview.rows} all=${preview.all_rows} /></div></div>
         <div class="row"><button type="button" onClick=${onDraw}>Draw the noise again</button>
-          <button type="button" onClick=${onSeed}>Simulate other data</button></div>
-        <${Rows} rows=${preview.rows} all=${preview.all_rows} />`}
+          <button type="button" onClick=${onSeed}>Simulate other data</button></div>`}
       ${preview.why_not && html`<p class="note">There is no preview here: ${preview.why_not}</p>`}
     </section>
     <div class="pair">
@@ -199,7 +201,7 @@ function Plan() {
       <${Slider} label="Privacy loss ε" value=${wanted.epsilon} onChange=${set("epsilon")} steps=${EPSILONS} least=${0.001} most=${50} />
       ${!records && html`
         <${Slider} label="Length of a series" value=${wanted.length} onChange=${set("length")} steps=${LENGTHS} least=${1} most=${1000000} whole
-          unit="values" help=${spans.length && wanted.length === (state.answer.plan || {}).length ? `values: ${spans.length}` : "values"} />
+          unit="values" help=${`values${spans.length && wanted.length === state.answer.plan.length ? `: ${spans.length}` : ""}`} />
         <${Slider} label="Number of people" value=${wanted.people} onChange=${set("people")} steps=${PEOPLE} least=${1} most=${1000000} whole unit="people" />
         <label class="check"><input type="checkbox" checked=${wanted.windowed} onChange=${(event) => set("windowed")(event.target.checked)} />
           An answer for each window</label>
