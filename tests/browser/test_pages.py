@@ -25,6 +25,7 @@ def test_a_service_without_ledger_or_read_only_says_so(folder: Path, window: Cal
     with serving(folder / "data", "--read-only", "--workers", "1") as address:
         page = window(storage_state=None).new_page()
         page.goto(address)
+        page.wait_for_url("**/")
         page.goto(address.partition("?")[0] + "release")
         page.get_by_role("heading", name="This service is read-only").wait_for()
         page.goto(address.partition("?")[0] + "budget")
