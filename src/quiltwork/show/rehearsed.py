@@ -108,7 +108,8 @@ def _along(shape: Shape) -> Chart:
     several = len(shown) > 1
     whole = alt.Axis(tickMinStep=1, grid=False, format="d")
     x = alt.X("place:Q", title="window", scale=alt.Scale(nice=False, zero=False), axis=whole)
-    y: dict[str, Any] = {"title": None if several else shape.title, "axis": alt.Axis(format=",~f", tickCount=4)}
+    y: dict[str, Any] = {"title": None if several else shape.title}
+    y["axis"] = alt.Axis(format=",~f", tickCount=4, minExtent=38)
     base = alt.Chart(alt.NamedData("both")).encode(x=x, color=_colours())
     band = base.transform_filter("isValid(datum.low)").mark_area(opacity=0.18)
     lines = base.mark_line(strokeWidth=2, point={"size": 16} if shape.windows <= MOST_DOTS else False)

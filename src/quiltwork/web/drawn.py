@@ -221,7 +221,7 @@ def of_rehearsal(belief: Belief, made: Plan, ask: Mapping[str, Any]) -> dict[str
         series = _simulated(belief, length, people, ask.get("seed", 0))
         rehearsal = rehearse(belief, offer.calibration, length=length, people=people, window=window, series=series)
     except QuiltworkError as problem:
-        return {"rows": [], "why_not": str(problem)}
+        return {"rows": [], "why_not": f"{problem.what}{'' if problem.why is None else f': {problem.why}'}."}
     rows = compared(rehearsal)
     shape, data = parts(rehearsal, rows)
     chart = {"name": "answer", "caption": REHEARSED, "spec": _filled(_shape(shape), data)}

@@ -30,7 +30,7 @@ def said_to(*requests: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_everything_that_can_be_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quiltwork.web.worker._warm_up", lambda: None)
+    monkeypatch.setattr("quiltwork.web.worker._warm_up", lambda _: None)
     data = tmp_path / "diary.csv"
     data.write_text("doing,n\n" + "sit,1.5\nsit,2\nwalk,0\n" * 100)
     held = belief_from_dict(BELIEF)
@@ -90,7 +90,7 @@ def test_everything_that_can_be_asked(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_release_without_a_ledger_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quiltwork.web.worker._warm_up", lambda: None)
+    monkeypatch.setattr("quiltwork.web.worker._warm_up", lambda _: None)
     monkeypatch.setattr(work, "_files", lambda *_: {})
     ask = {
         "belief": BELIEF | {"states": ["home", "other"]},

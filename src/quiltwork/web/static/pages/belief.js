@@ -23,7 +23,7 @@ const KINDS = {
 };
 const NONE = { value: "", label: "none" };
 
-const rounded = (number) => String(Number(number.toPrecision(4)));
+const rounded = (number) => String(Number(number.toPrecision(3)));
 const named = (label) => `${label.replace(/^Sample: /, "").replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").toLowerCase() || "belief"}.json`;
 
 /** A probability that can be typed; it is sent when the field is left, or at Enter. */
@@ -45,7 +45,7 @@ function Cell({ value, label, onChange, strong }) {
     const field = next && next.cells[cell.cellIndex] && next.cells[cell.cellIndex].querySelector("input");
     if (field) field.focus(); else commit();
   };
-  return html`<input class=${strong ? "cell strong" : "cell"} type="text" inputmode="decimal" aria-label=${label} value=${typed ?? rounded(value)}
+  return html`<input class=${strong ? "cell strong" : "cell"} type="text" inputmode="decimal" aria-label=${label} title=${String(value)} value=${typed ?? rounded(value)}
     aria-invalid=${wrong ? "true" : "false"} onInput=${(event) => type(event.target.value)} onBlur=${commit} onKeyDown=${key}
     onFocus=${(event) => event.target.select()} />`;
 }
@@ -70,7 +70,7 @@ function Matrix({ shown, change }) {
     <p class="note">A row has the probabilities of the next state. If you change one, the others of its row are rescaled, so that it
       still sums to 1.</p>
     <div class="wide" tabindex="0" role="group" aria-label="Transition probabilities"><table class="matrix">
-      <thead><tr><th scope="col">from ↓ to →</th>${states.map((state) => html`<th scope="col" class="n">${state}</th>`)}
+      <thead><tr><th scope="col">from ↓ to →</th>${states.map((state) => html`<th scope="col" class="n" title=${state}>${state}</th>`)}
         <th scope="col"><span class="hidden">Remove</span></th></tr></thead>
       <tbody>${states.map((state, row) => html`<tr key=${row}>
         <th scope="row"><${StateName} name=${state} onChange=${(name) => change({ rename: row, name })} /></th>

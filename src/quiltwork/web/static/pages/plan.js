@@ -141,12 +141,12 @@ function Rows({ rows, all }) {
   return rows.length <= FEW && !windows ? table : html`<details><summary>The numbers</summary>${table}</details>`;
 }
 
-function Answer({ state, content, onDraw, onSeed }) {
+function Answer({ state, content, unit, onDraw, onSeed }) {
   const { plan, meaning, preview, spans, others, chart } = state.answer;
   const best = plan.mechanisms.find((one) => one.mechanism === state.answer.best) || plan.mechanisms[0];
   return html`<div class=${state.busy ? "stale" : ""} aria-busy=${state.busy ? "true" : "false"}>
     <${Cards} items=${[
-      [`± ${short(best.error_95)}`, `on each number, with probability 95\u00a0%${content.window ? `, for each window of ${spans.window}` : ""}`, true],
+      [`± ${short(best.error_95)}${unit}`, `on each number, with probability 95\u00a0%${content.window ? `, for each window of ${spans.window}` : ""}`, true],
       [short(best.noise_scale), `noise scale (${best.mechanism})`],
       [`50 → ${meaning.text.replace(" ", "\u00a0")}`, "what a 50\u00a0% likely secret becomes at most"],
       content.length && [spans.length, `length of each series (${whole(content.length)} values)`],
@@ -193,6 +193,7 @@ function Plan() {
   }, [content]);
   const set = (key) => (value) => want({ ...wanted, draw: 0, [key]: value });
   const records = described && ["network", "joint"].includes(described.kind);
+  const unit = described && described.unit && question && ["mean", "sum"].includes(question.kind) ? ` ${described.unit}` : "";
   const spans = state.answer ? state.answer.spans : {};
   return html`<div class="split">
     <form class="panel" onSubmit=${(event) => event.preventDefault()}>
@@ -212,7 +213,7 @@ function Plan() {
     <div>
       <${Refusal} problem=${belief.problem || state.problem} />
       <${Progress} job=${belief.job} />
-      ${state.answer && html`<${Answer} state=${state} content=${content || {}} onDraw=${() => want({ ...wanted, draw: wanted.draw + 1 })}
+      ${state.answer && html`<${Answer} state=${state} content=${content || {}} unit=${unit} onDraw=${() => want({ ...wanted, draw: wanted.draw + 1 })}
         onSeed=${() => want({ ...wanted, seed: wanted.seed + 1 })} />`}
     </div>
   </div>`;
