@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext
-from web_service import serving
+from playwright.sync_api import BrowserContext, Route
 
 from .conftest import Open, check_page
 
@@ -21,17 +20,21 @@ def test_pages_are_for_everybody(path: str, open_page: Open) -> None:
     check_page(page)
 
 
-def test_a_service_without_ledger_or_read_only_says_so(folder: Path, window: Callable[..., BrowserContext]) -> None:
-    with serving(folder / "data", "--read-only", "--workers", "1") as address:
-        page = window(storage_state=None).new_page()
-        page.goto(address)
-        page.wait_for_url("**/")
-        page.goto(address.partition("?")[0] + "release")
-        page.get_by_role("heading", name="This service is read-only").wait_for()
-        page.goto(address.partition("?")[0] + "budget")
-        page.get_by_role("heading", name="No ledger yet").wait_for()
-        assert "quiltwork ledger create" in page.locator("pre").inner_text()
-        check_page(page)
+def test_a_service_without_ledger_or_read_only_says_so(window: Callable[..., BrowserContext]) -> None:
+    """The pages of such services, without starting another one: only what the service says of itself is changed."""
+    page = window().new_page()
+
+    def other(route: Route) -> None:
+        answer = route.fetch()
+        text = answer.text().replace("&#34;ledger&#34;: true", "&#34;ledger&#34;: false")
+        route.fulfill(response=answer, body=text.replace("&#34;read_only&#34;: false", "&#34;read_only&#34;: true"))
+
+    for path, said in (("/release", "This service is read-only"), ("/budget", "No ledger yet")):
+        page.route(f"**{path}", other)
+        page.goto(path)
+        page.get_by_role("heading", name=said).wait_for()
+    assert "quiltwork ledger create" in page.locator("pre").inner_text()
+    check_page(page)
 
 
 def test_axe_is_the_one_that_is_named() -> None:
