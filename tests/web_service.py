@@ -28,11 +28,11 @@ RELEASE: dict[str, Any] = {
 
 
 @contextmanager
-def serving(folder: Path, *options: str, log: IO[str] | None = None) -> Iterator[str]:
+def serving(folder: Path, *options: str, log: IO[str] | None = None, within: Path | None = None) -> Iterator[str]:
     """The real command in a process of its own, with data from a folder; its address with the token."""
     command = [sys.executable, "-c", "from quiltwork.cli import main; main()", "serve", "--port", "0"]
     command += ["--data-folder", str(folder), *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log or subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log or subprocess.DEVNULL, text=True, cwd=within)
     try:
         assert process.stdout is not None
         line = process.stdout.readline()

@@ -24,7 +24,6 @@ from quiltwork.show.style import NARROW, Chart, narrow, to_spec
 
 MOST_ROWS = 200  # of a table on a screen
 MOST_RELEASES = 500  # of a ledger, the latest
-NO_GUARANTEE = "No guarantee. This noise protects values only if they are independent."
 Content = dict[str, Any]
 
 
@@ -63,7 +62,7 @@ def preview_on_screen(prepared: Prepared, expected: Sequence[Content], ledger: C
         "title": _asked(question["query"] for question in expected),
         "lead": f"{subjects:,} {prepared.belief.noun}, {values:,} values. Mechanism {made.mechanism}.",
         "cards": cards(made, amount(least["error_95"]), several=len(expected) > 1, left=left),
-        "meaning": _meaning(made.meaning(prepared.belief), made),
+        "meaning": made.meaning(prepared.belief),
         "questions": _table(
             [
                 {
@@ -116,7 +115,7 @@ def release_on_screen(release: Release) -> Content:
         f"Mechanism {made.mechanism}.",
         "cards": cards(made, least.answers[0].rounded(least.error()), several=bool(release.questions), left=left),
         "answers": [_answer(question, bool(release.questions)) for question in questions],
-        "meaning": _meaning(made.meaning(release.belief), made),
+        "meaning": made.meaning(release.belief),
         "explained": made.explain(release.belief).splitlines(),
         "notes": list(release.notes),
         "recorded": None,
@@ -280,7 +279,3 @@ def _table(rows: Sequence[Mapping[str, str]]) -> Content:
 
 def _asked(texts: Iterable[str]) -> str:
     return ", ".join(titled(text) for text in texts)
-
-
-def _meaning(said: str, calibration: Calibration) -> str:
-    return NO_GUARANTEE if calibration.guarantee == "none" else said

@@ -99,6 +99,29 @@ def test_a_release_is_previewed_confirmed_and_charged(served: TestClient) -> Non
     assert served.get("/api/ledger/verify").json()["whole"] is True
     rows = served.get("/api/ledger/export").json()["rows"]
     assert rows[-1]["content"]["program"].startswith("quiltwork serve")
+    shown = served.get(f"/api/jobs/{job['job']}/shown").json()
+    assert shown["answers"][0]["chart"]["spec"]["$schema"]
+    other = served.post("/api/columns", json={"data": RELEASE["data"]}).headers["x-quiltwork-job"]
+    assert served.get(f"/api/jobs/{other}/shown").status_code == 404
+    account = served.get("/api/ledger/shown").json()
+    assert account["releases"]["rows"][0][3] == "count:walk"
+
+
+def test_a_ledger_is_exported_as_a_file_that_can_be_verified(served: TestClient, tmp_path: Path) -> None:
+    got = served.get("/api/ledger/export.jsonl")
+    assert got.headers["content-disposition"] == 'attachment; filename="ledger.jsonl"'
+    (tmp_path / "ledger.jsonl").write_bytes(got.content)
+    assert answer("ledger", "verify", tmp_path / "ledger.jsonl")["whole"] is True
+
+
+def test_the_belief_of_the_ledger_can_be_left_out(served: TestClient, read_only: TestClient) -> None:
+    held = served.get("/api/ledger/belief").json()
+    assert held["states"] == BELIEF["states"]
+    assert held["facts"][0][0] == "Belief"
+    without = {name: value for name, value in RELEASE.items() if name != "belief"}
+    assert asked(served, "/api/release", without)["epsilon"] == RELEASE["epsilon"]
+    for path in ("shown", "belief", "export.jsonl"):
+        assert read_only.get(f"/api/ledger/{path}").json()["kind"] == "ledger"
 
 
 def test_the_budget_holds(served: TestClient) -> None:

@@ -12,7 +12,7 @@ export function suggested(columns) {
   const time = named((column) => /date|time/i.test(column.type)) || named((column) => TIMES.test(column.name));
   const subject = named((column) => column.name !== time && SUBJECTS.test(column.name));
   const rest = columns.filter((column) => column.name !== time && column.name !== subject);
-  const column = (rest.find((one) => /str|cat|enum/i.test(one.type)) || rest[0] || { name: "" }).name;
+  const column = (rest.find((one) => one.type === "text") || rest[0] || { name: "" }).name;
   return { column, subject, time };
 }
 

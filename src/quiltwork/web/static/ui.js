@@ -165,6 +165,9 @@ export function Chart({ spec, caption, hidden = false }) {
       }
       const svg = place.current && place.current.querySelector("svg");
       if (svg) {
+        for (const part of svg.querySelectorAll("[role]")) { // the whole is one picture, which its caption describes
+          for (const name of ["role", "aria-label", "aria-roledescription"]) part.removeAttribute(name);
+        }
         svg.setAttribute("role", "img");
         svg.setAttribute("aria-label", caption);
         place.current.classList.toggle("broad", Number(svg.getAttribute("width")) > 560);

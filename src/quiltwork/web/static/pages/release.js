@@ -160,7 +160,9 @@ function Preview({ preview, confirming, onConfirm, onBack }) {
       <button type="button" class="main" disabled=${confirming} onClick=${onConfirm}>${shown.action}</button>
       <button type="button" disabled=${confirming} onClick=${onBack}>Change something</button>
     </div>
-    <p class="note">Nothing has been spent yet. The preview holds for ten minutes, and makes exactly this release.</p>
+    <p class="note">${confirming
+      ? "The release is being made. Stay on this page until its result is here."
+      : "Nothing has been spent yet. The preview holds for ten minutes, and confirming makes exactly this release."}</p>
   </section>`;
 }
 
