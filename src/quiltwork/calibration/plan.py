@@ -12,7 +12,7 @@ from quiltwork.calibration.calibrate import MECHANISMS, calibrated, find_mechani
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Questions, Request
 from quiltwork.calibration.split import split
-from quiltwork.calibration.target import PURE_NOISE, USEFUL, Remedy, Target, noise_only, remedy
+from quiltwork.calibration.target import CLOSE, PURE_NOISE, ROUGH, USEFUL, Remedy, Target, noise_only, remedy
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.numeric import check_length, round_up
 from quiltwork.queries import Query, TwoCounts, Workload
@@ -270,7 +270,9 @@ def _with_remedies(
     for place, (question, error) in enumerate(zip(questions, _errors(best), strict=True)):
         limits = None if size is None or made.records else question.on(belief).limits(size, max(0, size - people))
 
-        def improved(wanted: float, *, relative: bool, place: int = place, error: float = error) -> Remedy:
+        def improved(
+            wanted: float, *, relative: bool, close: float, place: int = place, error: float = error
+        ) -> Remedy:
             return remedy(
                 questions[place],
                 error=error,
@@ -283,13 +285,14 @@ def _with_remedies(
                 length=request.length,
                 step=made.step,
                 mechanism=best.mechanism,
+                close=close,
             )
 
         if target is not None and (place == 0 or (target.relative and limits is not None)):
-            option = improved(target.within(limits), relative=target.relative)
+            option = improved(target.within(limits), relative=target.relative, close=CLOSE)
             found = option if found is None else max(found, option, key=_hardness)  # a percentage is meant for all
         if limits is not None and limits.width > 0 and error >= PURE_NOISE * limits.width:
-            better = improved(USEFUL * limits.width, relative=True)
+            better = improved(USEFUL * limits.width, relative=True, close=ROUGH)
             warnings.append(noise_only(question, error, limits, better))
     return replace(made, remedy=found, warnings=tuple(warnings))
 

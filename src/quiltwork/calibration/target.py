@@ -15,7 +15,11 @@ PURE_NOISE = 0.5
 """The share of what an answer can be from which on its ± leaves nothing to learn."""
 MOST_EPSILON = 30.0
 TRIES = 16
-CLOSE, FURTHER = 1.01, 1.5  # times the smallest epsilon: near enough, and a step where it is not yet between two
+CLOSE, ROUGH, FURTHER = (
+    1.01,
+    1.15,
+    1.5,
+)  # times the smallest ε: as asked, a hint, and a step where none will do yet
 LARGE = 5.0
 
 
@@ -123,10 +127,12 @@ def remedy(  # noqa: PLR0913 - it takes all that an answer's precision depends o
     length: int | None = None,
     step: Duration | None = None,
     mechanism: str | None = None,
+    close: float = ROUGH,
 ) -> Remedy:
     """What would bring the ± of a number from ``error`` down to ``wanted``.
 
-    ``relative`` says that the wanted error grows with what the answer can be, as that of a share of a count does.
+    ``relative`` says that the wanted error grows with what the answer can be, as that of a share of a count does;
+    ``close`` how many times the smallest ε will do: a hint is not worth many calibrations.
     """
     spread = relative or query.divisor(2) != 1  # then more values make it smaller
     enough = math.ceil(values * error / wanted * (1 - 1e-12)) if values is not None and spread else None
@@ -136,7 +142,9 @@ def remedy(  # noqa: PLR0913 - it takes all that an answer's precision depends o
         window = f"{each:,} values" if step.steps else _about(step, each)
     return Remedy(
         error=wanted,
-        epsilon=None if error_at is None else epsilon_for(error_at, wanted, first=epsilon * error / wanted),
+        epsilon=None
+        if error_at is None
+        else epsilon_for(error_at, wanted, first=epsilon * error / wanted, close=close),
         values=enough,
         people=-(-enough // length) if enough is not None and length else None,
         window=window,
@@ -154,7 +162,9 @@ def noise_only(query: Query, error: float, limits: Limits, better: Remedy, *, wh
     )
 
 
-def epsilon_for(error_at: Callable[[float], float], wanted: float, *, first: float) -> float | None:
+def epsilon_for(
+    error_at: Callable[[float], float], wanted: float, *, first: float, close: float = CLOSE
+) -> float | None:
     """About the smallest ε whose error is not above the wanted one, rounded up to three digits; None if there is none.
 
     >>> epsilon_for(lambda epsilon: 3 / epsilon, 0.1, first=20.0)
@@ -173,15 +183,15 @@ def epsilon_for(error_at: Callable[[float], float], wanted: float, *, first: flo
                 break
         else:
             high = trial
-            if error * CLOSE >= wanted:
+            if error * close >= wanted:
                 break
-        if high <= CLOSE * low:
+        if high <= close * low:
             break
-        guess = trial * error / wanted
+        guess = trial * error / wanted  # noise falls about as ε rises
         if not math.isfinite(high):
             guess = max(guess, FURTHER * low)
-        elif not low * math.sqrt(CLOSE) < guess < high / math.sqrt(CLOSE):
-            guess = math.sqrt(low * high) if low > 0 else high / FURTHER
+        elif low > 0:
+            guess = math.sqrt(low * high)
         trial = _up(min(guess, MOST_EPSILON))
     return high if math.isfinite(high) else None
 

@@ -8,8 +8,10 @@ from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
 from quiltwork.calibration.series import ForSeries
 from quiltwork.data import Series, Window
-from quiltwork.fitting.made_up import made_up
-from quiltwork.releases.pipeline import of_series
+from quiltwork.data.records import Records
+from quiltwork.errors import ParameterError
+from quiltwork.fitting.made_up import made_up, made_up_records
+from quiltwork.releases.pipeline import of_records, of_series
 from quiltwork.releases.prepared import Answer, Prepared, check_asked
 from quiltwork.releases.result import Release
 
@@ -27,27 +29,27 @@ def rehearse(
     belief: Belief,
     calibration: Calibration,
     *,
-    length: int,
+    length: int | None = None,
     people: int = 1,
     window: int | None = None,
     seed: int = 0,
-    series: Series | None = None,
+    data: Series | Records | None = None,
 ) -> Rehearsal:
-    """Simulate series, answer the query of a calibration, and draw its noise.
+    """Simulate data, answer the query of a calibration, and draw its noise.
 
-    ``series`` are those that were simulated before, with the same numbers.
+    ``length`` is that of a series; under a network there are as many records as ``people``. ``data`` are those that
+    were simulated before, with the same numbers.
 
     >>> from quiltwork import MarkovChain, calibrate
     >>> lazy = MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["sit", "walk"])
     >>> noise = calibrate("histogram", belief=lazy, epsilon=1.0, length=200)
     >>> rehearsal = rehearse(lazy, noise, length=200, people=5)
     >>> rehearsal.truth, list(rehearsal.release.value)
-    (((810, 190),), ['sit', 'walk'])
+    (((793, 207),), ['sit', 'walk'])
     """
-    series = made_up(belief, length=length, people=people, seed=seed) if series is None else series
-    windows = None if window is None else Window.parse(window)
+    data = simulated(belief, length, people, seed) if data is None else data
     request = Request(
-        query=calibration.query.sized(series),
+        query=calibration.query,
         belief=belief,
         epsilon=calibration.epsilon,
         mechanism=calibration.mechanism,
@@ -55,13 +57,27 @@ def rehearse(
         length=length,
         alone=True,
     )
-    check_asked(series, request.query, windows, by_subject=False)
-    prepared = of_series(series, request, ForSeries(belief, calibration, length), windows, ())
+    if isinstance(data, Records):
+        prepared = of_records(data, request, calibration, ())
+    else:
+        windows = None if window is None else Window.parse(window)
+        request = replace(request, query=request.query.sized(data))
+        check_asked(data, request.query, windows, by_subject=False)
+        prepared = of_series(data, request, ForSeries(belief, calibration, data.longest), windows, ())
     answers = prepared.answers()
     release = replace(prepared.draw(answers), notes=())
     questions = prepared.each or (prepared,)
     by_question = sorted(answers, key=lambda answer: answer.question)
     return Rehearsal(release, tuple(_true(questions[answer.question], answer) for answer in by_question))
+
+
+def simulated(belief: Belief, length: int | None, people: int, seed: int) -> Series | Records:
+    """Data that the belief makes up: series of this length, or records."""
+    if belief.variables is not None:
+        return made_up_records(belief, people=people, seed=seed)
+    if length is None:
+        raise ParameterError("simulated series need a length", got="any")
+    return made_up(belief, length=length, people=people, seed=seed)
 
 
 def _true(prepared: Prepared, answer: Answer) -> tuple[float, ...]:

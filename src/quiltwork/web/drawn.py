@@ -11,12 +11,12 @@ from quiltwork.calibration.calibrate import calibrated
 from quiltwork.calibration.plan import Plan
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
+from quiltwork.data.records import Records
 from quiltwork.data.series import Series
 from quiltwork.errors import NotCoveredError, ParameterError, QuiltworkError
 from quiltwork.fitting import forgotten_after, in_time
 from quiltwork.fitting.check import BeliefCheck, in_words
-from quiltwork.fitting.made_up import made_up
-from quiltwork.releases.rehearsal import rehearse
+from quiltwork.releases.rehearsal import rehearse, simulated
 
 MOST_ROWS = 240
 MOST_STATES = 30  # up to which quilts take no time
@@ -194,17 +194,10 @@ def _shape(shape: Any) -> dict[str, Any]:
     return to_spec(shaped(shape))
 
 
-_SERIES: dict[tuple[str, int, int, int], Series] = {}
-
-
-def _simulated(belief: Belief, length: int, people: int, seed: int) -> Series:
-    """Simulated series; the last ones are kept, because ε changes more often than they do."""
-    key = belief.fingerprint, length, people, seed
-    if key not in _SERIES:
-        while len(_SERIES) >= 3:
-            del _SERIES[next(iter(_SERIES))]
-        _SERIES[key] = made_up(belief, length=length, people=people, seed=seed)
-    return _SERIES[key]
+@lru_cache(maxsize=3)
+def _simulated(belief: Belief, length: int | None, people: int, seed: int) -> Series | Records:
+    """Simulated data; the last ones are kept, because ε changes more often than they do."""
+    return simulated(belief, length, people, seed)
 
 
 def of_rehearsal(belief: Belief, made: Plan, ask: Mapping[str, Any]) -> dict[str, Any]:
@@ -213,19 +206,19 @@ def of_rehearsal(belief: Belief, made: Plan, ask: Mapping[str, Any]) -> dict[str
 
     offer = made.best
     length, window, people = made.length, ask.get("window"), ask.get("people") or 1
-    if offer is None or offer.calibration is None or length is None:
-        return {"rows": [], "why_not": "Simulated data need a length."}
-    if window is not None and length > MOST_WINDOWS * window:
+    if offer is None or offer.calibration is None:
+        return {"rows": [], "why_not": "no mechanism has a guarantee here."}
+    if window is not None and length is not None and length > MOST_WINDOWS * window:
         return {"rows": [], "why_not": f"At most {MOST_WINDOWS} windows are drawn. Choose longer ones."}
     try:
-        series = _simulated(belief, length, people, ask.get("seed", 0))
-        rehearsal = rehearse(belief, offer.calibration, length=length, people=people, window=window, series=series)
+        data = _simulated(belief, length, people, ask.get("seed", 0))
+        rehearsal = rehearse(belief, offer.calibration, length=length, people=people, window=window, data=data)
     except QuiltworkError as problem:
         return {"rows": [], "why_not": f"{problem.what}{'' if problem.why is None else f': {problem.why}'}."}
     rows = compared(rehearsal)
-    shape, data = parts(rehearsal, rows)
-    chart = {"name": "answer", "caption": REHEARSED, "spec": _filled(_shape(shape), data)}
-    return {"rows": rows[:MOST_ROWS], "all_rows": len(rows), "values": series.size, "chart": chart}
+    shape, by_name = parts(rehearsal, rows)
+    chart = {"name": "answer", "caption": REHEARSED, "spec": _filled(_shape(shape), by_name)}
+    return {"rows": rows[:MOST_ROWS], "all_rows": len(rows), "chart": chart}
 
 
 def spans(belief: Belief, length: int | None, window: int | None) -> dict[str, str | None]:

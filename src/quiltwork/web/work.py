@@ -82,6 +82,8 @@ def _planned(ask: Ask, belief: Belief, mechanisms: list[str] | None) -> tuple[Pl
     in_answer = length if window is None or length is None else min(window, length)
     if window is not None and people is None:
         people = 1
+    if belief.variables is not None and "values" not in ask:
+        people = None  # of records, noise does not depend on their number
     asked = questions(_texts(ask), ask.get("state_values"), belief)
     _, made, by_distance = plan_wanted(
         asked if window is None else asked.in_windows(),

@@ -10,6 +10,7 @@ the last value, and the step is monotone. So bounds are approached from above, f
 guess below is kept only if a step proves it. ``Bound.skips`` says which m proves which entry.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -426,12 +427,25 @@ def smallest_valid(step: Callable[[float], float], raised: float, valid: float) 
 
     ``valid`` is one, ``raised`` is none (or too small to matter); the valid end of a narrow bracket is returned.
     """
+
+    def grown(difference: float) -> float:
+        return math.log(step(difference) / difference)
+
+    if valid - raised <= CLOSE * valid:
+        return valid
+    over, under = grown(raised), min(grown(valid), 0.0)
+    if over <= 0:
+        return raised
+    moved = 0  # which end was moved last: one that stays counts for less (regula falsi, as in Illinois)
     while valid - raised > CLOSE * valid:
-        middle = (valid * raised) ** 0.5
-        if step(middle) <= middle:
-            valid = middle
+        width = math.log(valid / raised)
+        share = min(max(over / (over - under), CLOSE / 2 / width), 1 - CLOSE / 2 / width)
+        trial = raised * math.exp(share * width)
+        found = grown(trial)
+        if found <= 0:
+            valid, under, over, moved = trial, found, over / 2 if moved < 0 else over, -1
         else:
-            raised = middle
+            raised, over, under, moved = trial, found, under / 2 if moved > 0 else under, 1
     return valid
 
 

@@ -8,6 +8,7 @@ Each function below is an upper bound, from cheap to tight, rounded up. With D =
 """
 
 import itertools
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,24 +64,33 @@ def scalar_step(kernel: Kernel, difference: float) -> Floats:
     [[0.0, 0.411565], [0.549948, 0.0]]
     """
     unbounded = difference > LARGEST_DIFFERENCE  # v may then be anything: infinite where some y occurs in row a only
-    own, gain = (0.0, 1.0) if unbounded else (1.0, float(np.expm1(difference)))
-    ratios = np.empty((len(kernel.above), len(kernel.below)))
+    own, gain = (0.0, 1.0) if unbounded else (1.0, math.expm1(difference))
+    bounds = np.empty((len(kernel.above), len(kernel.below)))
 
     def some_rows(some: slice) -> None:
-        _best_ratios(kernel.above[some], kernel.below, kernel.most[some], kernel.least, own, gain, ratios[some])
+        first, above, most = some.start or 0, kernel.above[some], kernel.most[some]
+        _best_ratios(first, above, kernel.below, most, kernel.least, own, gain, difference, bounds[some])
 
-    if len(ratios) < PARALLEL_FROM:
+    if len(bounds) < PARALLEL_FROM:
         some_rows(slice(None))
     else:
-        in_threads(some_rows, len(ratios), pieces=8)  # Statement 10
-    return _rounded(np.minimum(np.log(ratios), difference))  # no step makes a difference larger
+        in_threads(some_rows, len(bounds), pieces=8)
+    return bounds  # Statement 10
 
 
 @njit(cache=True, nogil=True)
 def _best_ratios(
-    above: Floats, below: Floats, most: Floats, least: Floats, own: float, gain: float, ratios: Floats
+    first: int,
+    above: Floats,
+    below: Floats,
+    most: Floats,
+    least: Floats,
+    own: float,
+    gain: float,
+    largest: float,
+    bounds: Floats,
 ) -> None:
-    """The largest (own + gain P[a,S]) / (own + gain P[b,S]).
+    """log of the largest (own + gain P[a,S]) / (own + gain P[b,S]), rounded up, for rows from the first one on.
 
     The S with above > r below for the last ratio r gives a larger one, until none does (Dinkelbach's method).
     """
@@ -99,7 +109,8 @@ def _best_ratios(
                 if over / under <= ratio * (1.0 + 1e-15):
                     break
                 ratio = over / under
-            ratios[a, b] = max(ratio, 1.0)
+            step = min(math.log(max(ratio, 1.0)), largest)  # no step makes a difference larger
+            bounds[a, b] = 0.0 if first + a == b else step * (1.0 + MARGIN) + MARGIN
 
 
 def interval_kernels(lower: Floats, upper: Floats) -> list[Kernel]:
@@ -160,12 +171,26 @@ def projective_step(cross_ratio: Floats, difference: float) -> Floats:
     >>> projective_step(np.array([[0.0, 2.0], [2.0, 0.0]]), 1.0).round(6).tolist()
     [[0.0, 0.454673], [0.454673, 0.0]]
     """
-    r = np.minimum(cross_ratio, LARGEST_DIFFERENCE) / 2
-    d = min(difference, LARGEST_DIFFERENCE) / 2
-    step = 2 * (np.logaddexp(0.0, r + d) - np.logaddexp(r, d))  # Statement 13
-    if difference > LARGEST_DIFFERENCE:
-        step = cross_ratio
-    return _rounded(np.where(cross_ratio > LARGEST_DIFFERENCE, difference, step))
+    bounds = np.empty(cross_ratio.shape)
+    _projective(cross_ratio, float(difference), bounds)
+    return bounds
+
+
+@njit(cache=True, nogil=True)
+def _projective(cross_ratio: Floats, difference: float, bounds: Floats) -> None:
+    for a in range(len(cross_ratio)):
+        for b in range(cross_ratio.shape[1]):
+            if a == b:
+                bounds[a, b] = 0.0
+                continue
+            step = cross_ratio[a, b]
+            if step > LARGEST_DIFFERENCE:
+                step = difference
+            elif difference <= LARGEST_DIFFERENCE:  # Statement 13
+                r, d = step / 2, difference / 2
+                both = r + d + math.log1p(math.exp(-r - d))  # log (1 + e^(r + d))
+                step = 2 * (both - max(r, d) - math.log1p(math.exp(-abs(r - d))))
+            bounds[a, b] = max(step, 0.0) * (1.0 + MARGIN) + MARGIN
 
 
 def cross_ratios(P: Floats) -> Floats:
@@ -202,12 +227,6 @@ def interval_cross_ratios(lower: Floats, upper: Floats) -> Floats:
     ratios[empty, :] = ratios[:, empty] = 0.0
     np.fill_diagonal(ratios, 0.0)
     return np.asarray(ratios)
-
-
-def _rounded(step: Floats) -> Floats:
-    rounded = np.maximum(step, 0.0) * (1 + MARGIN) + MARGIN
-    np.fill_diagonal(rounded, 0.0)
-    return np.asarray(rounded)
 
 
 def without_detours(profile: Floats, bound: Floats) -> Floats:

@@ -28,12 +28,12 @@ function kept() {
 /** The request for what is on the sliders. */
 function requested(chosen, described, question, wanted) {
   const records = ["network", "joint"].includes(described.kind);
-  const content = { belief: chosen.belief, query: textOf(question, described), epsilon: wanted.epsilon };
-  if (records) return content;
-  return {
-    ...content, length: wanted.length, people: wanted.people, ...(wanted.windowed ? { window: Math.min(wanted.window, wanted.length) } : {}),
+  const content = {
+    belief: chosen.belief, query: textOf(question, described), epsilon: wanted.epsilon, people: wanted.people,
     ...(wanted.draw ? { draw: wanted.draw } : {}), ...(wanted.seed ? { seed: wanted.seed } : {}),
   };
+  if (records) return content;
+  return { ...content, length: wanted.length, ...(wanted.windowed ? { window: Math.min(wanted.window, wanted.length) } : {}) };
 }
 
 /** What a slider may be moved to next, the nearest first. */
@@ -103,7 +103,8 @@ function Mechanisms({ content, plan, others, chart }) {
   const key = JSON.stringify({ ...content, draw: 0, seed: 0 });
   useEffect(() => reset(null), [key]);
   const compare = () => run(({ onJob }) => {
-    const { draw, seed, ...asked } = content;
+    const { draw, seed, people: _, ...records } = content;
+    const asked = content.length ? { ...records, people: content.people } : records;
     const names = [...plan.mechanisms.map((one) => one.mechanism), ...others];
     return ask("/api/plan", { ...asked, mechanisms: names, advice: false, charts: true }, { onJob });
   });
@@ -195,15 +196,17 @@ function Plan() {
   const records = described && ["network", "joint"].includes(described.kind);
   const unit = described && described.unit && question && ["mean", "sum"].includes(question.kind) ? ` ${described.unit}` : "";
   const spans = state.answer ? state.answer.spans : {};
+  const people = html`<${Slider} label=${records ? "Number of records" : "Number of people"} value=${wanted.people} onChange=${set("people")}
+    steps=${PEOPLE} least=${1} most=${1000000} whole />`;
   return html`<div class="split">
     <form class="panel" onSubmit=${(event) => event.preventDefault()}>
       <${BeliefChooser} chosen=${chosen} onChoose=${choose} />
       ${question && html`<${Question} question=${question} described=${described} onChange=${(next) => ask_({ ...next, for: described.kind })} />`}
       <${Slider} label="Privacy loss ε" value=${wanted.epsilon} onChange=${set("epsilon")} steps=${EPSILONS} least=${0.001} most=${50} />
-      ${!records && html`
+      ${records ? people : html`
         <${Slider} label="Length of a series" value=${wanted.length} onChange=${set("length")} steps=${LENGTHS} least=${1} most=${1000000} whole
           unit="values" help=${`values${spans.length && wanted.length === state.answer.plan.length ? `: ${spans.length}` : ""}`} />
-        <${Slider} label="Number of people" value=${wanted.people} onChange=${set("people")} steps=${PEOPLE} least=${1} most=${1000000} whole unit="people" />
+        ${people}
         <label class="check"><input type="checkbox" checked=${wanted.windowed} onChange=${(event) => set("windowed")(event.target.checked)} />
           An answer for each window</label>
         ${wanted.windowed && html`<${Slider} label="Window" value=${wanted.window} onChange=${set("window")} steps=${WINDOWS} least=${1} most=${1000000}
