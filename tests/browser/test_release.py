@@ -93,6 +93,9 @@ def test_the_keyboard_is_enough(open_page: Open) -> None:
     tab_to(page, "Ask something else")
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Preview the release").wait_for()
+    tab_to(page, "count:walk, ε = 0.4")  # nothing is lost with a page that was left
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Count of walk, private")).to_be_focused()
 
 
 def test_a_budget_that_would_be_exceeded_says_by_how_much(open_page: Open) -> None:

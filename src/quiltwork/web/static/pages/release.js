@@ -21,7 +21,7 @@ const WINDOWS = [
   { value: "weekday", label: "By day of the week" },
   { value: "values", label: "A number of values" },
 ];
-const KINDS = { csv: "CSV", parquet: "Parquet", json: "JSON", md: "Markdown", html: "Report to sign" };
+const KINDS = { html: "Report to sign", csv: "CSV", parquet: "Parquet", json: "JSON", md: "Markdown" };
 const FIRST = {
   column: "", subject: "", time: "", missing: "refuse", gap: "", every: "", take: "first", bins: "", unsorted: "refuse",
   duplicates: "refuse", together: "", separator: "", decimal: "", date_format: "", recode: "", variable: "",
@@ -181,19 +181,46 @@ function Answer({ answer }) {
   </section>`;
 }
 
+/** A finished release: what the page shows of it, and its files. If there is no picture of it, its value is still there. */
+async function kept({ job, result, files }) {
+  const shown = await get(`/api/jobs/${encodeURIComponent(job)}/shown`).catch(() => null);
+  return { job, result, shown, files: Object.keys(KINDS).filter((kind) => (files || []).includes(kind)) };
+}
+
+function Downloads({ job, files }) {
+  return html`<div class="row" role="group" aria-label="Downloads">
+    ${files.map((kind) => html`<a class=${kind === "html" ? "button main" : "button"} href=${`/api/jobs/${encodeURIComponent(job)}/files/${kind}`}
+      download=${`release.${kind}`}>${KINDS[kind]}</a>`)}
+  </div>`;
+}
+
+/** Releases of the last hour, so that no result is lost with a page that was closed or a connection that broke. */
+function Earlier({ onShow }) {
+  const [jobs, list] = useState([]);
+  useEffect(() => {
+    get("/api/jobs").then((answer) => list(answer.jobs.filter((job) => job.kind === "confirm" && job.state === "done")), () => {});
+  }, []);
+  if (jobs.length === 0) return null;
+  return html`<section class="panel"><h2>Made in the last hour</h2>
+    <ul class="plain">${[...jobs].reverse().map((job) => html`<li><button type="button" class="plain"
+      onClick=${() => onShow(job)}>${job.result.query}, ε = ${job.result.epsilon}</button></li>`)}</ul></section>`;
+}
+
 function Result({ done, onAgain }) {
   const { shown, job, files } = done;
   const heading = useRef(null);
   useEffect(() => { if (heading.current) heading.current.focus(); }, []);
+  if (!shown) {
+    return html`<div class="result"><p class="over">Released</p><h2 tabindex="-1" ref=${heading}>${done.result.query}, private</h2>
+      <${Downloads} job=${job} files=${files} /><pre tabindex="0">${JSON.stringify(done.result.value, null, 1)}</pre>
+      <div class="row"><button type="button" onClick=${onAgain}>Ask something else</button></div></div>`;
+  }
   return html`<div class="result">
     <p class="over">Released</p>
     <h2 tabindex="-1" ref=${heading}>${shown.title}, private</h2>
     <p class="lead">${shown.lead}</p>
     <${Cards} items=${cardsOf(shown)} />
-    <div class="row" role="group" aria-label="Downloads">
-      ${files.map((kind) => html`<a class=${kind === "html" ? "button main" : "button"} href=${`/api/jobs/${encodeURIComponent(job)}/files/${kind}`}
-        download=${`release.${kind}`}>${KINDS[kind] || kind}</a>`)}
-    </div>
+    <${Downloads} job=${job} files=${files} />
     <p class="note">Keep them now: the service forgets them after an hour, and a second release costs again.</p>
     ${shown.answers.map((answer) => html`<${Answer} answer=${answer} />`)}
     <section><h3>What it means</h3><p>${shown.meaning}</p>
@@ -250,9 +277,8 @@ function Release({ status }) {
     let job = null;
     const told = (now) => onJob({ ...now, cancel: () => now.cancel().catch(() => onJob({ ...now, phase: "Too late to cancel, the noise is drawn" })) });
     try {
-      const result = await ask("/api/release", { confirm: preview.result.confirm }, { onJob: told, onDone: (id) => { job = id; } });
-      const [shown, state] = await Promise.all([get(`/api/jobs/${encodeURIComponent(job)}/shown`), get(`/api/jobs/${encodeURIComponent(job)}`)]);
-      return { result, shown, job, files: ["html", "csv", "parquet", "json", "md"].filter((kind) => state.files.includes(kind)) };
+      await ask("/api/release", { confirm: preview.result.confirm }, { onJob: told, onDone: (id) => { job = id; } });
+      return await kept(await get(`/api/jobs/${encodeURIComponent(job)}`));
     } finally {
       setPreview(null);
     }
@@ -301,6 +327,7 @@ function Release({ status }) {
       <${Refusal} problem=${preview.problem || made.problem} />
       ${preview.result && html`<${Preview} preview=${preview.result} confirming=${made.busy} onConfirm=${confirm}
         onBack=${() => setPreview(null)} />`}
+      ${!preview.result && !working && html`<${Earlier} onShow=${(job) => make(() => kept(job))} />`}
     </div>
   </form>`;
 }
