@@ -11,7 +11,7 @@ import altair as alt
 from quiltwork.queries import Transitions
 from quiltwork.releases.rehearsal import Rehearsal
 from quiltwork.show.answers import COLUMNS, PANEL_HEIGHT, PANEL_WIDTH, titled
-from quiltwork.show.style import ACCENT, FAINT, INK, QUIET, Chart, styled, with_rows
+from quiltwork.show.style import ACCENT, FAINT, INK, NARROW, QUIET, Chart, styled, with_rows
 
 TRUE, NOISY = "true, without noise", "as it would be released"
 MOST_PANELS = 9
@@ -100,7 +100,7 @@ def _bars(shape: Shape) -> Chart:
     bars = alt.Chart(alt.NamedData("both")).mark_bar().encode(x=axis, y=names, yOffset=place, color=_colours())
     whiskers = alt.Chart(alt.NamedData("ranges")).mark_rule(color=INK, strokeWidth=2)
     whiskers = whiskers.encode(x=alt.X("low:Q", title=shape.title), x2="high:Q", y=names, yOffset=place)
-    return styled(alt.layer(bars, whiskers).properties(width=400, height=max(70, 44 * len(shape.names))))
+    return styled(alt.layer(bars, whiskers).properties(width=NARROW, height=max(70, 44 * len(shape.names))))
 
 
 def _along(shape: Shape) -> Chart:

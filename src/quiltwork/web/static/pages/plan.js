@@ -14,6 +14,7 @@ const WINDOWS = [4, 8, 12, 24, 48, 96, 192, 336, 672];
 const FIRST = { epsilon: 1, length: 672, people: 40, windowed: false, window: 96, draw: 0, seed: 0 };
 const KEPT = "quiltwork-plan";
 const IDLE = 500; // milliseconds without a change after which neighbours are computed
+const SLOW = 3000; // milliseconds of an answer after which nothing is computed ahead: others may need the service
 const FEW = 12; // rows of a table that stands beside its picture
 const GUARANTEES = { pufferfish: "yes", bayesian: "yes", none: "none" };
 
@@ -36,14 +37,16 @@ function requested(chosen, described, question, wanted) {
   return { ...content, length: wanted.length, ...(wanted.windowed ? { window: Math.min(wanted.window, wanted.length) } : {}) };
 }
 
-/** What a slider may be moved to next, the nearest first. */
+const near = (steps, value) => {
+  const at = steps.reduce((best, step, n) => (Math.abs(step - value) < Math.abs(steps[best] - value) ? n : best), 0);
+  return steps.map((step, n) => [Math.abs(n - at), step]).sort((a, b) => a[0] - b[0]).map(([, step]) => step).filter((step) => step !== value);
+};
+
+/** What sliders may be moved to next: first what needs no new calibration, then the nearest ε and lengths. */
 function around(wanted) {
-  const near = (steps, value) => {
-    const at = steps.reduce((best, step, n) => (Math.abs(step - value) < Math.abs(steps[best] - value) ? n : best), 0);
-    return steps.map((step, n) => [Math.abs(n - at), step]).sort((a, b) => a[0] - b[0]).map(([, step]) => step).filter((step) => step !== value);
-  };
   const [losses, lengths] = [near(EPSILONS, wanted.epsilon), near(LENGTHS, wanted.length)];
-  const next = [];
+  const next = near(PEOPLE, wanted.people).slice(0, 4).map((people) => ({ ...wanted, people }));
+  if (wanted.windowed) next.push(...near(WINDOWS, wanted.window).slice(0, 4).map((window) => ({ ...wanted, window })));
   for (let n = 0; n < Math.max(losses.length, lengths.length); n += 1) {
     if (n < losses.length) next.push({ ...wanted, epsilon: losses[n] });
     if (n % 2 === 0 && n / 2 < lengths.length) next.push({ ...wanted, length: lengths[n / 2] });
@@ -65,6 +68,7 @@ function useAnswers() {
     const own = ++held.current.turn;
     const key = JSON.stringify(content);
     clearTimeout(held.current.timer);
+    const begun = performance.now();
     try {
       let answer = held.current.known.get(key);
       if (!answer) {
@@ -75,7 +79,7 @@ function useAnswers() {
       keep(key, answer);
       if (own !== held.current.turn) return;
       set({ busy: false, answer, problem: null });
-      held.current.timer = setTimeout(() => ahead(own, neighbours), IDLE);
+      if (performance.now() - begun < SLOW) held.current.timer = setTimeout(() => ahead(own, neighbours), IDLE);
     } catch (problem) {
       if (own === held.current.turn) set((before) => ({ ...before, busy: false, problem }));
     }
@@ -85,7 +89,7 @@ function useAnswers() {
     held.current.ahead = true;
     try {
       for (const content of neighbours) {
-        if (own !== held.current.turn) return;
+        if (own !== held.current.turn || document.hidden) return;
         const key = JSON.stringify(content);
         if (!held.current.known.has(key)) keep(key, await ask("/api/preview", content, { wait: 60 }));
       }
