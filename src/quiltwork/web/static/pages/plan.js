@@ -14,7 +14,7 @@ const WINDOWS = [4, 8, 12, 24, 48, 96, 192, 336, 672];
 const FIRST = { epsilon: 1, length: 672, people: 40, windowed: false, window: 96, draw: 0, seed: 0 };
 const KEPT = "quiltwork-plan";
 const IDLE = 500; // milliseconds without a change after which neighbours are computed
-const SLOW = 3000; // milliseconds of an answer after which nothing is computed ahead: others may need the service
+const SLOW = 3; // seconds of a calibration after which nothing is computed ahead: others may need the service
 const FEW = 12; // rows of a table that stands beside its picture
 const GUARANTEES = { pufferfish: "yes", bayesian: "yes", none: "none" };
 
@@ -54,6 +54,8 @@ function around(wanted) {
   return next;
 }
 
+const seconds = (plan) => plan.mechanisms.reduce((sum, one) => sum + (one.seconds || 0), 0);
+
 /** Answers by request: at once if there is one, else from the service; neighbours are asked for when nothing else is to do. */
 function useAnswers() {
   const held = useRef({ known: new Map(), newest: latest(), turn: 0, timer: 0, ahead: false });
@@ -68,7 +70,6 @@ function useAnswers() {
     const own = ++held.current.turn;
     const key = JSON.stringify(content);
     clearTimeout(held.current.timer);
-    const begun = performance.now();
     try {
       let answer = held.current.known.get(key);
       if (!answer) {
@@ -79,7 +80,7 @@ function useAnswers() {
       keep(key, answer);
       if (own !== held.current.turn) return;
       set({ busy: false, answer, problem: null });
-      if (performance.now() - begun < SLOW) held.current.timer = setTimeout(() => ahead(own, neighbours), IDLE);
+      if (seconds(answer.plan) < SLOW) held.current.timer = setTimeout(() => ahead(own, neighbours), IDLE);
     } catch (problem) {
       if (own === held.current.turn) set((before) => ({ ...before, busy: false, problem }));
     }
