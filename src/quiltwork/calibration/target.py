@@ -20,7 +20,7 @@ CLOSE, ROUGH, FURTHER = (
     1.15,
     1.5,
 )  # times the smallest ε: as asked, a hint, and a step where none will do yet
-LARGE = 5.0
+LARGE, LARGEST_STEP = 5.0, 8.0
 
 
 @dataclass(frozen=True)
@@ -190,8 +190,8 @@ def epsilon_for(
         guess = trial * error / wanted  # noise falls about as ε rises
         if not math.isfinite(high):
             guess = max(guess, FURTHER * low)
-        elif low > 0:
-            guess = math.sqrt(low * high)
+        else:
+            guess = math.sqrt(low * high) if low > 0 else max(guess, high / LARGEST_STEP)
         trial = _up(min(guess, MOST_EPSILON))
     return high if math.isfinite(high) else None
 
