@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test coverage lint types check docs bench lock figures clean
+.PHONY: help setup demo test coverage lint types check docs bench lock figures screenshots clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -48,6 +48,9 @@ docs: $(STAMP) ## the site, in site/; warnings are errors
 
 figures: $(STAMP) ## draw the pictures of the README again
 	$(BIN)/python tools/figures.py
+
+screenshots: $(STAMP) ## take the pictures of the pages again (needs Chromium)
+	$(BIN)/python tools/screenshots.py
 
 lock: ## pin every dependency again (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-strip-extras --quiet \

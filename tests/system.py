@@ -7,9 +7,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 def unavailable(what: str) -> NoReturn:
@@ -54,6 +57,29 @@ def postgresql_server() -> Iterator[str]:
     finally:
         run(str(programs / "pg_ctl"), "--pgdata", str(data), "--mode=immediate", "stop")
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def chromium_program() -> str:
+    """A browser to drive: Chromium, or one that is made of it."""
+    for name in ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"):
+        if (found := shutil.which(name)) is not None:
+            return found
+    unavailable("Chromium")
+
+
+@contextmanager
+def chromium() -> Iterator["Browser"]:
+    """The system's browser without a window. While it is open, this thread cannot run an asyncio loop of its own."""
+    from playwright.sync_api import sync_playwright
+
+    program = chromium_program()
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=program, args=arguments)
+        try:
+            yield browser
+        finally:
+            browser.close()
 
 
 def spark_session() -> Any:

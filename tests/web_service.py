@@ -1,6 +1,12 @@
 """What tests of the service share."""
 
-from typing import Any
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
 
 TOKEN = "t" * 43
 ADDRESS = "http://127.0.0.1:8765"
@@ -19,3 +25,24 @@ RELEASE: dict[str, Any] = {
     "query": "count:walk",
     "epsilon": 0.25,
 }
+
+
+@contextmanager
+def serving(folder: Path, *options: str, log: IO[str] | None = None, within: Path | None = None) -> Iterator[str]:
+    """The real command in a process of its own, with data from a folder; its address with the token."""
+    command = [sys.executable, "-c", "from quiltwork.cli import main; main()", "serve", "--port", "0"]
+    command += ["--data-folder", str(folder), *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log or subprocess.DEVNULL, text=True, cwd=within)
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = re.fullmatch(r"quiltwork serves (\S+)\n", line)
+        assert found is not None, line
+        yield found[1]
+        process.terminate()
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()

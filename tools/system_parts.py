@@ -1,4 +1,4 @@
-"""Installs the parts of the system that tests need (PostgreSQL, Java) where they are missing and that is possible.
+"""Installs parts of the system that tests need (PostgreSQL, Java, Chromium), if they are missing and it is possible.
 
 `make test` runs it first. Without root or apt it does nothing: those tests then skip with the reason, and fail in CI.
 """
@@ -8,13 +8,18 @@ import shutil
 import subprocess
 from pathlib import Path
 
-PARTS = {"postgresql": "PostgreSQL", "openjdk-17-jre-headless": "Java"}
+PARTS = {"postgresql": "PostgreSQL", "openjdk-17-jre-headless": "Java", "chromium": "Chromium"}
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 def missing() -> list[str]:
     """The packages whose programs are not here."""
     server = shutil.which("pg_ctl") or any(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl"))
-    here = {"postgresql": bool(server), "openjdk-17-jre-headless": shutil.which("java") is not None}
+    here = {
+        "postgresql": bool(server),
+        "openjdk-17-jre-headless": shutil.which("java") is not None,
+        "chromium": any(map(shutil.which, BROWSERS)),
+    }
     return [package for package in PARTS if not here[package]]
 
 

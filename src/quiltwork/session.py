@@ -56,7 +56,7 @@ class Session(Shown):
     (1, 'count:walk')
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the public signature is meant to be read
         self,
         data: Series | Records | Iterable[object],
         *,
@@ -309,8 +309,9 @@ def _opened(
         opened = Ledger(address)
         opened.check(belief=belief, delta=delta, **terms)
         return opened
-    shape = {"delta": delta or 0.0, "envelope": envelope}
-    return Ledger.create(address, belief=belief, budget=budget, exist_ok=True, **shape, **terms)
+    return Ledger.create(
+        address, belief=belief, budget=budget, delta=delta or 0.0, envelope=envelope, exist_ok=True, **terms
+    )
 
 
 def _hashable(key: object) -> bool:

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import reference
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import chains, with_some_start
@@ -85,7 +86,7 @@ def rational_loss(chain: MarkovChain, length: int, decay: Fraction) -> Fraction:
     return worst
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(10))
 @given(chains(max_states=3), st.integers(1, 4), st.sampled_from([Fraction(1, 2), Fraction(9, 10), Fraction(1, 10**6)]))
 def test_loss_equals_rational_arithmetic(chain: MarkovChain, length: int, decay: Fraction) -> None:
     chain = with_some_start(chain)
@@ -105,7 +106,7 @@ def test_tails_of_any_size_are_accurate() -> None:
     assert audit(rare, [Noisy(Count("1"), 0.05)], length=200).epsilon == pytest.approx(20, rel=1e-9)
 
 
-@settings(max_examples=35)
+@settings(max_examples=examples(14))
 @given(chains(max_states=3), st.integers(1, 5), st.sampled_from(["count", "histogram"]), st.floats(0.3, 8))
 def test_loss_equals_enumeration(chain: MarkovChain, length: int, statistic: str, scale: float) -> None:
     chain = with_some_start(chain)
@@ -153,7 +154,7 @@ def enumerated_loss(
     return worst
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(10))
 @given(chains(max_states=3, zeros=False), st.data())
 def test_joint_releases_segments_and_knowledge(chain: MarkovChain, data: st.DataObject) -> None:
     chain = with_some_start(chain)

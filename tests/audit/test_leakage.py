@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import chains, with_some_start
@@ -65,7 +66,7 @@ def test_known_values() -> None:
         assert found.epsilon <= bound <= 1.01 * found.epsilon
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(chains(max_states=3), st.integers(1, 4), st.sampled_from([0.3, 1.0, 5.0]), st.booleans())
 def test_intervals_are_enough(chain: MarkovChain, length: int, scale: float, part: bool) -> None:
     known = with_some_start(chain)

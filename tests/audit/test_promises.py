@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import chains, epsilons, with_some_start
@@ -36,7 +37,7 @@ def wasserstein(query: Query, **options: Any) -> Calibration:
     return calibrate(query, mechanism="wasserstein", **options)
 
 
-@settings(max_examples=180)
+@settings(max_examples=examples(72))
 @given(chains(max_states=4), st.integers(1, 12), epsilons, st.sampled_from(MECHANISMS))
 def test_audited_loss_is_within_epsilon(chain: MarkovChain, length: int, epsilon: float, mechanism: str) -> None:
     believed = with_some_start(chain)
@@ -63,7 +64,7 @@ def test_a_mutant_with_too_little_noise_is_caught() -> None:
     assert all(caught.values()), caught
 
 
-@settings(max_examples=35)
+@settings(max_examples=examples(14))
 @given(chains(max_states=3), st.integers(1, 8), epsilons)
 def test_audited_is_the_least(chain: MarkovChain, length: int, epsilon: float) -> None:
     believed = with_some_start(chain)
@@ -73,7 +74,7 @@ def test_audited_is_the_least(chain: MarkovChain, length: int, epsilon: float) -
         assert least <= other * (1 + 1e-8)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(24))
 @given(chains(max_states=3), st.integers(1, 6))
 def test_distances_against_plain_transport(chain: MarkovChain, length: int) -> None:
     """The least w for which mass can be moved within w, by greedy filling in exact order."""
@@ -181,7 +182,7 @@ def test_delta_leaves_out_mass_and_says_so() -> None:
             wasserstein(Count("1"), belief=chain, epsilon=1.0, length=30, delta=wrong)
 
 
-@settings(max_examples=35)
+@settings(max_examples=examples(14))
 @given(chains(max_states=3), st.integers(1, 6), st.sampled_from([0.01, 0.1, 0.3]))
 def test_delta_keeps_its_weaker_promise(chain: MarkovChain, length: int, delta: float) -> None:
     """P(S | a) ≤ e^ε P(S | b) + δ for the worst set S of lattice cells of a finely discretised output."""

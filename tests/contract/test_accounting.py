@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from shell import run
@@ -106,7 +107,7 @@ class AccountingContract(ABC):
         """ε of all releases of a plan together."""
 
     # inherited on purpose: every subclass runs the same cases
-    @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.differing_executors])
+    @settings(max_examples=examples(6), deadline=None, suppress_health_check=[HealthCheck.differing_executors])
     @given(st.one_of(series_plans(), series_plans(), record_plans()))
     def test_it_says_what_an_accountant_says(self, plan: Plan) -> None:
         try:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from shell import answer, run
@@ -394,7 +395,7 @@ def test_migrations_are_whole_or_not_at_all(url: str, monkeypatch: pytest.Monkey
 positive = st.floats(min_value=5e-324, max_value=1e300, allow_subnormal=True)
 
 
-@settings(max_examples=180, deadline=None)
+@settings(max_examples=examples(72), deadline=None)
 @given(st.lists(positive, min_size=2, max_size=30))
 def test_no_positive_spend_is_lost_to_rounding(numbers: list[float]) -> None:
     total = np.array(0.0)
@@ -407,7 +408,7 @@ def test_no_positive_spend_is_lost_to_rounding(numbers: list[float]) -> None:
     assert float(total) <= float(exact) * (1 + len(numbers) * 2**-52) + 5e-324 * len(numbers)
 
 
-@settings(max_examples=35, deadline=None)
+@settings(max_examples=examples(14), deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(1, 40), st.integers(1, 40), st.floats(0.5, 1e300), st.booleans()), min_size=1, max_size=8

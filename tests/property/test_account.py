@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from effort import examples
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -44,7 +45,7 @@ from quiltwork.releases.pipeline import prepare
 Array = NDArray[np.float64]
 ROWS = 6  # of two people together
 ONCE_IN_EIGHT = st.integers(0, 7).map(lambda n: n == 7)
-OFTEN = settings(max_examples=65, deadline=None, suppress_health_check=list(HealthCheck))
+OFTEN = settings(max_examples=examples(26), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @dataclass(frozen=True)
@@ -353,7 +354,7 @@ def test_the_enumeration_has_teeth() -> None:
     )
 
 
-@settings(OFTEN, max_examples=35)
+@settings(OFTEN, max_examples=examples(14))
 @given(st.data())
 def test_sessions_over_tables_are_covered(data: st.DataObject) -> None:
     """From a table through ``read_series`` and a session: missing values, segments and windows, as a user asks them."""

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,7 +36,7 @@ from quiltwork.releases.pipeline import prepare
 CHAIN = MarkovChain([[0.8, 0.15, 0.05], [0.3, 0.6, 0.1], [0.2, 0.2, 0.6]], initial="stationary", states=["a", "b", "c"])
 
 
-@settings(max_examples=35)
+@settings(max_examples=examples(14))
 @given(st.lists(st.floats(-50, 150), min_size=2, max_size=6), st.integers(0, 100), st.integers(0, 10**6))
 def test_the_nearest_answer_is_within_the_limits_and_never_further_from_the_truth(
     noisy: list[float], size: int, seed: int
@@ -100,7 +101,7 @@ def test_errors_of_consistent_values_are_those_that_are_seen() -> None:
     assert held / (3 * draws) > 0.85
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(6))
 @given(st.floats(0.05, 0.95), st.floats(0.05, 0.95), st.floats(0.3, 2.0), st.integers(1, 6))
 def test_a_histogram_of_two_states_is_one_count(p: float, q: float, epsilon: float, length: int) -> None:
     chain = MarkovChain([[1 - p, p], [q, 1 - q]], initial="stationary", states=["sit", "walk"])
@@ -124,7 +125,7 @@ def test_the_two_numbers_of_a_two_state_histogram_add_up() -> None:
     assert "the other number is the rest" in str(plan("histogram", belief=chain, epsilon=1.0, length=9).note)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(10))
 @given(st.integers(0, 10**6), st.lists(st.integers(1, 3), min_size=1, max_size=3), st.booleans())
 def test_moments_are_those_of_all_series(seed: int, lengths: list[int], uneven: bool) -> None:
     rng = np.random.default_rng(seed)
@@ -157,7 +158,7 @@ def test_moments_are_those_of_all_series(seed: int, lengths: list[int], uneven: 
     assert found.covariance == pytest.approx(squares - np.outer(mean, mean), abs=1e-9)
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(st.integers(0, 10**6))
 def test_the_posterior_is_that_of_quadrature(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -261,7 +262,7 @@ def test_there_are_no_estimates_without_a_law() -> None:
     assert release([1.0, 2.0, 3.0], "mean", belief=real, epsilon=1.0).answers[0].estimate is None
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(12))
 @given(st.floats(0.1, 3.0), st.floats(0.001, 2.0), st.floats(0.5, 1.5))
 def test_the_epsilon_that_is_named_is_enough(size: float, wanted: float, power: float) -> None:
     def error(epsilon: float) -> float:

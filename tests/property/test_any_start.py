@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import distributions, epsilons, transitions
@@ -58,7 +59,7 @@ def told_by_the_past(P: np.ndarray, start: np.ndarray, steps: int, profile: np.n
     return np.where(np.isfinite(ratios), ratios, -np.inf)
 
 
-@settings(max_examples=35, deadline=None)
+@settings(max_examples=examples(14), deadline=None)
 @given(transitions(max_states=3), st.data())
 def test_every_node_is_covered_whatever_the_start(P: np.ndarray, data: st.DataObject) -> None:
     k = len(P)
@@ -70,7 +71,7 @@ def test_every_node_is_covered_whatever_the_start(P: np.ndarray, data: st.DataOb
             assert np.all(told_by_the_past(P, start, steps, profile, seed) <= bound + 1e-9)
 
 
-@settings(max_examples=35, deadline=None)
+@settings(max_examples=examples(14), deadline=None)
 @given(transitions(max_states=3), st.integers(1, 3), st.data())
 def test_the_bound_for_later_nodes_does_not_need_the_first_ones(P: np.ndarray, few: int, data: st.DataObject) -> None:
     """Stopped after few steps, what holds at all nodes must hold further on too."""
@@ -86,7 +87,7 @@ def test_the_bound_for_later_nodes_does_not_need_the_first_ones(P: np.ndarray, f
             assert np.all(told_by_the_past(P, start, steps, profile, seed) <= later + 1e-9)
 
 
-@settings(max_examples=35, deadline=None)
+@settings(max_examples=examples(14), deadline=None)
 @given(transitions(min_states=3, max_states=4), st.data())
 def test_groups_of_starts_and_of_values_are_no_smaller(P: np.ndarray, data: st.DataObject) -> None:
     """Ends taken together, values in between taken together, and several steps at once: all are bounds."""
@@ -102,7 +103,7 @@ def test_groups_of_starts_and_of_values_are_no_smaller(P: np.ndarray, data: st.D
         assert np.all((fine.by_end() <= coarse.by_end() * (1 + 1e-5) + 1e-9)[possible])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(transitions(max_states=3), st.integers(1, 6), st.floats(0.3, 6.0), st.data())
 def test_no_start_is_worse_than_the_exact_loss_of_any_start(
     P: np.ndarray, length: int, scale: float, data: st.DataObject
@@ -118,7 +119,7 @@ def test_no_start_is_worse_than_the_exact_loss_of_any_start(
         assert attained.epsilon == pytest.approx(every.epsilon, rel=1e-4, abs=1e-6)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(transitions(max_states=3), st.integers(1, 8), epsilons)
 def test_the_curve_is_never_below_the_exact_loss(P: np.ndarray, length: int, epsilon: float) -> None:
     """The noise of the curve, of Wasserstein and of the audit itself: within ε for every start, in this order."""
@@ -131,7 +132,7 @@ def test_the_curve_is_never_below_the_exact_loss(P: np.ndarray, length: int, eps
     assert scales["audited"] <= min(scales["curve"], scales["wasserstein"]) * (1 + 1e-7)
 
 
-@settings(max_examples=180, deadline=None)
+@settings(max_examples=examples(72), deadline=None)
 @given(st.lists(st.floats(-30, 5), min_size=8, max_size=8), st.lists(st.integers(0, 9), min_size=8, max_size=8))
 def test_the_best_odds_are_found(numbers: list[float], impossible: list[int]) -> None:
     """Against a grid of odds; some of the eight numbers are 0."""

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import reference
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -61,7 +62,7 @@ def largest_seen(network: BayesianNetwork, profile: list[Array], rng: np.random.
     return reference.output_loss(law, np.exp(np.array(outputs)).T)
 
 
-@settings(max_examples=290, deadline=None)
+@settings(max_examples=examples(116), deadline=None)
 @given(networks(max_variables=6, max_states=4), st.integers(0, 2**32 - 1), st.booleans())
 def test_no_function_within_the_profile_tells_more(network: BayesianNetwork, seed: int, coarse: bool) -> None:
     rng = np.random.default_rng(seed)
@@ -75,7 +76,7 @@ def test_no_function_within_the_profile_tells_more(network: BayesianNetwork, see
     assert found.epsilon <= heaviest * (1 + 1e-9) + 1e-9
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(networks(min_variables=7, max_variables=8, max_states=2), st.integers(0, 2**32 - 1))
 def test_networks_of_eight_variables(network: BayesianNetwork, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -83,7 +84,7 @@ def test_networks_of_eight_variables(network: BayesianNetwork, seed: int) -> Non
     assert largest_seen(network, profile, rng) <= CliqueCurve(network).at(profile).epsilon + 1e-9
 
 
-@settings(max_examples=35, deadline=None)
+@settings(max_examples=examples(14), deadline=None)
 @given(networks(max_variables=5, max_states=3), epsilons)
 def test_calibrated_noise_is_enough_by_the_audit(network: BayesianNetwork, epsilon: float) -> None:
     scale = calibrate(network, "count:s0", epsilon).noise_scale
@@ -91,7 +92,7 @@ def test_calibrated_noise_is_enough_by_the_audit(network: BayesianNetwork, epsil
         assert audit(network, [Noisy(Count("s0"), scale)]).epsilon <= epsilon * (1 + 1e-9)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(trees(max_variables=6), st.integers(0, 2**32 - 1))
 def test_the_cliques_of_a_tree_are_its_edges(network: BayesianNetwork, seed: int) -> None:
     """Both are bounds; skips of several edges can make the tree's smaller, routes of a few plans either."""
@@ -100,7 +101,7 @@ def test_the_cliques_of_a_tree_are_its_edges(network: BayesianNetwork, seed: int
     assert along_cliques == pytest.approx(along_edges, rel=2e-2, abs=1e-9)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(chains(max_states=3), st.integers(2, 6), st.integers(0, 2**32 - 1))
 def test_a_path_is_a_chain(chain: MarkovChain, length: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -122,7 +123,7 @@ def least_cost(p: Array, q: Array, difference: Array) -> float:
     return float(np.log(found.fun))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(24), deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_nearest_first_is_never_below_the_linear_programme(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -138,7 +139,7 @@ def test_nearest_first_is_never_below_the_linear_programme(seed: int) -> None:
     assert bounds[0, 1] <= 1.35 * least + 1e-6
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(48), deadline=None)
 @given(networks(max_variables=8, max_states=2))
 def test_a_clique_tree_is_one(network: BayesianNetwork) -> None:
     """Every family is within a clique, and the cliques that a variable is in are joined to each other."""
@@ -158,7 +159,7 @@ def test_a_clique_tree_is_one(network: BayesianNetwork) -> None:
         assert before >= {(other, child) for other in tree.neighbours(child) if other != parent}
 
 
-@settings(max_examples=90, deadline=None)
+@settings(max_examples=examples(36), deadline=None)
 @given(networks(max_variables=6, max_states=3), st.sampled_from([1.0, 4.0]), st.data())
 def test_exact_laws_along_cliques_are_those_of_all_records(
     network: BayesianNetwork, scale: float, data: st.DataObject

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -49,7 +50,7 @@ def programme(P: np.ndarray, a: int, b: int, D: np.ndarray) -> float:
 SOLVER = 2e-7  # by which a linear programme may miss its constraints
 
 
-@settings(max_examples=35)
+@settings(max_examples=examples(14))
 @given(transitions(max_states=4), st.data())
 def test_steps_are_never_below_the_linear_programme(P: np.ndarray, data: st.DataObject) -> None:
     k = len(P)
@@ -67,7 +68,7 @@ def test_steps_are_never_below_the_linear_programme(P: np.ndarray, data: st.Data
         assert scalar[a, b] == pytest.approx(uniform, abs=1e-6)
 
 
-@settings(max_examples=35)
+@settings(max_examples=examples(14))
 @given(transitions(max_states=5), st.data())
 def test_steps_hold_for_every_log_lipschitz_function(P: np.ndarray, data: st.DataObject) -> None:
     k = len(P)
@@ -82,7 +83,7 @@ def test_steps_hold_for_every_log_lipschitz_function(P: np.ndarray, data: st.Dat
         assert np.all(means[:, None] - means[None, :] <= pairwise + 1e-9)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(10))
 @given(transitions(max_states=4, zeros=False), st.data())
 def test_projective_step_covers_every_start(P: np.ndarray, data: st.DataObject) -> None:
     """Backward kernels of any prior, and any function within D of them."""
@@ -132,7 +133,7 @@ def mechanism_loss(chain: MarkovChain, start: np.ndarray, length: int, profile: 
     return worst
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(24))
 @given(chains(max_states=3), st.integers(1, 4), st.data())
 def test_the_curve_holds_for_random_outputs(chain: MarkovChain, length: int, data: st.DataObject) -> None:
     k = len(chain.states)
@@ -144,7 +145,7 @@ def test_the_curve_holds_for_random_outputs(chain: MarkovChain, length: int, dat
         assert mechanism_loss(chain, start, length, profile, seed) <= bound * (1 + 1e-9) + 1e-9
 
 
-@settings(max_examples=45)
+@settings(max_examples=examples(18))
 @given(chains(max_states=4), st.integers(1, 10), epsilons)
 def test_audited_loss_of_the_curve_is_within_epsilon(chain: MarkovChain, length: int, epsilon: float) -> None:
     scale = calibrate(Count("0"), belief=chain, epsilon=epsilon, length=length, mechanism="curve").noise_scale
@@ -152,7 +153,7 @@ def test_audited_loss_of_the_curve_is_within_epsilon(chain: MarkovChain, length:
     assert audit(known, [Noisy(Count("0"), scale)], length=length).epsilon <= epsilon * (1 + 1e-9)
 
 
-@settings(max_examples=35)
+@settings(max_examples=examples(14))
 @given(chains(max_states=5), st.sampled_from([1, 5, 50, 10**6]), epsilons, st.sampled_from(["count:0", "histogram"]))
 def test_the_curve_never_needs_more_than_exact_quilts(
     chain: MarkovChain, length: int, epsilon: float, query: str
@@ -205,7 +206,7 @@ def log_lipschitz(rng: np.random.Generator, k: int, difference: float, count: in
     return np.asarray(np.exp(u))
 
 
-@settings(max_examples=35)
+@settings(max_examples=examples(14))
 @given(transitions(max_states=4), st.floats(0.0, 4.0), st.integers(1, 5), st.integers(0, 10**6))
 def test_skips_hold_for_outputs_in_between(P: np.ndarray, difference: float, skip: int, seed: int) -> None:
     """(m - 1) λ + step with P^m, for every function of the states skipped that is λ-Lipschitz in log."""
@@ -222,7 +223,7 @@ def test_skips_hold_for_outputs_in_between(P: np.ndarray, difference: float, ski
             )
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(20))
 @given(
     transitions(max_states=4), transitions(max_states=4), st.floats(0.0, 5.0), st.integers(1, 3), st.integers(0, 10**6)
 )
@@ -250,14 +251,14 @@ def test_interval_steps_hold_for_every_chain_within_the_bounds(
         assert np.all((logs[:, None] - logs[None, :]) <= past[np.ix_(seen, seen)] + 1e-9)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(10))
 @given(transitions(max_states=4), st.floats(0.1, 4.0))
 def test_a_point_interval_is_as_good_as_its_chain(P: np.ndarray, difference: float) -> None:
     exact = KernelSide(P, error=0.0).step(1, difference)
     assert IntervalFuture(P, P).step(1, difference) == pytest.approx(exact, abs=1e-6)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(10))
 @given(transitions(max_states=4, zeros=False), st.floats(0.0, 4.0), st.integers(0, 10**6))
 def test_the_ratio_step_needs_only_the_largest_ratio(P: np.ndarray, difference: float, seed: int) -> None:
     largest = float(np.log(P[:, None, :] / P[None, :, :]).max())
@@ -267,7 +268,7 @@ def test_the_ratio_step_needs_only_the_largest_ratio(P: np.ndarray, difference: 
         assert logs.max() - logs.min() <= bound + 1e-9
 
 
-@settings(max_examples=35)
+@settings(max_examples=examples(14))
 @given(chains(max_states=4), st.floats(0.01, 1.0))
 def test_steady_bounds_are_not_raised_by_a_single_step(chain: MarkovChain, most: float) -> None:
     """Also where zeros make skips of several steps the better bound."""

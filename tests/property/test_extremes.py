@@ -7,6 +7,7 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 import reference
+from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import chains, epsilons
@@ -32,7 +33,7 @@ from quiltwork.influence.quilts import priors, tables
 from quiltwork.influence.quilts.ends import Ends
 
 
-@settings(max_examples=90, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=examples(36), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(chains(max_states=5), st.integers(1, 14), epsilons)
 def test_tail_phases_and_sparse_distances_are_sound(
     monkeypatch: pytest.MonkeyPatch, chain: MarkovChain, length: int, epsilon: float
@@ -110,7 +111,7 @@ def decimal_score(P: list[list[Decimal]], length: int, epsilon: Decimal) -> Deci
     return worst
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(10))
 @given(st.lists(st.floats(-130, -1), min_size=2, max_size=2), st.integers(2, 6), st.sampled_from([0.5, 1.0, 3.0]))
 def test_tiny_entries_are_rounded_towards_more_noise(exponents: list[float], length: int, epsilon: float) -> None:
     P = np.array([[p, 1 - p] for p in (10**e for e in exponents)])

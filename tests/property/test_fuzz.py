@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from shell import run
@@ -202,7 +203,7 @@ def refused(problem: QuiltworkError) -> None:
     message.encode()
 
 
-@settings(FUZZ, max_examples=840)
+@settings(FUZZ, max_examples=examples(336))
 @given(one_of([belief.to_dict() for belief in BELIEFS]))
 def test_beliefs(contents: Any) -> None:
     try:
@@ -214,7 +215,7 @@ def test_beliefs(contents: Any) -> None:
         refused(problem)
 
 
-@settings(FUZZ, max_examples=120)
+@settings(FUZZ, max_examples=examples(48))
 @given(one_of([belief.to_dict() for belief in BELIEFS]))
 def test_beliefs_by_the_curve(contents: Any) -> None:
     with suppress(QuiltworkError):
@@ -224,7 +225,7 @@ def test_beliefs_by_the_curve(contents: Any) -> None:
         )
 
 
-@settings(FUZZ, max_examples=720)
+@settings(FUZZ, max_examples=examples(288))
 @given(st.lists(one_of(RECORDS), min_size=1, max_size=2))
 def test_records(contents: list[Any]) -> None:
     try:
@@ -234,7 +235,7 @@ def test_records(contents: list[Any]) -> None:
         refused(problem)
 
 
-@settings(FUZZ, max_examples=420)
+@settings(FUZZ, max_examples=examples(168))
 @given(mutated_text(BIF))
 def test_bif_files(text: str) -> None:
     try:
@@ -250,7 +251,7 @@ CSV = "person,time,what,n\n" + "".join(
 )
 
 
-@settings(FUZZ, max_examples=360)
+@settings(FUZZ, max_examples=examples(144))
 @given(
     text=mutated_text(CSV),
     options=st.sampled_from(
@@ -275,7 +276,7 @@ def test_tables(text: str, options: dict[str, Any], column: str, tmp_path_factor
         refused(problem)
 
 
-@settings(FUZZ, max_examples=180)
+@settings(FUZZ, max_examples=examples(72))
 @given(text=mutated_text("flu,fever\n" + "no,none\nyes,high\n" * 3 + f"{CANARY},none\n"))
 def test_tables_of_records(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     file = tmp_path_factory.getbasetemp() / "records.csv"
@@ -297,7 +298,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@settings(FUZZ, max_examples=180)
+@settings(FUZZ, max_examples=examples(72))
 @given(data=st.data())
 def test_exported_ledgers(data: st.DataObject, kept: Path) -> None:
     rows, outcomes = Ledger(str(kept)).rows()
@@ -315,7 +316,7 @@ def test_exported_ledgers(data: st.DataObject, kept: Path) -> None:
             refused(problem)
 
 
-@settings(FUZZ, max_examples=120)
+@settings(FUZZ, max_examples=examples(48))
 @given(data=st.data())
 def test_ledger_files(data: st.DataObject, kept: Path) -> None:
     """Bytes that flip, and columns that change: used as before, or refused; never more budget than there was."""
@@ -435,7 +436,7 @@ WORDS = [
 ]
 
 
-@settings(FUZZ, max_examples=90)
+@settings(FUZZ, max_examples=examples(36))
 @given(data=st.data())
 def test_option_lists(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.getbasetemp()

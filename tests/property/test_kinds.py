@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -121,7 +122,7 @@ def cases(belief: Belief, length: int, rng: np.random.Generator) -> list[Paths]:
     return [enumerated(start, [phases.transition] * (length - 1), belief.shown.tolist()) for start in starts]
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(12))
 @given(st.one_of(hidden(), cycles()), st.integers(1, 5), epsilons, st.integers(0, 2**32 - 1))
 def test_calibrated_noise_hides_every_moment(belief: Belief, length: int, epsilon: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -138,7 +139,7 @@ def test_calibrated_noise_hides_every_moment(belief: Belief, length: int, epsilo
             assert largest_loss(paths, laplace(paths, noise.noise_scale, 0)) <= epsilon * (1 + 1e-9)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(20))
 @given(st.one_of(hidden(), cycles()), st.integers(2, 5), st.integers(0, 2**32 - 1))
 def test_no_function_within_a_profile_tells_more(belief: Belief, length: int, seed: int) -> None:
     """Two releases on segments that may overlap, and any function of the values within their profiles."""
@@ -159,7 +160,7 @@ def test_no_function_within_a_profile_tells_more(belief: Belief, length: int, se
         assert largest_loss(paths, any_outputs(paths, profile, rng, 12)) <= bound * (1 + 1e-9) + 1e-12
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(10))
 @given(st.one_of(hidden(), cycles()), st.integers(1, 4), st.floats(0.5, 5), st.integers(0, 2**32 - 1))
 def test_the_audit_is_the_definition(belief: Belief, length: int, scale: float, seed: int) -> None:
     if belief.start == "any":
@@ -253,7 +254,7 @@ def test_known_values_that_do_not_fix_the_phase_are_covered(length: int) -> None
     assert knowing_every_other(P, belief.phases.stationary, SHOWN, length, noise) <= 1.0
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(10))
 @given(st.one_of(hidden(), cycles()), st.integers(2, 4), st.integers(0, 2**32 - 1))
 def test_nobody_who_knows_other_values_learns_more(belief: Belief, length: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

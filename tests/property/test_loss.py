@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import reference
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import chains, distributions, transitions, with_some_start
@@ -18,7 +19,7 @@ def loss(chain: MarkovChain, start: np.ndarray, length: int, statistic: str, sca
     return reference.laplace_loss(reference.paths(chain.transition, start, length), statistic, scale)
 
 
-@settings(max_examples=55)
+@settings(max_examples=examples(22))
 @given(chains(max_states=3), st.integers(1, 5), targets, st.sampled_from(list(STATISTICS)))
 def test_exact_quilts_keep_the_promise(chain: MarkovChain, length: int, epsilon: float, statistic: str) -> None:
     start = with_some_start(chain).initial
@@ -28,7 +29,7 @@ def test_exact_quilts_keep_the_promise(chain: MarkovChain, length: int, epsilon:
     assert loss(chain, start, length, drawn, scale) <= epsilon * (1 + 1e-12)
 
 
-@settings(max_examples=35)
+@settings(max_examples=examples(14))
 @given(transitions(max_states=3), st.data(), st.integers(1, 5), targets, st.sampled_from(list(STATISTICS)))
 def test_any_start_keeps_the_promise_for_every_start(
     P: np.ndarray, data: st.DataObject, length: int, epsilon: float, statistic: str
@@ -42,7 +43,7 @@ def test_any_start_keeps_the_promise_for_every_start(
     assert loss(MarkovChain(P), start, length, drawn, scale) <= epsilon * (1 + 1e-12)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(20))
 @given(transitions(max_states=3, zeros=False), st.data(), st.integers(1, 6), targets)
 def test_approximate_quilts_keep_the_promise(P: np.ndarray, data: st.DataObject, length: int, epsilon: float) -> None:
     start = data.draw(distributions(len(P)))
@@ -52,7 +53,7 @@ def test_approximate_quilts_keep_the_promise(P: np.ndarray, data: st.DataObject,
     assert loss(MarkovChain(P), start, length, "count", scale) <= epsilon * (1 + 1e-12)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(20))
 @given(st.floats(0.3, 0.7), st.floats(-0.12, 0.12), st.data(), st.integers(1, 7), targets)
 def test_gk16_keeps_the_promise_where_it_applies(
     q: float, drift: float, data: st.DataObject, length: int, epsilon: float

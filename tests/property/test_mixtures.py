@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from reference import records
@@ -37,7 +38,7 @@ def listed(network: BayesianNetwork) -> list[tuple[tuple[int, ...], float]]:
     return records(dict(network.variables), dict(network.parents), dict(network.tables))
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=examples(6), suppress_health_check=[HealthCheck.filter_too_much])
 @given(st.data())
 def test_mixtures_of_networks(data: st.DataObject) -> None:
     first = data.draw(networks(min_variables=2, max_variables=3, max_states=2))
@@ -68,7 +69,7 @@ def test_mixtures_of_networks(data: st.DataObject) -> None:
             assert loss(list(mixed.items()), made.noise_scale, sensitive) <= found * (1 + 1e-9)
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=examples(6), suppress_health_check=[HealthCheck.filter_too_much])
 @given(st.data())
 def test_a_range_of_spread_probabilities(data: st.DataObject) -> None:
     """Paper A's example: flu spreads across contacts with a probability in [0, 0.5], the same for all or not."""
@@ -83,7 +84,7 @@ def test_a_range_of_spread_probabilities(data: st.DataObject) -> None:
         assert loss(listed(network), made.noise_scale, range(4)) <= 1.0 + 1e-9
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=examples(6), suppress_health_check=[HealthCheck.filter_too_much])
 @given(st.data())
 def test_a_range_of_laws_of_a_household(data: st.DataObject) -> None:
     low, high = [0.05, 0.1, 0.3, 0.1, 0.0], [0.3, 0.3, 0.6, 0.2, 0.2]

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import chains, transitions
@@ -32,7 +33,7 @@ def loss(law: Law, density: dict[tuple[int, ...], float], position: int) -> floa
     return math.log(max(averages) / min(averages))
 
 
-@settings(max_examples=90)
+@settings(max_examples=examples(36))
 @given(transitions(max_states=3, zeros=False), st.data(), st.integers(1, 4), st.integers(0, 2**32 - 1))
 def test_a_near_belief_loses_at_most_twice_the_distance(
     P: np.ndarray, data: st.DataObject, length: int, seed: int
@@ -65,7 +66,7 @@ def test_twice_the_distance_cannot_be_improved() -> None:
     assert loss(other, density, 0) == pytest.approx(2 * (max(ratios) - min(ratios)), rel=1e-4)
 
 
-@settings(max_examples=35)
+@settings(max_examples=examples(14))
 @given(chains(max_states=3), st.integers(1, 4))
 def test_no_chain_is_apart_from_itself(chain: MarkovChain, length: int) -> None:
     distance = distance_between(chain, chain, length=length)

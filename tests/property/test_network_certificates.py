@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 import reference
+from effort import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ Array = NDArray[np.float64]
 QUERIES = st.sampled_from(["count:s0", "histogram"])
 
 
-@settings(max_examples=70, deadline=None)
+@settings(max_examples=examples(28), deadline=None)
 @given(networks(max_variables=6, max_states=3), epsilons, QUERIES)
 def test_every_certificate_proves_its_epsilon(network: BayesianNetwork, epsilon: float, query: str) -> None:
     found = calibrate(query, belief=network, epsilon=epsilon, mechanism="curve")
@@ -29,7 +30,7 @@ def test_every_certificate_proves_its_epsilon(network: BayesianNetwork, epsilon:
         assert found.verify(network) <= epsilon
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(24), deadline=None)
 @given(trees(max_variables=6, max_states=4, zeros=False), epsilons, QUERIES)
 def test_certificates_of_trees(network: BayesianNetwork, epsilon: float, query: str) -> None:
     found = calibrate(query, belief=network, epsilon=epsilon, mechanism="curve")
@@ -37,7 +38,7 @@ def test_certificates_of_trees(network: BayesianNetwork, epsilon: float, query: 
         assert found.verify(network) <= epsilon
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(st.integers(0, 2**32 - 1), epsilons)
 def test_certificates_of_sets(seed: int, epsilon: float) -> None:
     rng = np.random.default_rng(seed)
@@ -101,7 +102,7 @@ class Records:
         return exact
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(networks(min_variables=2, max_variables=5, max_states=3), epsilons, st.data())
 def test_no_claim_below_the_linear_programme_is_proved(
     network: BayesianNetwork, epsilon: float, data: st.DataObject

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 import reference
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import chains, epsilons, networks, trees, with_some_start
@@ -62,7 +63,7 @@ def asked(draw: st.DrawFn, network: BayesianNetwork) -> Query:
     return Over(Count("s0"), dict(zip(names, weights, strict=True)))
 
 
-@settings(max_examples=90, deadline=None)
+@settings(max_examples=examples(36), deadline=None)
 @given(data=st.data())
 def test_what_is_beyond_a_quilt_is_independent(data: st.DataObject) -> None:
     network = data.draw(networks(max_variables=6))
@@ -82,7 +83,7 @@ def test_what_is_beyond_a_quilt_is_independent(data: st.DataObject) -> None:
             assert joint.get((held, r, x), 0.0) * total == pytest.approx(p_r * p_x, abs=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(24), deadline=None)
 @given(data=st.data())
 def test_max_influence_is_exact(data: st.DataObject) -> None:
     network = data.draw(networks(max_variables=6))
@@ -93,7 +94,7 @@ def test_max_influence_is_exact(data: st.DataObject) -> None:
     assert found >= true - 1e-13
 
 
-@settings(max_examples=35, deadline=None)
+@settings(max_examples=examples(14), deadline=None)
 @given(network=networks(max_variables=6), epsilon=epsilons)
 def test_the_search_finds_the_best_of_all_quilts(network: BayesianNetwork, epsilon: float) -> None:
     law, n = law_of(network), len(network.variables)
@@ -112,7 +113,7 @@ def test_the_search_finds_the_best_of_all_quilts(network: BayesianNetwork, epsil
         assert found.score == pytest.approx(best, rel=1e-8)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(48), deadline=None)
 @given(data=st.data(), epsilon=epsilons)
 def test_quilts_keep_their_promise(data: st.DataObject, epsilon: float) -> None:
     network = data.draw(networks(max_variables=10, max_states=2, most_parents=2))
@@ -141,7 +142,7 @@ def test_a_collider_in_a_quilt_opens_a_path() -> None:
     assert loss(network, query, made.noise_scale) <= 1.0
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(48), deadline=None)
 @given(data=st.data(), epsilon=epsilons)
 def test_trees_keep_their_promise(data: st.DataObject, epsilon: float) -> None:
     network = data.draw(trees(max_variables=7))
@@ -175,7 +176,7 @@ def lipschitz_outputs(law: reference.Law, profile: list[np.ndarray], rng: np.ran
     return np.array(found).T
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(48), deadline=None)
 @given(data=st.data(), seed=st.integers(0, 2**32 - 1))
 def test_profiles_cover_every_lipschitz_output(data: st.DataObject, seed: int) -> None:
     network = data.draw(networks(max_variables=5, most_parents=data.draw(st.integers(1, 2))))
@@ -187,7 +188,7 @@ def test_profiles_cover_every_lipschitz_output(data: st.DataObject, seed: int) -
         assert TreeCurve(network).at(profile).epsilon >= true - 1e-9
 
 
-@settings(max_examples=35, deadline=None)
+@settings(max_examples=examples(14), deadline=None)
 @given(data=st.data(), seed=st.integers(0, 2**32 - 1))
 def test_trees_hold_against_those_who_know_other_values(data: st.DataObject, seed: int) -> None:
     network = data.draw(trees(max_variables=4))
@@ -204,7 +205,7 @@ def test_trees_hold_against_those_who_know_other_values(data: st.DataObject, see
                 assert bound >= true - 1e-9
 
 
-@settings(max_examples=24, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(chain=chains(max_states=3, zeros=True), length=st.integers(1, 9), epsilon=epsilons)
 def test_a_path_is_a_chain(chain: MarkovChain, length: int, epsilon: float) -> None:
     chain = with_some_start(chain)
@@ -218,7 +219,7 @@ def test_a_path_is_a_chain(chain: MarkovChain, length: int, epsilon: float) -> N
     assert audit(path, noisy).epsilon == pytest.approx(audit(chain, noisy, length=length).epsilon, rel=1e-9, abs=1e-12)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(chain=chains(max_states=3, zeros=False), length=st.integers(1, 9), height=st.sampled_from([0.1, 0.5, 2.0]))
 def test_the_curve_along_a_path_is_no_larger_than_along_time(chain: MarkovChain, length: int, height: float) -> None:
     chain = with_some_start(chain)
@@ -227,7 +228,7 @@ def test_the_curve_along_a_path_is_no_larger_than_along_time(chain: MarkovChain,
     assert TreeCurve(BayesianNetwork.from_chain(chain, length)).at([own] * length).epsilon <= along * (1 + 1e-7) + 1e-12
 
 
-@settings(max_examples=35, deadline=None)
+@settings(max_examples=examples(14), deadline=None)
 @given(data=st.data(), scales=st.lists(st.sampled_from([1.0, 2.0, 5.0]), min_size=2, max_size=3))
 def test_several_releases_together(data: st.DataObject, scales: list[float]) -> None:
     network = data.draw(networks(max_variables=4, max_states=2, most_parents=2))
@@ -243,7 +244,7 @@ def test_several_releases_together(data: st.DataObject, scales: list[float]) -> 
     assert by_rule["influence-curve"].applies
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(data=st.data(), epsilon=epsilons)
 def test_a_set_is_as_hard_as_its_hardest_member(data: st.DataObject, epsilon: float) -> None:
     first = data.draw(networks(max_variables=4, max_states=2, most_parents=2))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
+from effort import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import distributions, epsilons
@@ -75,7 +76,7 @@ def trajectories(belief: DynamicNetwork, length: int) -> list[tuple[tuple[int, .
     return law
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(dynamic_networks(), st.integers(1, 3))
 def test_unrolled_and_chain_have_the_law_of_the_tables(belief: DynamicNetwork, length: int) -> None:
     expected = dict(trajectories(belief, length))
@@ -90,7 +91,7 @@ def test_unrolled_and_chain_have_the_law_of_the_tables(belief: DynamicNetwork, l
         assert float(chain.initial[states[0]]) * np.prod(list(steps)) == pytest.approx(p)
 
 
-@settings(max_examples=18, deadline=None)
+@settings(max_examples=examples(7), deadline=None)
 @given(dynamic_networks(), st.integers(1, 4), st.sampled_from(QUERIES), epsilons)
 def test_both_ways_are_enough_by_enumeration(belief: DynamicNetwork, length: int, text: str, epsilon: float) -> None:
     request = Request.of(text, belief=belief, epsilon=epsilon, length=length, mechanism="curve")
@@ -109,7 +110,7 @@ def test_both_ways_are_enough_by_enumeration(belief: DynamicNetwork, length: int
         )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(dynamic_networks(), st.integers(1, 4), st.integers(0, 2**32 - 1))
 def test_profiles_between_steps_are_split_to_the_safe_side(belief: DynamicNetwork, length: int, seed: int) -> None:
     """λ of the variables together is at least λ between whole steps, and what they lead to at least the exact loss."""
@@ -132,7 +133,7 @@ def test_profiles_between_steps_are_split_to_the_safe_side(belief: DynamicNetwor
     assert reference.output_loss(law, outputs) <= along.epsilon + 1e-9
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(dynamic_networks(), st.integers(1, 3), st.data())
 def test_releases_together_are_within_what_the_accountant_says(
     belief: DynamicNetwork, length: int, data: st.DataObject
@@ -149,7 +150,7 @@ def test_releases_together_are_within_what_the_accountant_says(
     assert audit(belief, noisy, length=length).epsilon <= told.epsilon * (1 + 1e-6) + 1e-9
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(dynamic_networks(zeros=False), st.integers(1, 2), st.sampled_from(QUERIES), epsilons)
 def test_adversaries_may_know_any_other_variables(
     belief: DynamicNetwork, length: int, text: str, epsilon: float
@@ -162,7 +163,7 @@ def test_adversaries_may_know_any_other_variables(
     assert leaked.epsilon <= epsilon * (1 + 1e-6)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(dynamic_networks(), st.integers(1, 4), st.sampled_from(QUERIES), epsilons)
 def test_one_variable_of_a_stationary_chain_is_hidden(
     belief: DynamicNetwork, length: int, text: str, epsilon: float

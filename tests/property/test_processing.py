@@ -4,6 +4,7 @@ import itertools
 from typing import Any
 
 import numpy as np
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import distributions
@@ -12,7 +13,7 @@ from quiltwork import JointTable
 from quiltwork.auditor import audit_mechanism
 
 
-@settings(max_examples=35)
+@settings(max_examples=examples(14))
 @given(st.data())
 def test_processing_a_result_tells_no_more(data: st.DataObject) -> None:
     """Any mechanism with finitely many outputs, and any random function of its output."""
@@ -30,7 +31,7 @@ def test_processing_a_result_tells_no_more(data: st.DataObject) -> None:
         assert one <= other * (1 + 1e-9) + 1e-9
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(10))
 @given(st.data())
 def test_processing_tells_no_more_to_those_who_know_values(data: st.DataObject) -> None:
     """B Theorem 3 as it is stated: for every adversary, who knows y."""

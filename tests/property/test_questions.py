@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -79,7 +80,7 @@ def test_windows_are_covered(text: str, states: tuple[str, ...]) -> None:
     assert np.array_equal(check(query, by_window, states), query.sensitivity(states))
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(chains(max_states=3), epsilons, st.integers(2, 4), st.sampled_from(["stays", "stays:0", "stay-lengths:0:2,3"]))
 def test_noise_hides_every_moment(chain: MarkovChain, epsilon: float, length: int, text: str) -> None:
     """The loss by enumeration of all series, at their own answers and beside them."""
@@ -102,7 +103,7 @@ def test_noise_hides_every_moment(chain: MarkovChain, epsilon: float, length: in
                     assert np.log(above / below).max() <= epsilon * (1 + 1e-9)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(6), deadline=None)
 @given(st.floats(0.02, 0.98), st.floats(0.02, 0.98), epsilons, st.integers(2, 25))
 def test_the_audit_of_a_longer_chain_agrees(leave: float, enter: float, epsilon: float, length: int) -> None:
     """Stays are counts of a chain that knows whether a stay is new (Statement 71)."""

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import reference
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import chains, distributions, epsilons, transitions
@@ -18,7 +19,7 @@ def noise(belief: MarkovChain | ChainSet, epsilon: float, length: int | None, me
     return calibrate(Count("0"), belief=belief, epsilon=epsilon, length=length, mechanism=mechanism).noise_scale
 
 
-@settings(max_examples=90)
+@settings(max_examples=examples(36))
 @given(chains(min_states=1), st.integers(1, 14), epsilons)
 def test_exact_equals_the_plain_reference(chain: MarkovChain, length: int, epsilon: float) -> None:
     expected = reference.quilt_score(chain.transition, chain.initial, length, epsilon)
@@ -27,7 +28,7 @@ def test_exact_equals_the_plain_reference(chain: MarkovChain, length: int, epsil
     assert found >= expected * (1 - 1e-15)
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(chains(), st.integers(15, 40), epsilons)
 def test_exact_equals_the_plain_reference_on_longer_series(chain: MarkovChain, length: int, epsilon: float) -> None:
     expected = reference.quilt_score(chain.transition, chain.initial, length, epsilon)
@@ -61,13 +62,13 @@ def test_permuting_states_changes_nothing(chain: MarkovChain, length: int, epsil
     )
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(10))
 @given(chains(), st.integers(1, 10**6), epsilons, st.floats(1, 4))
 def test_noise_never_rises_with_epsilon(chain: MarkovChain, length: int, epsilon: float, factor: float) -> None:
     assert noise(chain, epsilon * factor, length) <= noise(chain, epsilon, length) * (1 + 1e-12)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(10))
 @given(chains(), st.integers(1, 10**6), st.integers(0, 10**6), epsilons)
 def test_noise_never_falls_with_length_and_stays_within_group(
     chain: MarkovChain, length: int, more: int, epsilon: float
@@ -84,7 +85,7 @@ def test_exact_never_needs_more_than_approximate(P: np.ndarray, start: str, leng
     assert noise(chain, epsilon, length) <= noise(chain, epsilon, length, "quilt-approx") * (1 + 1e-8)
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(transitions(), st.data(), st.integers(1, 10**5), epsilons)
 def test_any_start_covers_every_start(P: np.ndarray, data: st.DataObject, length: int, epsilon: float) -> None:
     whole = noise(MarkovChain(P), epsilon, length)
@@ -143,7 +144,7 @@ def test_reversibility_is_judged_tightly() -> None:
     assert not MarkovChain([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3], [0.3, 0.2, 0.5]]).reversible
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(10))
 @given(st.data())
 def test_the_result_together_with_remote_values(data: st.DataObject) -> None:
     """C Lemma 1.2 (Statement 64): whoever also sees the quilt and all beyond it learns no more than ε."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -105,7 +106,7 @@ def written(weights: Weights, length: int) -> list[float]:
     return row
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(20))
 @given(data=st.data())
 def test_noise_is_what_the_largest_shift_needs(data: st.DataObject) -> None:
     length = data.draw(st.integers(1, 12))
@@ -121,7 +122,7 @@ def test_noise_is_what_the_largest_shift_needs(data: st.DataObject) -> None:
     assert scale <= exact * (1 + 3e-6) + 1e-9 * belief.distance * float(query.largest)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(20))
 @given(data=st.data())
 def test_the_exact_audit_finds_no_more_than_was_promised(data: st.DataObject) -> None:
     length = data.draw(st.integers(1, 10))
@@ -135,7 +136,7 @@ def test_the_exact_audit_finds_no_more_than_was_promised(data: st.DataObject) ->
     assert audit(belief, [Noisy(whole, made.noise_scale)], length=length).epsilon <= epsilon * (1 + 1e-8)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(12))
 @given(data=st.data())
 def test_a_bayesian_promise_holds_whatever_is_known(data: st.DataObject) -> None:
     length = data.draw(st.integers(1, 6))
@@ -147,7 +148,7 @@ def test_a_bayesian_promise_holds_whatever_is_known(data: st.DataObject) -> None
     assert found.epsilon <= 1 + 1e-8
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(8))
 @given(phi=st.floats(-0.95, 0.95), scale=st.floats(0.3, 5), a=st.floats(-2, 2), i=st.integers(0, 3))
 def test_the_formula_is_the_loss_by_quadrature(phi: float, scale: float, a: float, i: int) -> None:
     """The density of sum + Laplace noise given X_i = a against X_i = a + 1, at many outputs."""
@@ -176,7 +177,7 @@ def test_the_formula_is_the_loss_by_quadrature(phi: float, scale: float, a: floa
     assert max(ratios) >= promised * (1 - 1e-3) - 1e-6  # attained at large outputs
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(10))
 @given(data=st.data())
 def test_releases_add_up_at_every_time(data: st.DataObject) -> None:
     """Any number of releases on any segments, against the exact audit of all of them together."""
@@ -234,7 +235,7 @@ def plain_total(belief: GaussianBelief, noisy: list[Noisy], length: int) -> floa
     return worst
 
 
-@settings(max_examples=35)
+@settings(max_examples=examples(14))
 @given(data=st.data())
 def test_losses_along_time_are_sums_over_lags(data: st.DataObject) -> None:
     length = data.draw(st.integers(1, 60))
@@ -273,13 +274,13 @@ def test_negative_correlations_help() -> None:
 
 
 @given(phi=st.floats(-0.9, 0.9), n=st.integers(1, 50))
-@settings(max_examples=35)
+@settings(max_examples=examples(14))
 def test_any_length_covers_every_length(phi: float, n: int) -> None:
     correlation = Correlation((1.0,), ratio=phi)
     assert any_length(correlation) >= largest_shift(correlation, [(Weights.constant(1, n), 1.0)]) * (1 - 1e-9)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(data=st.data())
 def test_what_is_known_leaves_the_conditional_law(data: st.DataObject) -> None:
     n = data.draw(st.integers(2, 6))
@@ -295,7 +296,7 @@ def test_what_is_known_leaves_the_conditional_law(data: st.DataObject) -> None:
             assert np.allclose(moved[i, free], inner[a] / inner[a, a], atol=1e-5)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(data=st.data())
 def test_sums_on_the_grid_are_those_of_a_loop(data: st.DataObject) -> None:
     """Exact sums of rounded values, by window and subject, with gaps, against Fractions."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -166,7 +167,7 @@ def starts_of(chain: MarkovChain, rng: np.random.Generator) -> list[Array]:
     return [*found, odds]
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(8))
 @given(st.data())
 def test_the_exact_audit_is_the_definition(data: st.DataObject) -> None:
     chain = data.draw(chains(max_states=4, min_states=3))
@@ -189,7 +190,7 @@ MECHANISMS = ["curve", "quilt-exact", "quilt-approx", "wasserstein", "audited", 
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(data=st.data())
 def test_every_mechanism_keeps_its_promise_on_chains(mechanism: str, data: st.DataObject) -> None:
     chain = data.draw(chains(max_states=4, min_states=3, zeros=mechanism != "quilt-approx"))
@@ -221,7 +222,7 @@ def test_every_mechanism_keeps_its_promise_on_chains(mechanism: str, data: st.Da
         assert made.verify(chain) <= epsilon
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(st.data())
 def test_the_curve_for_every_length_covers_values_beyond_a_release(data: st.DataObject) -> None:
     """Some values are not asked about, before, between and after: their secrets are covered all the same."""
@@ -255,7 +256,7 @@ def test_a_bound_on_pairs_in_a_segment_is_none_beyond_it() -> None:
     assert Accountant(chain, length=2, releases=[record], secrets=secrets).composed().epsilon >= before.epsilon
 
 
-@settings(max_examples=5)
+@settings(max_examples=examples(5))
 @given(st.data())
 def test_sets_and_intervals_of_chains(data: st.DataObject) -> None:
     P, Q = (data.draw(transitions(min_states=3, max_states=3, zeros=False)) for _ in range(2))
@@ -277,7 +278,7 @@ def test_sets_and_intervals_of_chains(data: st.DataObject) -> None:
                 assert loss(paths, densities, chosen.pairs, chosen.times) <= epsilon * SLACK
 
 
-@settings(max_examples=5)
+@settings(max_examples=examples(5))
 @given(st.data())
 def test_mixing_classes(data: st.DataObject) -> None:
     P = data.draw(transitions(min_states=3, max_states=3, zeros=False))
@@ -290,7 +291,7 @@ def test_mixing_classes(data: st.DataObject) -> None:
     assert loss(paths, laplace(paths, made.noise_scale, 0, 3), chosen.pairs) <= epsilon * SLACK
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(st.data())
 def test_phases_orders_and_cycles(data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from(["hidden", "order", "cycle"]))
@@ -333,7 +334,7 @@ def test_phases_orders_and_cycles(data: st.DataObject) -> None:
     assert found == pytest.approx(max(exact), abs=1e-7)
 
 
-@settings(max_examples=5)
+@settings(max_examples=examples(5))
 @given(st.data())
 def test_hours_of_a_cycle(data: st.DataObject) -> None:
     """Secret from 8h to 16h, in steps of eight hours: one of three times of the day."""
@@ -388,7 +389,7 @@ def tallied(paths: Paths, points: Sequence[Sequence[int]], scale: float) -> Arra
 
 
 @pytest.mark.parametrize("mechanism", ["curve", "quilt-exact", "wasserstein", "audited", "group"])
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(data=st.data())
 def test_every_mechanism_keeps_its_promise_on_networks(mechanism: str, data: st.DataObject) -> None:
     network = data.draw(networks(min_variables=2, max_variables=4))
@@ -414,7 +415,7 @@ def test_every_mechanism_keeps_its_promise_on_networks(mechanism: str, data: st.
         assert made.verify(network) <= epsilon
 
 
-@settings(max_examples=6)
+@settings(max_examples=examples(6))
 @given(st.data())
 def test_sets_of_networks_and_joint_tables(data: st.DataObject) -> None:
     network = data.draw(networks(min_variables=2, max_variables=3, zeros=False))
@@ -437,7 +438,7 @@ def test_sets_of_networks_and_joint_tables(data: st.DataObject) -> None:
         assert record_loss(paths, tallied(paths, points, made.noise_scale), pairs) <= epsilon * SLACK
 
 
-@settings(max_examples=4)
+@settings(max_examples=examples(4))
 @given(st.data())
 def test_records_over_time(data: st.DataObject) -> None:
     """One variable of a step is secret, of a chain of two; unrolled, and as a chain of whole steps."""
@@ -463,7 +464,7 @@ def test_records_over_time(data: st.DataObject) -> None:
         assert loss(paths, densities, chosen.pairs, [0, 2, 4]) <= epsilon * SLACK
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(st.data())
 def test_releases_together(data: st.DataObject) -> None:
     chain = data.draw(chains(max_states=3, min_states=3, zeros=False))
@@ -487,7 +488,7 @@ def test_releases_together(data: st.DataObject) -> None:
         assert loss(paths, joint, chosen.pairs, chosen.times) <= composed.epsilon * SLACK
 
 
-@settings(max_examples=5)
+@settings(max_examples=examples(5))
 @given(st.data())
 def test_a_ledger_counts_what_is_told_about_its_secrets_also_later(data: st.DataObject) -> None:
     """Series may go on: values after the last release are secret too, and are part of what was spent."""
@@ -511,7 +512,7 @@ def test_a_ledger_counts_what_is_told_about_its_secrets_also_later(data: st.Data
         assert loss(paths, densities, chosen.pairs) <= ledger.spent() * SLACK
 
 
-@settings(max_examples=5)
+@settings(max_examples=examples(5))
 @given(st.data())
 def test_leakage_to_those_who_know_values(data: st.DataObject) -> None:
     chain = data.draw(chains(max_states=3, min_states=3, zeros=False))

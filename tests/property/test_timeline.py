@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import chains, with_some_start
@@ -127,7 +128,7 @@ def test_each_track_alone_holds(track: str, monkeypatch: pytest.MonkeyPatch) -> 
         assert np.all(seen <= np.array([bound.at(t) for t in range(1, length + 1)]) * (1 + 1e-9) + 1e-9)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(10))
 @given(chains(max_states=3), st.integers(2, 30), st.data())
 def test_audited_loss_of_segments_is_within_the_curve(chain: MarkovChain, length: int, data: st.DataObject) -> None:
     """Two counts on segments that may overlap, by the exact audit."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -65,7 +66,7 @@ def exact_loss(chain: MarkovChain, answers: Array, scales: Array, length: int, r
     return worst
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(chains(max_states=3), epsilons, st.integers(1, 5), st.integers(0, 2**32 - 1))
 def test_calibrated_noise_hides_every_moment(chain: MarkovChain, epsilon: float, length: int, seed: int) -> None:
     rng, k = np.random.default_rng(seed), len(chain.states)
@@ -80,7 +81,7 @@ def test_calibrated_noise_hides_every_moment(chain: MarkovChain, epsilon: float,
             assert found.verify(chain) <= epsilon
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(chains(max_states=2), epsilons, st.integers(6, 8), st.integers(0, 2**32 - 1))
 def test_later_nodes_are_covered_too(chain: MarkovChain, epsilon: float, length: int, seed: int) -> None:
     try:
@@ -101,7 +102,7 @@ def test_an_earlier_value_in_place_of_the_start_belongs_to_two_transitions() -> 
     assert plain < linked < 1.01 * plain
 
 
-@settings(max_examples=35, deadline=None)
+@settings(max_examples=examples(14), deadline=None)
 @given(chains(max_states=3), st.integers(2, 5), st.data())
 def test_totals_with_transitions_are_never_too_small(chain: MarkovChain, length: int, data: st.DataObject) -> None:
     rng, k = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1))), len(chain.states)

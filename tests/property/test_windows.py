@@ -9,6 +9,7 @@ import duckdb
 import numpy as np
 import polars as pl
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import chains, epsilons
@@ -38,7 +39,7 @@ def loss(
     return worst
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(
     chain=chains(max_states=2),
     epsilon=epsilons,

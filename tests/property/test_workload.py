@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -74,7 +75,7 @@ def workloads(draw: st.DrawFn, *, kinds: list[str] = KINDS, most: int = 3) -> Wo
     return replace(plain, ratios=[some[n] if n in places else None for n in range(len(asked))])
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(chains(max_states=3), epsilons, workloads(), st.integers(1, 4), st.integers(0, 2**32 - 1))
 def test_the_noise_of_all_questions_together_hides_every_moment(
     chain: MarkovChain, epsilon: float, workload: Workload, length: int, seed: int
@@ -88,7 +89,7 @@ def test_the_noise_of_all_questions_together_hides_every_moment(
         assert loss(chain, found, length, rng) <= epsilon * (1 + 1e-9)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(6), deadline=None)
 @given(chains(max_states=2), epsilons, workloads(kinds=KINDS[:-1], most=2))
 def test_the_exact_loss_is_within_epsilon(chain: MarkovChain, epsilon: float, workload: Workload) -> None:
     length = 4
@@ -100,7 +101,7 @@ def test_the_exact_loss_is_within_epsilon(chain: MarkovChain, epsilon: float, wo
         assert audit(chain, [noisy], length=length).epsilon <= epsilon * (1 + 1e-9)
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=examples(6), deadline=None)
 @given(chains(max_states=3, zeros=False), workloads(), st.lists(st.floats(0.1, 10), min_size=3, max_size=3))
 def test_no_split_is_worse_than_an_even_one(chain: MarkovChain, workload: Workload, weights: list[float]) -> None:
     query = replace(workload, ratios=None, weights=weights[: len(workload.questions)])
@@ -125,7 +126,7 @@ def test_no_split_is_worse_than_an_even_one(chain: MarkovChain, workload: Worklo
     assert total(chosen) <= total(replace(plain, ratios=even)) * 1.02  # ratios have seven binary digits
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=examples(6), deadline=None)
 @given(chains(max_states=3), epsilons, workloads())
 def test_an_account_takes_a_workload_as_one_release(chain: MarkovChain, epsilon: float, workload: Workload) -> None:
     found = calibrate(workload, belief=chain, epsilon=epsilon, length=30)

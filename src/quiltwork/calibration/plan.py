@@ -24,6 +24,7 @@ SHARED = {"curve": "influence-curve", "group": "group privacy adds", "entry": "d
 ONE_COUNT = "Of two states one is counted, with this noise; the other number is the rest. It has the same noise."
 SPLIT = {"quilt-exact": "sequential-quilt", "quilt-approx": "sequential-quilt"}
 MOST_RELEASES = 10**9
+Calibrating = Callable[[Request], Calibration]
 
 
 @dataclass(frozen=True)
@@ -194,6 +195,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
     quilt_size: int | None = None,
     target_error: str | float | None = None,
     advice: bool = True,
+    by: Calibrating = calibrated,
 ) -> Plan:
     """Compare mechanisms for series of up to this length (None or "any": any).
 
@@ -207,7 +209,8 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
     ``secrets`` says what is to be kept apart (see :class:`Secrets`), ``quilt_size`` how many variables a quilt in a
     network may have. ``target_error`` asks what it takes for the noise to stay within it with probability 95 %: a
     number in the unit of the answer, or ``"5%"`` of what the answer can be. Where an answer would be noise only, the ε
-    that would do is searched for, which takes several calibrations; ``advice=False`` leaves that out.
+    that would do is searched for, which takes several calibrations; ``advice=False`` leaves that out. ``by``
+    is what calibrates: one that remembers what it has calibrated before makes many plans quick.
 
     >>> from quiltwork import Count, MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
@@ -255,7 +258,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
         offers=tuple(
             _too_slow(name)
             if not mechanisms and releases == 1 and takes_long(name, request)
-            else _offer(replace(request, mechanism=name), divisors, releases)
+            else _offer(replace(request, mechanism=name), divisors, releases, by)
             for name in names
         ),
         releases=releases,
@@ -264,10 +267,10 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
         secrets=request.secrets,
         note=next((ONE_COUNT for question in questions if isinstance(question, TwoCounts)), None),
         delta=request.delta,
-        ways=_ways(request, divisors, releases) if request.delta and "curve" in names else (),
+        ways=_ways(request, divisors, releases, by) if request.delta and "curve" in names else (),
     )
     target = None if target_error is None else Target.parse(target_error)
-    return _with_remedies(made, request, as_asked, divisors, values, target, advice=advice)
+    return _with_remedies(made, request, as_asked, divisors, values, target, advice=advice, by=by)
 
 
 def _with_remedies(
@@ -279,6 +282,7 @@ def _with_remedies(
     target: Target | None,
     *,
     advice: bool,
+    by: Calibrating,
 ) -> Plan:
     """With what makes answers precise enough, where they would be noise only or where it was asked."""
     best = made.best
@@ -292,7 +296,7 @@ def _with_remedies(
     def error_at(place: int) -> Callable[[float], float]:
         def at(epsilon: float) -> float:
             asked_again = split(replace(as_asked, epsilon=epsilon))
-            offer = _offer(replace(asked_again, mechanism=best.mechanism), divisors, made.releases)
+            offer = _offer(replace(asked_again, mechanism=best.mechanism), divisors, made.releases, by)
             return _errors(offer)[place]
 
         return at
@@ -360,10 +364,10 @@ class _Each(NamedTuple):
         ]
 
 
-def _offer(request: Request, divisors: Sequence[int], releases: int) -> Offer:
+def _offer(request: Request, divisors: Sequence[int], releases: int, by: Calibrating) -> Offer:
     begun, name = time.perf_counter(), request.mechanism or ""
     try:
-        each = _for_each(name, request, releases, divisors)
+        each = _for_each(name, request, releases, divisors, by)
     except NotCoveredError as refusal:
         return Offer(name, time.perf_counter() - begun, refused=str(refusal))
     seconds = time.perf_counter() - begun
@@ -390,35 +394,35 @@ def _noise(query: Query, belief: Belief, scale: float, divisor: int, noise: Nois
     return QuestionNoise(query.text, divided, single, everyone)
 
 
-def _for_each(name: str, request: Request, releases: int, divisors: Sequence[int]) -> _Each:
+def _for_each(name: str, request: Request, releases: int, divisors: Sequence[int], by: Calibrating) -> _Each:
     """Noise for each release of one mechanism: Laplace noise by sums, or Gaussian noise by squares."""
     if not request.delta or request.noise == "laplace" or name not in BY_PROFILE:
-        return _by_sums(name, request, releases)
-    gaussian = _by_squares(request, releases, "gaussian")
+        return _by_sums(name, request, releases, by)
+    gaussian = _by_squares(request, releases, "gaussian", by)
     if request.noise == "gaussian":
         return gaussian
-    sums = _by_sums(name, request, releases)
+    sums = _by_sums(name, request, releases, by)
     return min(sums, gaussian, key=lambda each: each.errors(request.belief, divisors)[0].error_95)
 
 
-def _by_squares(request: Request, releases: int, noise: Noise) -> _Each:
+def _by_squares(request: Request, releases: int, noise: Noise, by: Calibrating) -> _Each:
     """Noise of which releases add up by squares: √K times that of one."""
     if noise == "gaussian":
-        one = calibrated(replace(request, noise="gaussian"))
+        one = by(replace(request, noise="gaussian"))
     else:
-        pure = calibrated(replace(request, noise="laplace", delta=0.0))
+        pure = by(replace(request, noise="laplace", delta=0.0))
         one = replace(pure, noise_scale=round_up(kappa(request.epsilon, request.delta) * pure.noise_scale))
     return _Each(one, "squares", round_up(math.sqrt(releases)))  # Statement 78
 
 
-def _ways(request: Request, divisors: Sequence[int], releases: int) -> tuple[Way, ...]:
+def _ways(request: Request, divisors: Sequence[int], releases: int, by: Calibrating) -> tuple[Way, ...]:
     """The ways to share ε and δ by the influence curve, and from how many releases on which is the best."""
     asked = replace(request, mechanism="curve")
     try:
         of_one = {
-            "Laplace by sums": _by_sums("curve", asked, 1),
-            "Laplace by squares": _by_squares(asked, 1, "laplace"),
-            "Gaussian by squares": _by_squares(asked, 1, "gaussian"),
+            "Laplace by sums": _by_sums("curve", asked, 1, by),
+            "Laplace by squares": _by_squares(asked, 1, "laplace", by),
+            "Gaussian by squares": _by_squares(asked, 1, "gaussian", by),
         }
     except NotCoveredError:
         return ()
@@ -439,7 +443,7 @@ def _ways(request: Request, divisors: Sequence[int], releases: int) -> tuple[Way
     )
 
 
-def _by_sums(name: str, request: Request, releases: int) -> _Each:
+def _by_sums(name: str, request: Request, releases: int, by: Calibrating) -> _Each:
     """The calibration, the rule by which several releases add up, and how many times its noise each of them needs."""
     if releases > 1 and name not in SHARED | SPLIT:
         raise NotCoveredError(
@@ -451,7 +455,7 @@ def _by_sums(name: str, request: Request, releases: int) -> _Each:
     if request.belief.variables is not None:
         together["quilt-exact"] = "same-quilts"  # one quilt at each variable for all releases
     scaled = name in together and not request.belief.real  # of real values each release pays for its own grid
-    calibration = calibrated(
+    calibration = by(
         replace(
             request,
             epsilon=request.epsilon if scaled else request.epsilon / releases,

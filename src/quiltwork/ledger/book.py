@@ -135,7 +135,7 @@ class Ledger(Shown):
         return self._seal
 
     @classmethod
-    def create(
+    def create(  # noqa: PLR0913 - the public signature is meant to be read
         cls,
         address: str,
         *,
@@ -181,9 +181,7 @@ class Ledger(Shown):
 
         store.transaction(begin)
         ledger = cls(address, key=key, clock=clock, store=store)
-        ledger.check(
-            belief=belief, budget=terms.budget, guarantee=guarantee, secrets=terms.secrets, delta=terms.delta
-        )
+        ledger.check(belief=belief, budget=terms.budget, guarantee=guarantee, secrets=terms.secrets, delta=terms.delta)
         return ledger
 
     @classmethod

@@ -7,6 +7,7 @@ from os import PathLike
 
 from quiltwork.beliefs import Belief, CycleChain, Secrets
 from quiltwork.calibration.calibrate import calibrated
+from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Questions, Request
 from quiltwork.calibration.series import ForSeries, for_series, least_noise, with_a_promise
 from quiltwork.calibration.split import split
@@ -122,7 +123,7 @@ def prepare(data: Series | Records | Iterable[object], request: Request) -> Prep
                 why="it only covers one answer about the whole series",
                 fix="Leave mechanism= out",
             )
-        prepared = _of_series(series, request, ready, window, about_steps)
+        prepared = of_series(series, request, ready, window, about_steps)
     if prepared.calibration.noise_scale == 0 and prepared.calibration.lipschitz > 0:
         raise ParameterError("the noise scale must be positive", got="0", why="a value would be released without noise")
     if any(
@@ -138,9 +139,10 @@ def prepare(data: Series | Records | Iterable[object], request: Request) -> Prep
     return replace(prepared, again=lambda epsilon: prepare(data, replace(request, epsilon=epsilon)))
 
 
-def _of_series(
+def of_series(
     series: Series, request: Request, ready: ForSeries, window: Window | None, about_steps: tuple[str, ...]
 ) -> Prepared:
+    """A release of series, once its noise is known."""
     query, by_subject = request.query, request.by_subject
     questions = query.questions if isinstance(query, Workload) else (query,)
 
@@ -212,10 +214,15 @@ def _check_unchanged(series: Series, parts: Iterable[Countable], followed: bool)
 
 
 def _of_records(records: Records, request: Request) -> Prepared:
-    query, belief = request.query, request.belief
     calibration = usual = with_a_promise(calibrated(request))
     if request.mechanism is None and request.alone:
         calibration = least_noise(request, usual, [request.length])
+    return of_records(records, request, calibration, (SINGLE_RELEASE,) if calibration is not usual else ())
+
+
+def of_records(records: Records, request: Request, calibration: Calibration, about: tuple[str, ...]) -> Prepared:
+    """A release of records, once its noise is known."""
+    query, belief = request.query, request.belief
     questions = [one.on(belief) for one in (query.questions if isinstance(query, Workload) else (query,))]
     by_records = questions[0].whole < math.inf
     if any(steps is None for asked in questions for steps in asked.steps) and not by_records:
@@ -246,7 +253,7 @@ def _of_records(records: Records, request: Request) -> Prepared:
         about=records.about,
         notes=(
             *((BY_ORDER.format(", ".join(records.variables)),) if records.reading.by_order else ()),
-            *((SINGLE_RELEASE,) if calibration is not usual else ()),
+            *about,
         ),
     ).with_each([(asked.unit, asked.states) for asked in questions])
 

@@ -155,6 +155,7 @@ def windows_chart(release: Release) -> Chart:
     base = _along(windows, drawn)
     several = len(kinds) > 1
     title: dict[str, Any] = {"title": None if several else titled(release), "axis": alt.Axis(format=",~f", tickCount=4)}
+    title["scale"] = alt.Scale(nice=4)  # every axis ends at a tick, so that panels stand in line
     points = {"color": ACCENT, "size": 18} if len(windows) <= MOST_POINTS else False
     layers = alt.layer(
         base.mark_area(color=ACCENT, opacity=0.2).encode(y=alt.Y("low:Q", **title), y2="high:Q"),

@@ -10,7 +10,7 @@ import altair as alt
 from quiltwork.beliefs import BayesianNetwork
 from quiltwork.beliefs.secrets import likely, posterior
 from quiltwork.calibration.record import Calibration
-from quiltwork.show.style import ACCENT, INK, QUIET, WARNING, Chart, styled
+from quiltwork.show.style import ACCENT, INK, QUIET, WARNING, Chart, styled, with_rows
 from quiltwork.types import Duration
 
 PARTS = {
@@ -51,38 +51,47 @@ def posterior_chart(epsilons: Mapping[str, float]) -> Chart:
 
     Odds change by a factor of at most e^ε either way, which is what Pufferfish privacy says (its equation 3).
     """
-    grid = [n / 100 for n in range(101)]
-    rows = [
-        {"what": name, "before": p, "low": 1 - posterior(1 - p, epsilon), "high": posterior(p, epsilon)}
-        for name, epsilon in epsilons.items()
-        for p in grid
-    ]
-    names, colours = list(epsilons), [ACCENT, WARNING][: len(epsilons)]
+    return with_rows(posterior_shape(tuple(epsilons)), **posterior_rows(epsilons))
+
+
+def posterior_rows(epsilons: Mapping[str, float]) -> dict[str, list[dict[str, Any]]]:
+    """The rows of the picture by name: ranges, and what a half becomes."""
+    return {
+        "ranges": [
+            {"what": name, "before": p, "low": 1 - posterior(1 - p, epsilon), "high": posterior(p, epsilon)}
+            for name, epsilon in epsilons.items()
+            for p in (n / 100 for n in range(101))
+        ],
+        "marks": [
+            {"before": 0.5, "high": posterior(0.5, epsilon), "text": likely(posterior(0.5, epsilon)), "what": name}
+            for name, epsilon in epsilons.items()
+        ],
+    }
+
+
+def posterior_shape(names: Sequence[str], *, size: int = 300) -> Chart:
+    """The picture without its rows, for these names."""
     colour = alt.Color(
         "what:N",
         title=None,
-        sort=names,
-        scale=alt.Scale(domain=names, range=colours),
+        sort=list(names),
+        scale=alt.Scale(domain=list(names), range=[ACCENT, WARNING][: len(names)]),
         legend=alt.Legend(orient="bottom", columns=1, labelLimit=400, symbolOpacity=1),
     )
     axis = alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1])
     whole = alt.Scale(domain=[0, 1], nice=False)
     x = alt.X("before:Q", title="probability of a secret before seeing the result", axis=axis, scale=whole)
-    base = alt.Chart(alt.InlineData(rows)).encode(x=x, color=colour)
+    base = alt.Chart(alt.NamedData("ranges")).encode(x=x, color=colour)
     after = alt.Y("high:Q", title="and after", axis=axis, scale=whole)
     band = base.mark_area(opacity=0.13).encode(y=after, y2="low:Q")
     edges = [base.mark_line(strokeWidth=2).encode(y=alt.Y(f"{edge}:Q", scale=whole)) for edge in ("low", "high")]
     same = alt.Chart(alt.InlineData([{"before": p, "high": p} for p in (0, 1)])).mark_line(
         color=QUIET, strokeDash=[4, 4]
     )
-    marks = [
-        {"before": 0.5, "high": posterior(0.5, epsilon), "text": likely(posterior(0.5, epsilon)), "what": name}
-        for name, epsilon in epsilons.items()
-    ]
-    points = alt.Chart(alt.InlineData(marks)).encode(x=x, y=alt.Y("high:Q", scale=whole), color=colour)
+    points = alt.Chart(alt.NamedData("marks")).encode(x=x, y=alt.Y("high:Q", scale=whole), color=colour)
     layers = [band, *edges, same.encode(x=x, y="high:Q"), points.mark_point(filled=True, size=70, opacity=1)]
     layers.append(points.mark_text(align="right", dx=-9, dy=-6, fontWeight="bold").encode(text="text:N"))
-    return styled(alt.layer(*layers).properties(width=300, height=300))
+    return styled(alt.layer(*layers).properties(width=size, height=size))
 
 
 def network_chart(network: BayesianNetwork, calibration: Calibration | None = None) -> Chart:

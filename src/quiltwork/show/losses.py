@@ -1,7 +1,7 @@
 """Pictures of noise and of privacy loss: by mechanism, along time, by variable, and what was promised."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -9,13 +9,20 @@ import altair as alt
 from quiltwork.auditor import Audit
 from quiltwork.calibration.plan import Plan
 from quiltwork.influence.curve.timeline import Losses
-from quiltwork.show.style import ACCENT, FONT, INK, QUIET, WARNING, Chart, sized, styled
+from quiltwork.show.style import ACCENT, FONT, INK, QUIET, WARNING, Chart, sized, styled, with_rows
 
 MOST_BARS = 30
+WIDTH = 520
 
 
 def noise_chart(plan: Plan) -> Chart:
     """The noise of each mechanism, on a logarithmic axis."""
+    rows, ticks = noise_rows(plan)
+    return with_rows(noise_shape([row["name"] for row in rows], ticks), noise=rows)
+
+
+def noise_rows(plan: Plan) -> tuple[list[dict[str, Any]], list[float]]:
+    """The rows of the picture, and the ticks of its axis."""
     offers = [(o.mechanism, o.noise_scale, o.calibration) for o in plan.offers if o.noise_scale]
     rows = [
         {
@@ -26,13 +33,18 @@ def noise_chart(plan: Plan) -> Chart:
         }
         for name, scale, c in offers
     ]
-    base = alt.Chart(alt.InlineData(rows)).encode(
-        y=alt.Y("name:N", sort=[name for name, _, _ in offers], title=None, axis=alt.Axis(labelLimit=260))
+    return rows, _powers(scale for _, scale, _ in offers)
+
+
+def noise_shape(names: Sequence[str], ticks: Sequence[float]) -> Chart:
+    """The picture without its rows, for these mechanisms."""
+    base = alt.Chart(alt.NamedData("noise")).encode(
+        y=alt.Y("name:N", sort=list(names), title=None, axis=alt.Axis(labelLimit=260))
     )
     axis = alt.X(
         "noise:Q",
         scale=alt.Scale(type="log"),
-        axis=alt.Axis(values=_powers(scale for _, scale, _ in offers), format="~g"),
+        axis=alt.Axis(values=list(ticks), format="~g"),
         title="noise scale on each number (log axis)",
     )
     dots = base.mark_point(filled=True, size=110, opacity=1).encode(
@@ -40,7 +52,7 @@ def noise_chart(plan: Plan) -> Chart:
         color=alt.Color("kind:N", scale=alt.Scale(domain=["pufferfish", "none"], range=[ACCENT, WARNING]), legend=None),
     )
     text = base.mark_text(align="left", dx=10, color=INK).encode(x=axis, text="label:N")
-    return sized(alt.layer(dots, text), len(rows))
+    return sized(alt.layer(dots, text), len(names))
 
 
 def _powers(scales: Iterable[float]) -> list[float]:
@@ -83,8 +95,18 @@ def _loss_bars(audit: Audit, names: Sequence[str]) -> Chart:
     return sized(alt.layer(bars), len(rows))
 
 
-def timeline_chart(losses: Losses, segments: Sequence[tuple[int, int]], *, budget: float | None = None) -> Chart:
-    """What releases tell about the value at each time, with the budget line and the segments they were about."""
+def timeline_chart(
+    losses: Losses,
+    segments: Sequence[tuple[int, int]],
+    *,
+    budget: float | None = None,
+    names: Sequence[str] | None = None,
+    width: int = WIDTH,
+) -> Chart:
+    """What releases tell about the value at each time, with the budget line and the segments they were about.
+
+    Releases are numbered, unless they have ``names``.
+    """
     ends = [*(int(n) - 1 for n in losses.first[1:]), losses.length]
     rows = [
         {"time": time, "loss": float(loss)}
@@ -93,7 +115,8 @@ def timeline_chart(losses: Losses, segments: Sequence[tuple[int, int]], *, budge
     ]
     # the axis of time is as long as the series; many blocks are thinned, the largest loss of each kept
     rows = _thinned(rows, 4_000)
-    x = alt.X("time:Q", title="time", scale=alt.Scale(domain=[1, max(losses.length, 2)], nice=False))
+    ticks = alt.Axis(tickCount=max(3, width // 60), labelOverlap=True)
+    x = alt.X("time:Q", title="time", axis=ticks, scale=alt.Scale(domain=[1, max(losses.length, 2)], nice=False))
     y = alt.Y("loss:Q", title="privacy loss at each time, at most (ε)", scale=alt.Scale(zero=True))
     base = alt.Chart(alt.InlineData(rows)).encode(x=x, y=y)
     layers = [base.mark_area(color=ACCENT, opacity=0.15), base.mark_line(color=ACCENT)]
@@ -105,24 +128,67 @@ def timeline_chart(losses: Losses, segments: Sequence[tuple[int, int]], *, budge
                 y="loss:Q", x=alt.value(0), text="text:N"
             ),
         ]
-    upper = alt.layer(*layers).properties(width=520, height=220)
+    upper = alt.layer(*layers).properties(width=width, height=220)
     if not segments:
         return styled(upper)
     bars = [
-        {"first": first, "last": last + (0 if last > first else 0.5), "release": f"release {n}"}
-        for n, (first, last) in enumerate(segments[:MOST_BARS], 1)
+        {"first": first, "last": last + (0 if last > first else 0.5), "release": name}
+        for name, (first, last) in zip(names or _numbered(segments), segments[:MOST_BARS], strict=False)
     ]
     lower = (
         alt.Chart(alt.InlineData(bars))
         .mark_bar(color=QUIET, height=8)
         .encode(
-            x=alt.X("first:Q", title=None, scale=alt.Scale(domain=[1, max(losses.length, 2)], nice=False)),
+            x=alt.X("first:Q", title=None, axis=ticks, scale=alt.Scale(domain=[1, max(losses.length, 2)], nice=False)),
             x2="last:Q",
             y=alt.Y("release:N", title=None, sort=None),
         )
-        .properties(width=520, height=18 * max(len(bars), 1))
+        .properties(width=width, height=18 * max(len(bars), 1))
     )
     return styled(alt.vconcat(upper, lower))
+
+
+def _numbered(segments: Sequence[object]) -> list[str]:
+    return [f"release {n}" for n in range(1, len(segments) + 1)]
+
+
+def spending_chart(releases: Sequence[Mapping[str, Any]], *, budget: float) -> Chart:
+    """What all releases of a ledger tell together, after each of them, with the budget line."""
+    rows = [
+        {
+            "release": f"row {release['row']}",
+            "spent": float(release["spent"] or 0.0),
+            "who": str(release["who"]),
+            "query": str(release["query"]),
+            "epsilon": release["epsilon"],
+        }
+        for release in releases[-MOST_BARS:]
+    ]
+    bars = (
+        alt.Chart(alt.InlineData(rows))
+        .mark_bar(color=ACCENT, width={"band": 0.62})
+        .encode(
+            x=alt.X(
+                "release:N", sort=None, title=None, axis=alt.Axis(labelAngle=0 if len(rows) < 8 else -40, labelLimit=90)
+            ),
+            y=alt.Y(
+                "spent:Q",
+                title="privacy loss together, at most (ε)",
+                scale=alt.Scale(domainMin=0),
+                axis={"tickCount": 5},
+            ),
+            tooltip=["release:N", "query:N", "who:N", alt.Tooltip("epsilon:Q", title="ε"), "spent:Q"],
+        )
+    )
+    line = alt.Chart(alt.InlineData([{"spent": budget, "text": f"budget {budget:g}"}]))
+    layers = [
+        bars,
+        line.mark_rule(color=WARNING, strokeDash=[6, 4], size=2).encode(y="spent:Q"),
+        line.mark_text(color=WARNING, align="left", dx=6, dy=-7, font=FONT).encode(
+            y="spent:Q", x=alt.value(0), text="text:N"
+        ),
+    ]
+    return styled(alt.layer(*layers).properties(width=min(WIDTH, max(200, 44 * len(rows))), height=220))
 
 
 def _thinned(rows: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from quiltwork import __version__
-from quiltwork.beliefs.secrets import likely, posterior
 from quiltwork.calibration.plan import Plan
 from quiltwork.errors import CertificateError, ParameterError
 from quiltwork.fitting.check import BeliefCheck
@@ -27,6 +26,7 @@ from quiltwork.show.page import code, facts, figure, items, paragraphs, table, w
 from quiltwork.show.plots import drawn
 from quiltwork.show.reasons import capital, cycle_figures, network_figures, refusals, titled
 from quiltwork.show.repeat import address_name, python_code
+from quiltwork.show.screen import cards
 from quiltwork.show.style import narrow, to_svg
 
 MOST_ROWS = 200  # of a table in a report
@@ -100,19 +100,10 @@ def _heading(release: Release) -> list[str]:
     calibration, ledger = release.calibration, release.ledger
     data = "" if release.about is None or release.about.source is None else f" from {release.about.source}"
     lead = f"{release.subjects:,} {release.belief.noun}, {release.values:,} values{data}. {_made_by(release)}"
-    if calibration.guarantee == "none":
-        cards = [("none", "guarantee: this is not private")]
-    else:
-        delta = f", δ = {calibration.delta:g}" if calibration.delta else ""
-        cards = [(f"ε = {calibration.epsilon:g}{delta}", "privacy loss for any one secret, at most")]
-        cards.append((f"50 → {likely(posterior(0.5, calibration.epsilon))}", "what a 50 % likely secret may become"))
     least = max((release.questions or (release,)), key=lambda question: question.error())
-    shown = least.answers[0].rounded(least.error())
-    several = "each number" if not release.questions else "the least precise number"
-    cards.append((f"± {shown}", f"noise on {several}, with probability 95 %"))
-    if ledger is not None:
-        cards.append((below(ledger["remaining"], 4), f"left of the budget of {ledger['budget']:g}"))
-    boxes = "".join(f"<div class=card><b>{html.escape(b)}</b><span>{html.escape(s)}</span></div>" for b, s in cards)
+    left = None if ledger is None else (ledger["remaining"], ledger["budget"])
+    shown = cards(calibration, least.answers[0].rounded(least.error()), several=bool(release.questions), left=left)
+    boxes = "".join(f"<div class=card><b>{html.escape(b)}</b><span>{html.escape(s)}</span></div>" for b, s in shown)
     return [
         "<p class=over>Privacy report</p>",
         f"<h1>{html.escape(titled(calibration.query.text))}, private</h1>",

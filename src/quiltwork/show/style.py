@@ -10,6 +10,8 @@ from quiltwork.errors import visible
 
 INK, QUIET, ACCENT, WARNING = "#22304a", "#8792a6", "#2f6fb3", "#c2703d"
 LINE, FAINT = "#e6e9ef", "#f4f7fb"
+PALETTE = (ACCENT, WARNING, "#5d9160", "#8b6fb5", "#b39a3c", "#4b9a9c", "#ab5d76", QUIET)
+"""Colours that tell lines apart, on light and dark paper."""
 FONT = "system-ui, sans-serif"
 NARROW = 330  # pixels of a picture's plot that fit on a phone with names beside it
 
@@ -38,6 +40,13 @@ def styled(chart: Any) -> Chart:
     return cast(Chart, styled)
 
 
+def with_rows(chart: Any, **rows: list[dict[str, Any]]) -> Chart:
+    """A chart whose parts name their data (``alt.NamedData``), with the rows: Altair copies charts again and again."""
+    kept = {} if chart.datasets is alt.Undefined else chart.datasets
+    chart.datasets = {**kept, **rows}
+    return cast(Chart, chart)
+
+
 def narrow(chart: Chart) -> Chart:
     """A chart that stays readable on a phone and beside a table: not wider than it must be, if it is a single one."""
     width = getattr(chart, "width", None)
@@ -46,20 +55,26 @@ def narrow(chart: Chart) -> Chart:
     return chart
 
 
-def _shown(content: Any) -> Any:
+def shown(content: Any) -> Any:
     """A chart whose names can be drawn: control characters in them would end the process."""
     if isinstance(content, dict):
-        return {_shown(key): _shown(value) for key, value in content.items()}
+        return {shown(key): shown(value) for key, value in content.items()}
     if isinstance(content, list | tuple):
-        return [_shown(value) for value in content]
+        return [shown(value) for value in content]
     return visible(content) if isinstance(content, str) else content
+
+
+def to_spec(chart: Chart) -> dict[str, Any]:
+    """A chart in Vega-Lite's own form, for pages that draw it themselves, on their own background."""
+    spec: dict[str, Any] = shown(chart.to_dict(validate=False))
+    return spec | {"background": "transparent"}
 
 
 def to_png(chart: Chart) -> bytes:
     """A chart as a PNG picture, drawn without a network."""
-    return bytes(vl_convert.vegalite_to_png(_shown(chart.to_dict()), scale=2))
+    return bytes(vl_convert.vegalite_to_png(shown(chart.to_dict()), scale=2))
 
 
 def to_svg(chart: Chart) -> str:
     """A chart as SVG text, drawn without a network."""
-    return str(vl_convert.vegalite_to_svg(_shown(chart.to_dict())))
+    return str(vl_convert.vegalite_to_svg(shown(chart.to_dict())))

@@ -16,12 +16,23 @@ from starlette.staticfiles import StaticFiles
 
 from quiltwork import __version__
 from quiltwork.errors import QuiltworkError
+from quiltwork.show.page import style
 from quiltwork.show.terminal import json_line
 from quiltwork.web import pages
 from quiltwork.web.guard import Client, Guard
 from quiltwork.web.jobs import CANCELLED, Job
-from quiltwork.web.models import BeliefForm, CheckForm, ColumnsForm, ComposeForm, PlanForm, ReleaseForm
+from quiltwork.web.models import (
+    BeliefForm,
+    CheckForm,
+    ColumnsForm,
+    ComposeForm,
+    EditForm,
+    PlanForm,
+    RehearseForm,
+    ReleaseForm,
+)
 from quiltwork.web.refusals import RefusedError, from_validation, status_of
+from quiltwork.web.samples import offered
 from quiltwork.web.service import Service, Settings
 from quiltwork.web.worker import refusal
 
@@ -39,6 +50,9 @@ TOO_LATE = RefusedError("it is too late: the release is being drawn, and its bud
 Wait = Annotated[
     float,
     Query(ge=0, le=LONGEST_WAIT, description="Seconds to wait for the result, before 202 and a job are the answer."),
+]
+Latest = Annotated[
+    bool, Query(description="Take the place of what this browser asked for before, here and with `latest`.")
 ]
 
 
@@ -93,8 +107,11 @@ def create_app(settings: Settings) -> Application:
     app.state.service = service
     app.include_router(api)
     static = package_files("quiltwork.web") / "static"
+    app.add_api_route("/static/page.css", _style, include_in_schema=False)
     app.mount("/static", StaticFiles(directory=str(static)), name="static")
     app.add_api_route("/", _landing, include_in_schema=False, response_class=HTMLResponse)
+    for page in pages.NAVIGATION:
+        app.add_api_route(f"/{page['name']}", _work, include_in_schema=False, response_class=HTMLResponse)
     app.add_api_route("/docs", _docs, include_in_schema=False, response_class=HTMLResponse)
     app.add_exception_handler(RefusedError, _refused)
     app.add_exception_handler(QuiltworkError, _refused)
@@ -158,6 +175,15 @@ async def _landing(service: Served, client: Asking) -> HTMLResponse:
     return HTMLResponse(pages.landing(service.status(client)))
 
 
+async def _work(request: Request, service: Served, client: Asking) -> HTMLResponse:
+    return HTMLResponse(pages.work(request.url.path.strip("/"), service.status(client)))
+
+
+async def _style() -> Response:
+    """The colours and letters that reports have too."""
+    return Response(style(), media_type="text/css")
+
+
 async def _docs(request: Request) -> HTMLResponse:
     return HTMLResponse(pages.interface(request.app.openapi()))
 
@@ -168,10 +194,23 @@ async def status(service: Served, client: Asking) -> Response:
     return Json(service.status(client))
 
 
+@api.get("/beliefs")
+async def beliefs(service: Served) -> Response:
+    """List beliefs to choose from: samples, and belief files below the folder of data."""
+    folder = None if service.settings.read_only else service.folder
+    return Json({"beliefs": await asyncio.to_thread(offered, folder)})
+
+
 @api.post("/belief")
 async def belief(form: BeliefForm, service: Served, client: Asking, wait: Wait = 30) -> Response:
     """Read a belief: what it says, as `belief show --json`, and the whole of it."""
     return await _outcome(service.work("belief", client, _given(form)), wait)
+
+
+@api.post("/belief/edit")
+async def edit(form: EditForm, service: Served, client: Asking, wait: Wait = 30) -> Response:
+    """Change one thing in a chain: the answer is the changed belief, as `/api/belief` shows it. Rows still sum to 1."""
+    return await _outcome(service.work("edit", client, _given(form), first=True), wait)
 
 
 @api.post("/belief/check")
@@ -186,12 +225,18 @@ async def plan(
     service: Served,
     client: Asking,
     wait: Wait = 30,
-    latest: Annotated[
-        bool, Query(description="Take the place of the plan that this browser asked for before with `latest`.")
-    ] = False,
+    latest: Latest = False,
 ) -> Response:
     """Show how much noise each mechanism needs, as `plan --json`. Reads no data and spends nothing."""
     return await _outcome(service.plan(client, _given(form), latest=latest), wait)
+
+
+@api.post("/preview")
+async def rehearse(
+    form: RehearseForm, service: Served, client: Asking, wait: Wait = 30, latest: Latest = False
+) -> Response:
+    """Show a question's noise, and how its answer would look on data that the belief makes up. Spends nothing."""
+    return await _outcome(service.plan(client, _given(form), latest=latest, kind="rehearse"), wait)
 
 
 @api.post("/compose")
@@ -218,6 +263,18 @@ async def ledger(service: Served, client: Asking, wait: Wait = 30) -> Response:
     return await _outcome(service.ledger("ledger", client), wait)
 
 
+@api.get("/ledger/shown")
+async def account(service: Served, client: Asking, wait: Wait = 30) -> Response:
+    """Show the ledger as the page does: text, tables, and charts as Vega-Lite."""
+    return await _outcome(service.ledger("account", client), wait)
+
+
+@api.get("/ledger/belief")
+async def ledger_belief(service: Served, client: Asking, wait: Wait = 30) -> Response:
+    """Describe the belief that the ledger is for, as `belief show --json`."""
+    return await _outcome(service.ledger("ledger-belief", client), wait)
+
+
 @api.get("/ledger/verify")
 async def verify(service: Served, client: Asking, wait: Wait = 30) -> Response:
     """Check the ledger for changed, removed or added rows, as `ledger verify --json`."""
@@ -228,6 +285,18 @@ async def verify(service: Served, client: Asking, wait: Wait = 30) -> Response:
 async def export(service: Served, client: Asking, wait: Wait = 30) -> Response:
     """Export the ledger, as `ledger export --json`."""
     return await _outcome(service.ledger("export", client), wait)
+
+
+@api.get("/ledger/export.jsonl")
+async def export_file(service: Served, client: Asking) -> Response:
+    """Download the ledger as a file that `ledger verify` checks, as `ledger export --out` writes it."""
+    job = service.ledger("export", client)
+    answer = await _outcome(job, LONGEST_WAIT)
+    if job.result is None:
+        return answer
+    lines = [json_line(line) for line in (*job.result["rows"], *job.result["outcomes"])]
+    saved = {"Content-Disposition": 'attachment; filename="ledger.jsonl"'}
+    return Response("\n".join([*lines, ""]), media_type="application/x-ndjson", headers=saved)
 
 
 @api.get("/files")
@@ -307,6 +376,15 @@ async def file(name: str, ending: str, service: Served, client: Asking) -> Respo
         raise RefusedError("there is no such file.", "unknown", 404)
     saved = {"Content-Disposition": f'attachment; filename="release.{ending}"'}
     return Response(base64.b64decode(found), media_type=KINDS[ending], headers=saved)
+
+
+@api.get("/jobs/{name}/shown")
+async def shown(name: str, service: Served, client: Asking) -> Response:
+    """Show a release as the page does: text, tables, and charts as Vega-Lite."""
+    found = service.job(client, name).shown_as
+    if found is None:
+        raise RefusedError("there is nothing to show of this job. Its result and its files are there.", "unknown", 404)
+    return Json(found)
 
 
 def _given(form: Any) -> dict[str, Any]:

@@ -56,6 +56,8 @@ class Job:
     result: dict[str, Any] | None = None
     refusal: dict[str, Any] | None = None
     files: dict[str, str] = field(default_factory=dict)
+    shown_as: dict[str, Any] | None = None
+    """What a page shows of its result: text, tables and charts."""
     worker: int | None = None
     committed: bool = False
     stopped: bool = False

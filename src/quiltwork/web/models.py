@@ -36,6 +36,9 @@ Belief = Annotated[
 ]
 
 
+Charts = Annotated[bool, Field(description="Also pictures as Vega-Lite, and words for them.")]
+
+
 class Data(Form):
     """Data: a file that was sent, or one below the folder of data."""
 
@@ -91,6 +94,29 @@ class PlanForm(Form):
         default=True, description="Search for the ε that would do where an answer would be noise only; takes longer."
     )
 
+    window: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="Values of each series that one answer is about, if there is one for each window."
+    )
+    charts: Charts = False
+
+
+class RehearseForm(Form):
+    """How an answer would look, on data that the belief makes up."""
+
+    belief: Belief
+    query: Query
+    epsilon: Positive
+    length: Length = None
+    people: Annotated[int, Field(ge=1)] | None = None
+    window: Annotated[int, Field(ge=1)] | None = Field(default=None, description="Values of each series in one answer.")
+    mechanisms: Annotated[list[Name], Field(min_length=1, max_length=1)] | None = None
+    state_values: dict[str, float] | None = None
+    guarantee: Guarantee = "pufferfish"
+    secrets: Secrets = None
+    secret_times: Times = None
+    seed: Annotated[int, Field(ge=0)] = Field(default=0, description="Which simulated data.")
+    draw: Annotated[int, Field(ge=0)] = Field(default=0, description="Another number draws new noise.")
+
 
 class ComposeForm(Form):
     """The total privacy loss of several releases."""
@@ -111,6 +137,47 @@ class BeliefForm(Form):
     """A belief to be read."""
 
     belief: Belief
+    charts: Charts = False
+
+
+State = Annotated[int, Field(ge=0, description="The place of a state, from 0.")]
+
+
+class Change(Form):
+    """One change of a chain."""
+
+    cell: Annotated[list[State], Field(min_length=2, max_length=2)] | None = Field(
+        default=None, description="Row and column whose probability becomes `value`; the rest of the row is rescaled."
+    )
+    stay: State | None = Field(default=None, description="State whose stays last `value` steps on average.")
+    initial: Literal["any", "stationary", "given"] | State | None = Field(
+        default=None, description="The start, or the state whose probability at the start becomes `value`."
+    )
+    rename: State | None = Field(default=None, description="State that gets the name `name`.")
+    add: Name | None = Field(default=None, description="Name of one more state.")
+    remove: State | None = None
+    value: float | None = Field(default=None, allow_inf_nan=False)
+    name: Name | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> "Change":
+        kinds = self.model_fields_set - {"value", "name"}
+        if len(kinds) != 1:
+            raise ValueError("a change is one of cell, stay, initial, rename, add and remove")
+        needs_value = bool(kinds & {"cell", "stay"}) or isinstance(self.initial, int)
+        if needs_value and self.value is None:
+            raise ValueError("this change needs a value")
+        if "rename" in kinds and self.name is None:
+            raise ValueError("this change needs a name")
+        return self
+
+
+class EditForm(Form):
+    """A chain, and one change of it."""
+
+    belief: Belief
+    change: Change
+    charts: Charts = False
 
 
 class CheckForm(Form):
@@ -121,6 +188,7 @@ class CheckForm(Form):
     column: Name
     read: Read = Read()
     rhythm: Literal["auto", "day", "week", "none"] = "auto"
+    charts: Charts = False
 
 
 class ColumnsForm(Form):
@@ -135,7 +203,7 @@ class ReleaseForm(Form):
 
     confirm: Literal[False] | Name = Field(default=False, description="What the preview returned, to make the release.")
     data: Data | None = None
-    belief: Belief | None = None
+    belief: Belief | None = Field(default=None, description="That of the ledger if left out.")
     query: Query | None = None
     epsilon: Positive | None = None
     column: Name | None = None
@@ -158,7 +226,7 @@ class ReleaseForm(Form):
         given = self.model_fields_set - {"confirm"}
         if self.confirm is not False and given:
             raise ValueError("a confirmation takes nothing else: what was previewed is what is released")
-        missing = [name for name in ("data", "belief", "query", "epsilon") if getattr(self, name) is None]
+        missing = [name for name in ("data", "query", "epsilon") if getattr(self, name) is None]
         if self.confirm is False and missing:
             raise ValueError(f"a preview needs {missing[0]}")
         return self

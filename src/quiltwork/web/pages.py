@@ -10,6 +10,28 @@ from markupsafe import Markup, escape
 
 from quiltwork import __version__
 
+NAVIGATION = (
+    {
+        "name": "belief",
+        "title": "Belief",
+        "about": "What an adversary may believe about how values follow each other. The noise is chosen for it.",
+    },
+    {
+        "name": "plan",
+        "title": "Plan",
+        "about": "How much noise a question needs, and how its answer would look. Reads no data and spends nothing.",
+    },
+    {
+        "name": "release",
+        "title": "Release",
+        "about": "Answer questions about data with noise: first a preview with its cost, then a confirmation.",
+    },
+    {
+        "name": "budget",
+        "title": "Budget",
+        "about": "What was spent, who spent it, and what remains.",
+    },
+)
 METHODS = ("get", "post", "delete")
 DETAILS = {
     "minimum": "at least {}",
@@ -41,7 +63,8 @@ def with_code(text: str) -> Markup:
 
 
 def _page(name: str, **content: Any) -> str:
-    return _templates().get_template(name).render(version=__version__, **content)
+    frame = {"version": __version__, "navigation": NAVIGATION, "here": ""}
+    return _templates().get_template(name).render(frame | content)
 
 
 def sign_in() -> bytes:
@@ -57,6 +80,12 @@ def signed_in() -> bytes:
 def landing(status: dict[str, Any]) -> str:
     """What the service offers."""
     return _page("landing.html", status=status)
+
+
+def work(name: str, status: dict[str, Any]) -> str:
+    """A page to work in: its frame, which a script fills."""
+    page = next(page for page in NAVIGATION if page["name"] == name)
+    return _page("work.html", page=page, here=name, status=status)
 
 
 def interface(schema: dict[str, Any]) -> str:

@@ -17,6 +17,7 @@ from quiltwork.web.jobs import Job, Pool
 from quiltwork.web.refusals import RefusedError
 
 MOST_PLANS = 256
+CALIBRATED = ("belief", "query", "epsilon", "length", "secrets", "secret_times", "guarantee", "state_values")
 MOST_CONFIRMATIONS = 100
 CONFIRM_WITHIN = 600.0
 READ_ONLY = RefusedError("this service is read-only: it shows plans and the budget.", "read-only", 403)
@@ -64,6 +65,7 @@ class Service:
         self.uploads = Uploads(most_bytes=settings.max_upload)
         self.pool = Pool(workers=settings.workers, time_limit=settings.time_limit)
         self._plans: OrderedDict[str, dict[str, Any]] = OrderedDict()
+        self._calibrated: OrderedDict[str, int] = OrderedDict()  # which worker remembers the calibration
         self._confirmations: dict[str, _Confirmation] = {}
         self._lock = threading.Lock()
 
@@ -90,18 +92,20 @@ class Service:
         if self.settings.read_only:
             raise READ_ONLY
 
-    def plan(self, client: Client, ask: dict[str, Any], *, latest: bool) -> Job:
+    def plan(self, client: Client, ask: dict[str, Any], *, latest: bool, kind: str = "plan") -> Job:
         """A job for a plan; one that was made before is done at once. With ``latest`` it takes the place of others."""
         ask, shown = self._resolved(client, ask)
-        key = None if shown else json.dumps(ask, sort_keys=True)  # a file may change
+        key = None if shown else f"{kind} {json.dumps(ask, sort_keys=True)}"  # a file may change
         known = None if key is None else self._known(key)
-        job = Job("plan", client.owner, ask, shown)
+        job = Job(kind, client.owner, ask, shown)
         if known is not None:
             self.pool.finish(job, "done", result=known)
             return job
         if key is not None:
-            job.on_done = lambda _, result: self._keep(key, result)
-        return self._begun(job, replaces=f"plan of {client.owner}" if latest else None)
+            calibration = json.dumps({name: ask.get(name) for name in CALIBRATED}, sort_keys=True)
+            job.prefer = self._calibrated.get(calibration)
+            job.on_done = lambda job, result: self._keep(key, result, calibration, job.worker)
+        return self._begun(job, replaces=f"{kind} of {client.owner}" if latest else None, first=latest)
 
     def work(self, kind: str, client: Client, ask: dict[str, Any], *, first: bool = False) -> Job:
         """A job of any kind that spends nothing."""
@@ -146,7 +150,7 @@ class Service:
             del self._confirmations[name]
 
         def released(job: Job, answer: dict[str, Any]) -> dict[str, Any]:
-            job.files = answer["files"]
+            job.files, job.shown_as = answer["files"], answer["shown"]
             content: dict[str, Any] = answer["result"]
             return content
 
@@ -202,9 +206,13 @@ class Service:
                 self._plans.move_to_end(key)
             return self._plans.get(key)
 
-    def _keep(self, key: str, result: dict[str, Any]) -> dict[str, Any]:
+    def _keep(self, key: str, result: dict[str, Any], calibration: str, worker: int | None) -> dict[str, Any]:
         with self._lock:
             self._plans[key] = result
             while len(self._plans) > MOST_PLANS:
                 self._plans.popitem(last=False)
+            if worker is not None:
+                self._calibrated[calibration] = worker
+                while len(self._calibrated) > MOST_PLANS:
+                    self._calibrated.popitem(last=False)
         return result

@@ -14,17 +14,21 @@ from quiltwork.accounting.accountant import Accountant
 from quiltwork.accounting.record import releases_in
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.beliefs.files import belief_from_dict, load_belief
+from quiltwork.calibration.plan import Plan
 from quiltwork.calibration.request import Request
 from quiltwork.calibration.wanted import distances_to_dict, plan_wanted, questions, values_of
 from quiltwork.data.how import HowToRead
-from quiltwork.errors import BeliefError, DataError, NotCoveredError, ParameterError
+from quiltwork.errors import BeliefError, DataError, ParameterError
 from quiltwork.fitting import described
+from quiltwork.fitting.check import BeliefCheck
+from quiltwork.fitting.edits import edited
 from quiltwork.ledger import Ledger, read_key
 from quiltwork.numeric import check_length
 from quiltwork.releases.pipeline import prepare
 from quiltwork.releases.prepared import Answer, Prepared
 from quiltwork.releases.result import Release
 from quiltwork.session import written_down
+from quiltwork.web import drawn
 
 Ask = Mapping[str, Any]
 KEPT = 4  # prepared releases that wait for a confirmation in one worker
@@ -65,29 +69,58 @@ _READY: dict[str, _Ready] = {}
 
 def plan(ask: Ask, report: Reporter) -> dict[str, Any]:
     """As ``plan --json``."""
-    belief = _belief(ask["belief"])
-    asked = questions(_texts(ask), ask.get("state_values"), belief)
-    length = _length(ask, belief)
+    held = _belief(ask["belief"])
     report.phase("Calibrating")
+    made, by_distance = _planned(ask, held, ask.get("mechanisms"))
+    drawn.refused(made)
+    more = drawn.of_plan(made) if ask.get("charts") else {}
+    return made.to_dict() | ({"distances": distances_to_dict(by_distance)} if by_distance else {}) | more
+
+
+def _planned(ask: Ask, belief: Belief, mechanisms: list[str] | None) -> tuple[Plan, list[tuple[Belief, Plan]]]:
+    length, window, people = _length(ask, belief), ask.get("window"), ask.get("people")
+    in_answer = length if window is None or length is None else min(window, length)
+    if window is not None and people is None:
+        people = 1
+    if belief.variables is not None and "values" not in ask:
+        people = None  # of records, noise does not depend on their number
+    asked = questions(_texts(ask), ask.get("state_values"), belief)
     _, made, by_distance = plan_wanted(
-        asked,
+        asked if window is None else asked.in_windows(),
         belief=belief,
         epsilon=ask.get("epsilon"),
         distances=ask.get("distance"),
         target_error=ask.get("target_error"),
         length=length,
-        values=values_of(ask.get("values"), ask.get("people"), length),
+        values=values_of(ask.get("values"), people, in_answer),
         delta=ask.get("delta", 0.0),
-        mechanisms=ask.get("mechanisms"),
+        mechanisms=mechanisms,
+        by=drawn.calibrated_once,
         releases=ask.get("releases", 1),
         guarantee=ask.get("guarantee", "pufferfish"),
         secrets=_secrets(ask),
         quilt_size=ask.get("quilt_size"),
         advice=ask.get("advice", True),
     )
-    if all(offer.refused for offer in made.offers):
-        raise NotCoveredError(" ".join(offer.refused or "" for offer in made.offers).rstrip("."))
-    return made.to_dict() | ({"distances": distances_to_dict(by_distance)} if by_distance else {})
+    return made, by_distance
+
+
+def rehearse(ask: Ask, report: Reporter) -> dict[str, Any]:
+    """The noise of a question, and how its answer would look on simulated data. Reads no data and spends nothing."""
+    held = _belief(ask["belief"])
+    report.phase("Calibrating")
+    made, _ = _planned({**ask, "advice": False}, held, ask.get("mechanisms") or drawn.quick(held))
+    drawn.refused(made)
+    report.phase("Simulating")
+    return {
+        "plan": made.to_dict() | {"reasons": drawn.reasons(made)},
+        "best": None if made.best is None else made.best.mechanism,
+        "others": drawn.others(held, made),
+        "chart": drawn.of_noise(made),
+        "spans": drawn.spans(held, made.length, ask.get("window")),
+        "meaning": drawn.meaning(made.epsilon),
+        "preview": drawn.of_rehearsal(held, made, ask),
+    }
 
 
 def compose(ask: Ask, report: Reporter) -> dict[str, Any]:
@@ -108,8 +141,17 @@ def compose(ask: Ask, report: Reporter) -> dict[str, Any]:
 def belief(ask: Ask, report: Reporter) -> dict[str, Any]:
     """As ``belief show --json``, with the belief in full."""
     report.phase("Reading")
-    held = _belief(ask["belief"])
-    return described(held) | {"belief": held.to_dict()}
+    return _about(_belief(ask["belief"]), ask)
+
+
+def edit(ask: Ask, report: Reporter) -> dict[str, Any]:
+    """A chain with one change, as ``belief`` shows it: rows still sum to 1."""
+    report.phase("Changing")
+    return _about(edited(_belief(ask["belief"]), ask["change"]), ask)
+
+
+def _about(held: Belief, ask: Ask) -> dict[str, Any]:
+    return described(held) | {"belief": held.to_dict()} | (drawn.of_belief(held) if ask.get("charts") else {})
 
 
 def check(ask: Ask, report: Reporter) -> dict[str, Any]:
@@ -127,12 +169,13 @@ def check(ask: Ask, report: Reporter) -> dict[str, Any]:
 
         if not isinstance(held, GaussianBelief) or not isinstance(series, Measurements):
             raise ParameterError("real values need a Gaussian belief", got=repr(held))
-        found = check_gaussian(held, series, rhythm=rhythm).to_dict()
+        found: BeliefCheck = check_gaussian(held, series, rhythm=rhythm)
     else:
         from quiltwork.fitting.check import check_belief
 
-        found = check_belief(held, series).to_dict()
-    return found | {"warning": PUBLIC_DATA}
+        found = check_belief(held, series)
+    more = drawn.of_check(found) if ask.get("charts") else {}
+    return found.to_dict() | {"warning": PUBLIC_DATA} | more
 
 
 def columns(ask: Ask, report: Reporter) -> dict[str, Any]:
@@ -179,6 +222,9 @@ def preview(ask: Ask, report: Reporter) -> dict[str, Any]:
                 "rule": rule,
                 "address": book.name,
             }
+    from quiltwork.show.screen import preview_on_screen
+
+    content["shown"] = preview_on_screen(prepared, content["questions"], content["ledger"])
     return {"preview": content, "record": prepared.record.to_dict(), "file": list(ready.file)}
 
 
@@ -204,7 +250,16 @@ def confirm(ask: Ask, report: Reporter) -> dict[str, Any]:
         result = replace(result, about=replace(result.about, source=ask["data"].get("name")))
     result = replace(result, notes=(*result.notes, *((NO_LEDGER,) if book is None else ())))
     report.phase("Writing")
-    return {"result": result.to_dict(), "files": _files(result, prepared)}
+    return {"result": result.to_dict(), "files": _files(result, prepared), "shown": _on_screen(result)}
+
+
+def _on_screen(result: Release) -> dict[str, Any] | None:
+    """What a page shows; None if that fails, for the value must not be lost by it."""
+    from quiltwork.show.screen import release_on_screen
+
+    with suppress(Exception):
+        return release_on_screen(result)
+    return None
 
 
 def _files(result: Release, prepared: Prepared) -> dict[str, str]:
@@ -228,6 +283,28 @@ def statement(ask: Ask, report: Reporter) -> dict[str, Any]:
     report.phase("Reading")
     with _ledger(ask) as book:
         return _given(book).statement().to_dict()
+
+
+def account(ask: Ask, report: Reporter) -> dict[str, Any]:
+    """The ledger as a page shows it: text, tables and charts."""
+    from quiltwork.show.screen import statement_on_screen
+
+    report.phase("Reading")
+    with _ledger(ask) as book:
+        held = _given(book)
+        now = held.statement()
+        report.phase("Adding up")
+        return statement_on_screen(now, None if held.terms.belief.variables is not None else held.losses())
+
+
+def ledger_belief(ask: Ask, report: Reporter) -> dict[str, Any]:
+    """As ``belief show --json``, about the belief that the ledger is for."""
+    from quiltwork.show.screen import belief_on_screen
+
+    report.phase("Reading")
+    with _ledger(ask) as book:
+        held = _given(book).terms.belief
+    return described(held) | {"facts": belief_on_screen(held)}
 
 
 def verify(ask: Ask, report: Reporter) -> dict[str, Any]:
@@ -258,7 +335,7 @@ def _prepared(ask: Ask, report: Reporter) -> _Ready:
     kept = _READY.get(name)
     if kept is not None and kept.file == stamp:
         return kept
-    belief, gaps = _belief(ask["belief"]), ask.get("gaps", "dependent")
+    belief, gaps = _belief_for(ask), ask.get("gaps", "dependent")
     asked = questions(_texts(ask), ask.get("state_values"), belief)
     segment = ask.get("segment")
     report.phase("Reading")
@@ -306,6 +383,18 @@ def _belief(given: Any) -> Belief:
         return load_belief(given["file"])
     _refuse_files(given)
     return belief_from_dict(given)
+
+
+def _belief_for(ask: Ask) -> Belief:
+    """The belief of a release: as it was sent, or that of the ledger."""
+    if ask.get("belief") is not None:
+        return _belief(ask["belief"])
+    with _ledger(ask) as book:
+        if book is None:
+            raise ParameterError(
+                "a release needs a belief", got="none", why="this service keeps no ledger that has one", fix="Send one"
+            )
+        return book.terms.belief
 
 
 def _refuse_files(given: Any) -> None:
@@ -375,12 +464,16 @@ def _given(book: Ledger | None) -> Ledger:
 OPERATIONS: dict[str, Callable[[Ask, Reporter], dict[str, Any]]] = {
     "plan": plan,
     "compose": compose,
+    "rehearse": rehearse,
     "belief": belief,
+    "edit": edit,
     "check": check,
     "columns": columns,
     "preview": preview,
     "confirm": confirm,
     "ledger": statement,
+    "account": account,
+    "ledger-belief": ledger_belief,
     "verify": verify,
     "export": export,
 }

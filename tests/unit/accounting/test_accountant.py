@@ -2,6 +2,7 @@
 
 import pytest
 from accounts import counts, quilts, told
+from effort import examples
 from examples import LAZY
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -30,7 +31,7 @@ from quiltwork.errors import ParameterError
 from quiltwork.samples import contagion_belief
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(10))
 @given(chains(max_states=3), st.integers(1, 4), st.data())
 def test_a_bayesian_accountant_covers_every_adversary(chain: MarkovChain, length: int, data: st.DataObject) -> None:
     """Profiles add, in sequence and over segments; the exact leakage of both releases together stays below."""
@@ -50,7 +51,7 @@ def test_a_bayesian_accountant_uses_no_pufferfish_theorem() -> None:
         Accountant(LAZY, guarantee="other")  # type: ignore[arg-type]
 
 
-@settings(max_examples=35)
+@settings(max_examples=examples(14))
 @given(chains(max_states=3), st.integers(2, 12), st.data())
 def test_the_accountant_covers_the_audited_loss(chain: MarkovChain, length: int, data: st.DataObject) -> None:
     known = with_some_start(chain)

@@ -2,6 +2,7 @@
 
 import pytest
 from accounts import finding, quilts
+from effort import examples
 from examples import LAZY
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -53,7 +54,7 @@ def test_theorem_3_1_is_the_corrected_one() -> None:
     assert 11.9 < true < composed.epsilon
 
 
-@settings(max_examples=35)
+@settings(max_examples=examples(14))
 @given(chains(max_states=3), st.integers(1, 4), st.integers(1, 4), st.integers(1, 5), st.data())
 def test_separate_segments_cover_the_audited_loss(
     chain: MarkovChain, one: int, gap: int, other: int, data: st.DataObject

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from effort import examples
 from examples import LAZY
 from hypothesis import given, settings
 from strategies import chains, epsilons
@@ -62,7 +63,7 @@ def test_calibrations_carry_a_certificate_that_verifies(name: str, length: int |
     assert again.verify(belief) == certificate.verify(belief)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(12))
 @given(chains(max_states=4), epsilons)
 def test_certificates_of_random_chains_verify(chain: MarkovChain, epsilon: float) -> None:
     for length in (3, 60):

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -50,7 +51,7 @@ def ceiling(k: int, height: float = 10.0) -> Array:
     return height * (1 - np.eye(k))
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(12))
 @given(transitions(min_states=3, max_states=5), st.integers(0, 10**6))
 def test_routes_prove_no_less_than_the_linear_programme(P: Array, seed: int) -> None:
     """Found under one D and followed under another."""
@@ -67,7 +68,7 @@ def test_routes_prove_no_less_than_the_linear_programme(P: Array, seed: int) -> 
         assert elsewhere[a, b] >= programme(P[a], P[b], other) - 1e-7
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(10))
 @given(transitions(min_states=3, max_states=5), st.integers(0, 10**6))
 def test_groups_are_never_below_their_states(P: Array, seed: int) -> None:
     rng, k = np.random.default_rng(seed), len(P)

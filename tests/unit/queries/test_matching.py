@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -74,7 +75,7 @@ def test_every_mechanism_and_the_audit_as_judge() -> None:
     assert bayesian.noise_scale == pytest.approx(2.0)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(st.integers(0, 2**32 - 1), st.floats(0.1, 3.0))
 def test_any_dependence_within_a_record_is_covered(seed: int, epsilon: float) -> None:
     rng = np.random.default_rng(seed)

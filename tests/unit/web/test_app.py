@@ -99,6 +99,29 @@ def test_a_release_is_previewed_confirmed_and_charged(served: TestClient) -> Non
     assert served.get("/api/ledger/verify").json()["whole"] is True
     rows = served.get("/api/ledger/export").json()["rows"]
     assert rows[-1]["content"]["program"].startswith("quiltwork serve")
+    shown = served.get(f"/api/jobs/{job['job']}/shown").json()
+    assert shown["answers"][0]["chart"]["spec"]["$schema"]
+    other = served.post("/api/columns", json={"data": RELEASE["data"]}).headers["x-quiltwork-job"]
+    assert served.get(f"/api/jobs/{other}/shown").status_code == 404
+    account = served.get("/api/ledger/shown").json()
+    assert account["releases"]["rows"][0][3] == "count:walk"
+
+
+def test_a_ledger_is_exported_as_a_file_that_can_be_verified(served: TestClient, tmp_path: Path) -> None:
+    got = served.get("/api/ledger/export.jsonl")
+    assert got.headers["content-disposition"] == 'attachment; filename="ledger.jsonl"'
+    (tmp_path / "ledger.jsonl").write_bytes(got.content)
+    assert answer("ledger", "verify", tmp_path / "ledger.jsonl")["whole"] is True
+
+
+def test_the_belief_of_the_ledger_can_be_left_out(served: TestClient, read_only: TestClient) -> None:
+    held = served.get("/api/ledger/belief").json()
+    assert held["states"] == BELIEF["states"]
+    assert held["facts"][0][0] == "Belief"
+    without = {name: value for name, value in RELEASE.items() if name != "belief"}
+    assert asked(served, "/api/release", without)["epsilon"] == RELEASE["epsilon"]
+    for path in ("shown", "belief", "export.jsonl"):
+        assert read_only.get(f"/api/ledger/{path}").json()["kind"] == "ledger"
 
 
 def test_the_budget_holds(served: TestClient) -> None:
@@ -201,10 +224,10 @@ def test_jobs_tell_how_far_they_are(served: TestClient) -> None:
 
 
 def test_the_page_says_what_is_offered(served: TestClient, read_only: TestClient) -> None:
-    assert "GET /api/ledger" in served.get("/").text
+    assert "charged to a ledger" in served.get("/").text
     page = read_only.get("/").text
     assert "read-only" in page
-    assert "POST /api/release" not in page
+    assert "takes no data" in page
     schema = served.get("/openapi.json").json()
     docs = served.get("/docs").text
     for path in schema["paths"]:

@@ -30,7 +30,7 @@ def said_to(*requests: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_everything_that_can_be_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quiltwork.web.worker._warm_up", lambda: None)
+    monkeypatch.setattr("quiltwork.web.worker._warm_up", lambda _: None)
     data = tmp_path / "diary.csv"
     data.write_text("doing,n\n" + "sit,1.5\nsit,2\nwalk,0\n" * 100)
     held = belief_from_dict(BELIEF)
@@ -50,6 +50,8 @@ def test_everything_that_can_be_asked(tmp_path: Path, monkeypatch: pytest.Monkey
         {"do": "ledger", "ask": book},
         {"do": "verify", "ask": book},
         {"do": "export", "ask": book},
+        {"do": "account", "ask": book},
+        {"do": "ledger-belief", "ask": book},
         {"do": "plan", "ask": PLAN | {"people": 3}},
         {"do": "compose", "ask": {"belief": BELIEF, "length": "any", "releases": [first["done"]["record"]],
                                   "secrets": "state:walk"}},
@@ -73,17 +75,22 @@ def test_everything_that_can_be_asked(tmp_path: Path, monkeypatch: pytest.Monkey
         {"do": "check", "ask": {"belief": BELIEF, "data": file, "column": "doing", "rhythm": "day"}},
         {"do": "plan", "ask": {name: value for name, value in PLAN.items() if name != "length"}},
         {"do": "ledger", "ask": {}},
+        {
+            "do": "preview",
+            "ask": {name: value for name, value in ask.items() if name not in ("belief", "ledger")}
+            | {"confirmation": "z"},
+        },
         {"do": "columns", "ask": {"data": {"file": str(tmp_path / "none.csv")}}, "shown": {str(tmp_path): "folder"}},
         {"do": "belief", "ask": {}},
     )
     kinds = [one["refused"]["kind"] for one in refused]
-    assert kinds == ["data", "budget", "parameter", "parameter", "parameter", "data", "internal"]
-    assert str(tmp_path) not in refused[5]["refused"]["error"]
+    assert kinds == ["data", "budget", "parameter", "parameter", "parameter", "parameter", "data", "internal"]
+    assert str(tmp_path) not in refused[6]["refused"]["error"]
     assert refused[1]["refused"]["short"] > 0
 
 
 def test_a_release_without_a_ledger_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quiltwork.web.worker._warm_up", lambda: None)
+    monkeypatch.setattr("quiltwork.web.worker._warm_up", lambda _: None)
     monkeypatch.setattr(work, "_files", lambda *_: {})
     ask = {
         "belief": BELIEF | {"states": ["home", "other"]},

@@ -1,0 +1,281 @@
+"""What a page on a screen shows of a release, before and after it is made, and of a ledger.
+
+Text, tables and charts (Vega-Lite) as plain values: the page puts them in place and computes nothing. Privacy losses
+are rounded up, and what is left of a budget is rounded down.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from quiltwork.beliefs import Belief
+from quiltwork.beliefs.secrets import likely, posterior
+from quiltwork.calibration.record import Calibration
+from quiltwork.influence.curve.timeline import Losses
+from quiltwork.ledger.rows import record_of
+from quiltwork.ledger.terms import Statement
+from quiltwork.releases.prepared import Prepared
+from quiltwork.releases.result import Release
+from quiltwork.show.answers import caption, release_chart
+from quiltwork.show.losses import MOST_BARS, spending_chart, timeline_chart
+from quiltwork.show.numbers import above, below, remarks, table_of
+from quiltwork.show.reasons import titled
+from quiltwork.show.style import NARROW, Chart, narrow, to_spec
+
+MOST_ROWS = 200  # of a table on a screen
+MOST_RELEASES = 500  # of a ledger, the latest
+Content = dict[str, Any]
+
+
+def cards(
+    calibration: Calibration, error: str, *, several: bool, left: tuple[float, float] | None = None
+) -> list[tuple[str, str]]:
+    """The numbers that matter most, each with what it is; ``left`` is what remains of a budget, and the budget."""
+    if calibration.guarantee == "none":
+        shown = [("none", "guarantee: this is not private")]
+    else:
+        delta = f", δ = {calibration.delta:g}" if calibration.delta else ""
+        shown = [(f"ε = {calibration.epsilon:g}{delta}", "privacy loss for any one secret, at most")]
+        shown.append((f"50 → {likely(posterior(0.5, calibration.epsilon))}", "what a 50 % likely secret may become"))
+    least = "the least precise number" if several else "each number"
+    shown.append((f"± {error}", f"noise on {least}, with probability 95 %"))
+    if left is not None:
+        shown.append((below(left[0], 4), f"left of the budget of {left[1]:g}"))
+    return shown
+
+
+def amount(number: float, digits: int = 3) -> str:
+    """A number in a few digits, rounded up, with thousands set apart.
+
+    >>> amount(1234.5), amount(0.01234), amount(7.0)
+    ('1,240', '0.0124', '7')
+    """
+    return f"{Decimal(above(number, digits)):,f}"
+
+
+def preview_on_screen(prepared: Prepared, expected: Sequence[Content], ledger: Content | None) -> Content:
+    """What a release would cost and how precise it would be. ``expected`` is ``prepared.expected(..)``."""
+    made, (subjects, values) = prepared.calibration, prepared.sizes
+    least = max(expected, key=lambda question: float(question["error_95"]))
+    left = None if ledger is None else (ledger["remaining_after"], ledger["budget"])
+    return {
+        "title": _asked(question["query"] for question in expected),
+        "lead": f"{subjects:,} {prepared.belief.noun}, {values:,} values. Mechanism {made.mechanism}.",
+        "cards": cards(made, amount(least["error_95"]), several=len(expected) > 1, left=left),
+        "meaning": made.meaning(prepared.belief),
+        "questions": _table(
+            [
+                {
+                    "question": question["query"],
+                    "± (95 %)": amount(question["error_95"]),
+                    "noise scale": amount(question["noise_scale"], 4),
+                    "answers": f"{question['answers']:,}",
+                }
+                for question in expected
+            ]
+        ),
+        "budget": None if ledger is None else _budget(ledger),
+        "action": "Release without a budget" if ledger is None else f"Release, and spend ε = {_cost(ledger)}",
+    }
+
+
+def _cost(ledger: Content) -> str:
+    """What a release adds to what all releases tell together."""
+    return above(max(0.0, ledger["spent_after"] - ledger["spent"]), 4)
+
+
+def _budget(ledger: Content) -> Content:
+    """What is spent, would be spent, and would be left: in words, and as shares of the budget."""
+    budget, spent, after = (float(ledger[key]) for key in ("budget", "spent", "spent_after"))
+    before = min(1.0, spent / budget)
+    left = below(ledger["remaining_after"], 4)
+    return {
+        "text": f"{above(spent, 4)} of {budget:g} is spent. This release adds {_cost(ledger)}, and {left} remains.",
+        "shares": [before, max(0.0, min(1.0, after / budget) - before)],
+        "facts": [
+            ("Spent before", f"{above(spent, 4)} of {budget:g}"),
+            ("This release", _cost(ledger)),
+            ("Remains", left),
+            ("Composition", ledger["rule"]),
+            ("Ledger", ledger["address"]),
+        ],
+    }
+
+
+def release_on_screen(release: Release) -> Content:
+    """The answers of a release with their pictures and tables, and what they cost."""
+    made, ledger = release.calibration, release.ledger
+    questions = release.questions or (release,)
+    least = max(questions, key=lambda question: question.error())
+    left = None if ledger is None else (ledger["remaining"], ledger["budget"])
+    source = "" if release.about is None or release.about.source is None else f" from {release.about.source}"
+    content: Content = {
+        "title": _asked(question.calibration.query.text for question in questions),
+        "lead": f"{release.subjects:,} {release.belief.noun}, {release.values:,} values{source}. "
+        f"Mechanism {made.mechanism}.",
+        "cards": cards(made, least.answers[0].rounded(least.error()), several=bool(release.questions), left=left),
+        "answers": [_answer(question, bool(release.questions)) for question in questions],
+        "meaning": made.meaning(release.belief),
+        "explained": made.explain(release.belief).splitlines(),
+        "notes": list(release.notes),
+        "recorded": None,
+    }
+    if ledger is not None:
+        content["recorded"] = {
+            "text": _spent_of(ledger["spent"], ledger["budget"]),
+            "shares": [min(1.0, ledger["spent"] / ledger["budget"])],
+            "facts": [
+                ("Ledger", ledger["address"]),
+                ("Row", f"{ledger['row']:,}"),
+                ("Head", f"{ledger['row']}:{ledger['hash']}"),
+                ("Composition", ledger["rule"]),
+            ],
+        }
+    return content
+
+
+def _answer(question: Release, several: bool) -> Content:
+    rows = table_of(question)
+    return {
+        "title": titled(question.calibration.query.text) if several else None,
+        "chart": picture(narrow(release_chart(question)), caption(question)),
+        "table": _table(rows[:MOST_ROWS]),
+        "more": f"… and {len(rows) - MOST_ROWS:,} more rows in the files." if len(rows) > MOST_ROWS else "",
+        "said": [*question.told(), *question.accuracy()],
+        "remarks": remarks(question, told=False),
+        "parts": bool(question.parts),
+    }
+
+
+def picture(chart: Chart, said: str) -> Content:
+    """A chart with what it shows."""
+    return {"spec": to_spec(chart), "caption": said}
+
+
+def statement_on_screen(now: Statement, losses: Losses | None) -> Content:
+    """A ledger at one moment: what is left, what was spent when and by whom, and the loss along time."""
+    budget, releases = now.terms.budget, now.releases()
+    count = len(releases)
+    content: Content = {
+        "ledger": now.name,
+        "cards": [
+            (below(now.remaining, 4), f"left of the budget of {budget:g}"),
+            (above(now.spent, 4), "spent: privacy loss of all releases together, at most"),
+            (f"50 → {likely(posterior(0.5, now.spent))}", "what a 50 % likely secret may have become"),
+            (f"{count:,}", f"release{'s' * (count != 1)}"),
+        ],
+        "budget": {"text": _spent_of(now.spent, budget), "shares": [min(1.0, now.spent / budget)]},
+        "facts": _facts(now),
+        "warnings": _warnings(now),
+        "head": f"{now.rows[-1].number}:{now.head}",
+        "people": _people(releases),
+        "releases": _table([_spent(release) for release in reversed(releases[-MOST_RELEASES:])]),
+        "more": f"The latest {MOST_RELEASES} of {count:,} releases." if count > MOST_RELEASES else "",
+        "charts": [],
+    }
+    if releases:
+        content["charts"].append(picture(spending_chart(releases, budget=budget), _of_spending(count)))
+    if releases and losses is not None:
+        content["charts"].append(picture(_timeline(now, losses), _of_losses(count)))
+    return content
+
+
+def _timeline(now: Statement, losses: Losses) -> Chart:
+    reserved = [row for row in now.rows if row.kind == "reserved"]
+    spans = [record_of(row.content).touched(losses.length) for row in reserved]
+    segments = [(first, losses.length if last is None else last) for first, last in spans]
+    names = [f"row {row.number}" for row in reserved]
+    return timeline_chart(losses, segments, budget=now.terms.budget, names=names, width=NARROW)
+
+
+def _of_spending(count: int) -> str:
+    shown = "Privacy loss of all releases together, after each of them."
+    return shown if count <= MOST_BARS else f"{shown} The last {MOST_BARS} of {count:,} are drawn."
+
+
+def _of_losses(count: int) -> str:
+    shown = "Upper bound on the total privacy loss at each time of a series, and the times that each release covers."
+    return shown if count <= MOST_BARS else f"{shown} The first {MOST_BARS} of {count:,} releases are drawn."
+
+
+def _spent_of(spent: float, budget: float) -> str:
+    return f"{above(spent, 4)} of {budget:g} is spent, {below(max(0.0, budget - spent), 4)} remains."
+
+
+def belief_on_screen(belief: Belief) -> list[tuple[str, str]]:
+    """What a belief is about, in a few lines."""
+    states = [] if belief.real else [("States", ", ".join(belief.states))]
+    step = [] if belief.step is None else [("Step", str(belief.step))]
+    return [("Belief", repr(belief)), *states, *step, ("Fingerprint", belief.fingerprint[:16])]
+
+
+def _facts(now: Statement) -> list[tuple[str, str]]:
+    facts = [
+        ("Ledger", now.name),
+        ("Belief", repr(now.terms.belief)),
+        ("Guarantee", now.terms.guarantee),
+        ("Secret", now.terms.secrets.text),
+        ("Composition", now.rule),
+        ("Sealed", "with a key" if now.terms.key is not None else "no"),
+    ]
+    read = [] if now.reading is None else [("Data read as", str(now.reading))]
+    return [*facts, *read]
+
+
+def _warnings(now: Statement) -> list[str]:
+    said = []
+    if now.mixed is not None:
+        said.append(f"Later read differently ({now.mixed}): every release counts as if it covered every moment.")
+    said += [
+        f"Row {row.number}: {row.content.get('who')} accepted that {'; '.join(row.content['problems'])}."
+        for row in now.rows
+        if row.kind == "accepted"
+    ]
+    if not now.checked:
+        said.append("The rows are sealed with a key that is not here: they cannot be checked.")
+    return said
+
+
+def _people(releases: Sequence[Content]) -> Content:
+    """Who released how much: ε of own releases, added up, and when the last one was."""
+    by_person: dict[str, list[Content]] = {}
+    for release in releases:
+        by_person.setdefault(str(release["who"]), []).append(release)
+    rows = [
+        {
+            "who": who,
+            "releases": f"{len(own):,}",
+            "ε, added up": above(sum(float(release["epsilon"]) for release in own)),
+            "latest": _when(own[-1]),
+        }
+        for who, own in sorted(by_person.items(), key=lambda item: -len(item[1]))
+    ]
+    return _table(rows)
+
+
+def _spent(release: Content) -> dict[str, str]:
+    segment = release["segment"]
+    return {
+        "row": str(release["row"]),
+        "when": _when(release),
+        "who": str(release["who"]),
+        "question": ("" if release["query"] is None else str(release["query"]))
+        + ("" if segment is None else f", values {segment[0]:,} to {segment[1]:,}"),
+        "mechanism": str(release["mechanism"]),
+        "ε": above(release["epsilon"]),
+        "together": "" if release["spent"] is None else above(float(release["spent"]), 4),
+        "outcome": "released" if release["outcome"] == "released" else "unknown (counts)",
+    }
+
+
+def _when(release: Mapping[str, Any]) -> str:
+    return str(release["time"])[:16].replace("T", " ")
+
+
+def _table(rows: Sequence[Mapping[str, str]]) -> Content:
+    columns = list(rows[0]) if rows else []
+    return {"columns": columns, "rows": [[row[name] for name in columns] for row in rows]}
+
+
+def _asked(texts: Iterable[str]) -> str:
+    return ", ".join(titled(text) for text in texts)

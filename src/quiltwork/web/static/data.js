@@ -1,0 +1,50 @@
+// Data files: below the folder of data or sent, and what the names of their columns suggest.
+
+import { get, remove, upload } from "./api.js";
+import { FileDrop, Refusal, Select, html, size, useEffect, useState, useWork } from "./ui.js";
+
+const SUBJECTS = /^(person|people|subject|user|patient|participant|id|household|series|station|meter)s?(_?id)?$/i;
+const TIMES = /^(time|date|datetime|timestamp|when|t)$/i;
+
+/** What the names and types of columns suggest; everything can be changed. */
+export function suggested(columns) {
+  const named = (test) => (columns.find((column) => test(column)) || { name: "" }).name;
+  const time = named((column) => /date|time/i.test(column.type)) || named((column) => TIMES.test(column.name));
+  const subject = named((column) => column.name !== time && SUBJECTS.test(column.name));
+  const rest = columns.filter((column) => column.name !== time && column.name !== subject);
+  const column = (rest.find((one) => one.type === "text") || rest[0] || { name: "" }).name;
+  return { column, subject, time };
+}
+
+/** Choose a data file, or send one. `onChoose` is told `{path, bytes}` or `{upload, name, bytes}`, or null. */
+export function Files({ status, data, onChoose }) {
+  const [listed, list] = useState([]);
+  const [problem, fail] = useState(null);
+  const [sending, send] = useWork();
+  useEffect(() => {
+    const sent = get("/api/uploads").then((answer) => answer.uploads);
+    const below = status.data_folder ? get("/api/files").then((answer) => answer.files) : [];
+    Promise.all([sent, below]).then(([uploads, files]) => list([...uploads, ...files.filter((file) => !file.belief)]), fail);
+  }, []);
+  const id = (file) => (file.upload ? `upload:${file.upload}` : `path:${file.path}`);
+  const take = (file) => send(() => upload(file)).then((kept) => {
+    if (!kept) return;
+    list((before) => [kept, ...before]);
+    onChoose(kept);
+  });
+  const forget = () => remove(`/api/uploads/${encodeURIComponent(data.upload)}`).then(() => {
+    list((before) => before.filter((file) => file.upload !== data.upload));
+    onChoose(null);
+  }, fail);
+  const options = listed.map((file) => ({ value: id(file), label: `${file.name || file.path} (${size(file.bytes)}${file.upload ? ", sent" : ""})` }));
+  return html`<div>
+    ${options.length > 0 && html`<${Select} label=${status.data_folder ? "A file that is there" : "A file that was sent"} value=${data ? id(data) : ""}
+      onChange=${(name) => onChoose(listed.find((file) => id(file) === name) || null)}
+      options=${[{ value: "", label: "Choose a file" }, ...options]} />`}
+    <${FileDrop} label=${options.length ? "Or send one from this computer (CSV or Parquet)" : "Send a file from this computer (CSV or Parquet)"} onFile=${take} busy=${sending.busy} />
+    ${sending.busy && html`<p class="working" role="status">Sending…</p>`}
+    ${data && data.upload && html`<p class="note">The file is deleted when the service ends, or after an hour without use.
+      <button type="button" class="plain" onClick=${forget}>Delete it now</button></p>`}
+    <${Refusal} problem=${sending.problem || problem} />
+  </div>`;
+}

@@ -1,0 +1,119 @@
+"""What pages show of releases and ledgers: text that errs on the side of care, tables, and charts of Vega-Lite."""
+
+import json
+from typing import Any
+
+import pytest
+
+from quiltwork import Ledger, MarkovChain, ReleaseRecord, calibrate
+from quiltwork.calibration.request import Request
+from quiltwork.calibration.wanted import questions
+from quiltwork.data.series import Series
+from quiltwork.releases.pipeline import prepare
+from quiltwork.releases.prepared import Prepared
+from quiltwork.show import screen
+from quiltwork.show.screen import (
+    amount,
+    belief_on_screen,
+    cards,
+    preview_on_screen,
+    release_on_screen,
+    statement_on_screen,
+)
+
+EVIL = "<script>alert(1)</script>"
+CHAIN = MarkovChain([[0.6, 0.4], [0.3, 0.7]], states=["sit", EVIL], initial="stationary", step="15min")
+DATA = Series.from_values(["sit", EVIL, EVIL] * 30, states=CHAIN.states)
+WHO = {"who": "ann", "program": "test"}
+
+
+def prepared(*texts: str, epsilon: float = 0.5, **more: Any) -> Prepared:
+    asked = questions(list(texts), None, CHAIN)
+    return prepare(DATA, Request(query=asked, belief=CHAIN, epsilon=epsilon, alone=False, **more))
+
+
+def numbers_of(text: str) -> list[float]:
+    return [float(word.strip(",.")) for word in text.split() if word[0].isdigit()]
+
+
+def test_a_preview_shows_cost_precision_and_what_remains() -> None:
+    ready = prepared("histogram", f"count:{EVIL}")
+    expected = ready.expected(ready.answers())
+    ledger = {"budget": 3.0, "spent": 1.23456, "remaining": 1.76544, "spent_after": 1.7300001,
+              "remaining_after": 1.2699999, "rule": "influence-curve", "address": "sqlite:///x.db"}  # fmt: skip
+    shown = preview_on_screen(ready, expected, ledger)
+    assert [card[0] for card in shown["cards"]][:2] == ["ε = 0.5", "50 → 62.2 %"]
+    assert shown["cards"][3] == ("1.269", "left of the budget of 3")  # rounded down
+    assert dict(shown["budget"]["facts"])["This release"] == "0.4955"  # rounded up
+    spent, _, cost, left = numbers_of(shown["budget"]["text"])
+    assert spent >= 1.23456
+    assert cost >= 1.7300001 - 1.23456
+    assert left <= 1.2699999
+    assert sum(shown["budget"]["shares"]) == pytest.approx(1.7300001 / 3)
+    assert shown["action"] == "Release, and spend ε = 0.4955"
+    rows = shown["questions"]["rows"]
+    assert [row[0] for row in rows] == ["histogram", f"count:{EVIL}"]
+    assert float(rows[0][2]) >= expected[0]["noise_scale"]
+    without = preview_on_screen(ready, expected, None)
+    assert without["budget"] is None
+    assert without["action"] == "Release without a budget"
+    assert len(without["cards"]) == 3
+
+
+def test_a_release_shows_each_answer_with_its_picture_and_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    book = Ledger.in_memory(belief=CHAIN, budget=3.0)
+    shown = release_on_screen(prepared("histogram", f"count:{EVIL}").draw_within(book, WHO))
+    assert [answer["title"] for answer in shown["answers"]] == ["Histogram", f"Count of {EVIL}"]
+    histogram = shown["answers"][0]
+    assert histogram["table"]["columns"][:2] == ["histogram", "released"]
+    assert [row[0] for row in histogram["table"]["rows"]] == ["sit", EVIL]
+    spec = histogram["chart"]["spec"]
+    assert spec["background"] == "transparent"
+    assert EVIL in json.dumps(spec)
+    assert dict(shown["recorded"]["facts"])["Row"] == "2"
+    monkeypatch.setattr(screen, "MOST_ROWS", 2)
+    windows = release_on_screen(prepared("count:sit", window=10).draw())
+    assert windows["recorded"] is None
+    assert windows["answers"][0]["title"] is None
+    assert windows["answers"][0]["parts"] is True
+    assert windows["answers"][0]["more"] == "… and 7 more rows in the files."
+
+
+def test_no_guarantee_is_no_epsilon() -> None:
+    made = calibrate("count:sit", belief=CHAIN, epsilon=0.5, mechanism="entry")
+    assert cards(made, "6", several=False)[0][0] == "none"
+
+
+def test_a_ledger_shows_what_is_left_and_who_spent_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    book = Ledger.in_memory(belief=CHAIN, budget=1.5)
+    empty = statement_on_screen(book.statement(), book.losses())
+    assert empty["charts"] == []
+    assert empty["releases"] == {"columns": [], "rows": []}
+    for who, segment in (("ann", (1, 40)), (EVIL, None), ("ann", (20, 60))):
+        record = ReleaseRecord(
+            noise_scale=9.0, lipschitz=1.0, epsilon=0.3, length=90, segment=segment, query="count:sit"
+        )
+        book.complete(book.reserve(record, WHO | {"who": who}))
+    book.reserve(ReleaseRecord(noise_scale=9.0, lipschitz=1.0, epsilon=0.3, length=90, query="count:sit"), WHO)
+    now = book.statement()
+    shown = statement_on_screen(now, book.losses())
+    assert float(shown["cards"][0][0]) <= now.remaining
+    assert float(shown["cards"][1][0]) >= now.spent
+    people = shown["people"]["rows"]
+    assert [row[0] for row in people] == ["ann", EVIL]
+    assert people[0][1] == "3"
+    assert shown["releases"]["rows"][0][-1] == "unknown (counts)"  # the latest first
+    assert "values 20 to 60" in shown["releases"]["rows"][1][3]
+    bars = json.dumps(shown["charts"][1]["spec"])
+    assert all(f'"row {number}"' in bars for number in (2, 3, 4, 5))
+    monkeypatch.setattr(screen, "MOST_RELEASES", 2)
+    few = statement_on_screen(now, None)
+    assert few["more"] == "The latest 2 of 4 releases."
+    assert len(few["releases"]["rows"]) == 2
+    assert len(few["charts"]) == 1
+    assert dict(belief_on_screen(now.terms.belief))["Step"] == "15min"
+
+
+def test_amounts_are_never_shown_smaller() -> None:
+    for number in (0.0012349, 1.0, 9.996, 12_345.6, 3e8):
+        assert float(amount(number).replace(",", "")) >= number
