@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test coverage lint types check docs bench lock figures screenshots clean
+.PHONY: help setup demo test thorough coverage lint types check docs bench lock figures screenshots clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -25,6 +25,9 @@ demo: $(STAMP) ## a private histogram from the sample diary, and a report to ope
 test: $(STAMP) ## all tests
 	$(BIN)/python tools/system_parts.py
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations 10
+
+thorough: $(STAMP) ## all properties on ten times as many random cases
+	QUILTWORK_EFFORT=10 $(BIN)/python -m pytest tests/property tests/audit --numprocesses auto --dist worksteal
 
 coverage: $(STAMP) ## the share of lines that the unit and contract tests run, with a floor
 	$(BIN)/python -m pytest tests/unit tests/contract/test_accounting.py tests/contract/test_beliefs.py \
