@@ -4,11 +4,13 @@ import os
 from pathlib import Path
 
 import pytest
+from effort import examples
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
     "quiltwork",
     deadline=None,
+    max_examples=examples(30),
     derandomize=bool(os.environ.get("CI")),
     suppress_health_check=[HealthCheck.too_slow],
 )

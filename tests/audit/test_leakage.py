@@ -176,10 +176,11 @@ def interval_loss(P: np.ndarray, before: np.ndarray, after: np.ndarray, factors:
 
 
 def test_the_projective_bound_is_above_every_adversary_and_often_near() -> None:
-    """200 random chains: never below, and within 5 % of what outputs attain on at least a tenth of them."""
+    """Random chains: never below, and within 5 % of what outputs attain on at least a tenth of them."""
     rng = np.random.default_rng(17)
     near = 0
-    for _ in range(200):
+    tried = examples(60)
+    for _ in range(tried):
         k, length = int(rng.integers(2, 4)), int(rng.integers(2, 7))
         P = rng.dirichlet(np.ones(k) * rng.choice([0.5, 1.0, 3.0]), size=k)
         start = rng.dirichlet(np.ones(k))
@@ -191,7 +192,7 @@ def test_the_projective_bound_is_above_every_adversary_and_often_near() -> None:
         truth = attained(P, start, length, profile, rng)
         assert truth <= bound * (1 + 1e-9)
         near += truth >= 0.95 * bound
-    assert near >= 20
+    assert near >= tried / 10
 
 
 def test_the_parallel_example() -> None:

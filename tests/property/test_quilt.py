@@ -28,14 +28,14 @@ def test_exact_equals_the_plain_reference(chain: MarkovChain, length: int, epsil
     assert found >= expected * (1 - 1e-15)
 
 
-@settings(max_examples=examples(12))
-@given(chains(), st.integers(15, 40), epsilons)
+@settings(max_examples=examples(6))
+@given(chains(max_states=4), st.integers(15, 24), epsilons)
 def test_exact_equals_the_plain_reference_on_longer_series(chain: MarkovChain, length: int, epsilon: float) -> None:
     expected = reference.quilt_score(chain.transition, chain.initial, length, epsilon)
     assert exact_quilt(chain, epsilon, length).score == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_given_starts_settle_soundly(seed: int) -> None:
     """Beyond the nodes followed one by one, the bound for all the rest is never below the plain reference."""
     rng = np.random.default_rng(seed)

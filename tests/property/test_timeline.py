@@ -92,7 +92,7 @@ def random_belief(rng: np.random.Generator, k: int, length: int) -> tuple[Belief
     return chain, start, [P] * (length - 1)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(examples(6)))
 def test_no_random_output_loses_more_than_the_curve_says(seed: int) -> None:
     """20 x 20 beliefs and profiles, 25 outputs each: 10,000 cases; the endless profile is checked along the way."""
     rng = np.random.default_rng(seed)
@@ -165,7 +165,7 @@ def product_losses(start: Array, P: Array, factors: Array) -> Array:
     return np.asarray(np.where(possible, logs, -np.inf).max(axis=1) - np.where(possible, logs, np.inf).min(axis=1))
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(examples(6)))
 def test_product_outputs_on_long_series(seed: int) -> None:
     """Three and four states, stretches and gaps beyond what is followed node by node: at every single time."""
     rng = np.random.default_rng(seed)
@@ -216,7 +216,7 @@ def plain_recursion(P: Array, back: Array, lambdas: list[float]) -> Array:
     return np.array(lambdas) + future + past
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(examples(5)))
 def test_long_series_agree_with_the_plain_recursion(seed: int) -> None:
     """Stretches and gaps of all sorts of lengths, fast and slow chains: neither below nor much above."""
     rng = np.random.default_rng(seed)
@@ -237,7 +237,7 @@ def test_long_series_agree_with_the_plain_recursion(seed: int) -> None:
     assert np.all(at <= np.maximum.reduce([np.roll(plain, n) for n in range(-130, 131)]) * (1 + 1e-3) + 0.5)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(examples(3)))
 def test_audited_loss_of_long_segments_is_within_the_curve(seed: int) -> None:
     """At every time, for counts on long segments with gaps, beyond what is followed node by node."""
     rng = np.random.default_rng(seed)
