@@ -246,7 +246,7 @@ def test_audited_loss_of_long_segments_is_within_the_curve(seed: int) -> None:
     if seed % 2:
         chain = chain.with_start([0.9, 0.1])
     cuts = np.sort(rng.choice(np.arange(1, 400), size=4, replace=False)).tolist()
-    cuts[1], cuts[3] = min(cuts[1], cuts[0] + 140), min(cuts[3], cuts[2] + 60)
+    cuts[1], cuts[3] = min(cuts[1], cuts[0] + 140), min(cuts[3], cuts[2] + 25)
     segments, scales = [(cuts[0], cuts[1]), (cuts[2], cuts[3])], rng.choice([2.0, 10.0, 50.0], size=2).tolist()
     true = audit(chain, [Noisy(Count("1"), s, g) for s, g in zip(scales, segments, strict=True)], length=400)
     sensitivity = Count("1").sensitivity(chain.states)
