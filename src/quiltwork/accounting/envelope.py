@@ -10,6 +10,7 @@ from quiltwork.accounting.total import Total, apart_from_neighbours
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.calibration.calibrate import calibrate
 from quiltwork.calibration.request import as_query
+from quiltwork.calibration.target import short
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.queries import Query, query_from_dict
 from quiltwork.types import Floats, Guarantee
@@ -85,7 +86,7 @@ class Envelope:
         if left <= 0:
             return "No room is left for releases by squares."
         scale, text = self.noise_scale / left**0.5, self.query.text
-        first, *more = [f"{count:,} with {scale * count**0.5:.3g}" for count in EXAMPLES]
+        first, *more = [f"{count:,} with {short(scale * count**0.5)}" for count in EXAMPLES]
         one = first.replace(" with ", f" release of {text} with Gaussian noise ")
         return f"Room for {one}, or for {', '.join(more)} each."
 
