@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from quiltwork.types import Gaps, Guarantee
+from quiltwork.types import Gaps, Guarantee, NoiseChoice
 
 Text = Annotated[str, Field(max_length=10_000)]
 Name = Annotated[str, Field(max_length=1000)]
@@ -83,7 +83,8 @@ class PlanForm(Form):
     target_error: Name | None = Field(default=None, description="Wanted error, such as `5%`, instead of ε.")
     mechanisms: list[Name] | None = None
     state_values: dict[str, float] | None = None
-    delta: float = 0.0
+    delta: float = Field(default=0.0, description="Allow for a weaker (ε, δ) guarantee.")
+    noise: NoiseChoice | None = Field(default=None, description="Which noise; the best one with a δ if left out.")
     releases: Annotated[int, Field(ge=1)] = 1
     guarantee: Guarantee = "pufferfish"
     secrets: Secrets = None
@@ -127,6 +128,7 @@ class ComposeForm(Form):
         examples=[[{"mechanism": "curve", "epsilon": 1.0, "noise_scale": 3.4, "lipschitz": 1.0}]],
     )
     length: Length = None
+    delta: float = Field(default=0.0, description="The δ at which ε is wanted.")
     budget: Positive | None = None
     guarantee: Guarantee = "pufferfish"
     secrets: Secrets = None
@@ -215,7 +217,8 @@ class ReleaseForm(Form):
     window: Name | int | None = None
     by_subject: bool = False
     gaps: Gaps = "dependent"
-    delta: float = 0.0
+    delta: float = Field(default=0.0, description="Allow for a weaker (ε, δ) guarantee.")
+    noise: NoiseChoice | None = Field(default=None, description="Which noise; the best one with a δ if left out.")
     guarantee: Guarantee = "pufferfish"
     secrets: Secrets = None
     secret_times: Times = None

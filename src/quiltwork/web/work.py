@@ -94,6 +94,7 @@ def _planned(ask: Ask, belief: Belief, mechanisms: list[str] | None) -> tuple[Pl
         length=length,
         values=values_of(ask.get("values"), people, in_answer),
         delta=ask.get("delta", 0.0),
+        noise=ask.get("noise") or "best",
         mechanisms=mechanisms,
         by=drawn.calibrated_once,
         releases=ask.get("releases", 1),
@@ -132,7 +133,8 @@ def compose(ask: Ask, report: Reporter) -> dict[str, Any]:
         secrets.check_length(length)
     report.phase("Composing")
     guarantee = ask.get("guarantee", "pufferfish")
-    composed = Accountant(belief, length=length, releases=records, guarantee=guarantee, secrets=secrets).composed()
+    promised: dict[str, Any] = {"guarantee": guarantee, "secrets": secrets, "delta": ask.get("delta", 0.0)}
+    composed = Accountant(belief, length=length, releases=records, **promised).composed()
     said = {} if secrets is None or secrets.everything else {"secrets": secrets.text}
     left = {} if budget is None else {"budget": budget, "remaining": budget - composed.epsilon}
     return composed.to_dict() | said | left
@@ -358,6 +360,7 @@ def _prepared(ask: Ask, report: Reporter) -> _Ready:
         epsilon=ask["epsilon"],
         mechanism=ask.get("mechanism"),
         delta=ask.get("delta", 0.0),
+        noise=ask.get("noise") or ("best" if ask.get("delta") else "laplace"),
         guarantee=ask.get("guarantee", "pufferfish"),
         secrets=secrets,
         quilt_size=ask.get("quilt_size"),
