@@ -25,10 +25,14 @@ CURVE = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 LARGEST = 1e290  # of e^ε
 NOTHING = 1e-300  # more than a mass that is written as 0
 SUMMED = 1e-12  # more than the relative error of a sum
-CLOSE, FIRST_PIECES, MOST_PIECES = 1e-3, 16, 400
-FAR = 60.0  # log odds of a start that is all but certain
+CLOSE, MOST_PIECES = 1e-3, 400
+NEAR = 1e-9  # differences in ε or δ that are not looked into
+FAR = 30.0  # log odds of a start that is all but certain
+SMALLEST_ARC, NEAR_ONE = 1e-6, 1e-4  # where the corners of a box do
+TANGENTS = 1e-9  # more than the relative error of masses at the point where tangents meet
 
 Score = Callable[[Floats, Floats], float]
+Bounds = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -39,9 +43,9 @@ class Measure:
     missing: float
 
     @classmethod
-    def of(cls, outputs: Outputs) -> "Measure":
+    def of(cls, outputs: Outputs, *, any_start: bool) -> "Measure":
         """With the errors of these outputs."""
-        return cls(outputs.slack, outputs.missing)
+        return cls(outputs.slack + (TANGENTS if any_start else 0.0), outputs.missing)
 
     def at_most(self, above: Floats, below: Floats, ratio: float) -> float:
         """No less than δ at e^ε = ratio."""
@@ -111,10 +115,10 @@ def nodes_at_delta(
     laws: SecretLaws, outputs: Outputs, delta: float, progress: Progress | None = None
 ) -> list[NodeDelta]:
     """The smallest ε at a δ for every node, and its curve."""
-    measure, nodes = Measure.of(outputs), []
+    measure, nodes = Measure.of(outputs, any_start=laws.leads is not None), []
     for node in range(len(laws.nodes)):
         masses = outputs.masses(laws.logs[node])
-        worst = _largest(laws, node, masses, lambda p, q: measure.largest_epsilon(p, q, delta))
+        worst = _largest(laws, node, masses, lambda p, q: measure.largest_epsilon(p, q, delta), NEAR)
         if math.isinf(worst.score):
             raise NotCoveredError(
                 "no epsilon was found that is enough",
@@ -123,7 +127,7 @@ def nodes_at_delta(
                 fix="Use more noise, or a larger delta",
             )
         at_least = measure.smallest_epsilon(worst.above, worst.below, delta, worst.score) if len(worst.above) else 0.0
-        both = [_delta(laws, node, masses, measure, math.exp(epsilon)) for epsilon in CURVE]
+        both = [_delta(laws, node, masses, measure, math.exp(epsilon), CLOSE * delta) for epsilon in CURVE]
         nodes.append(NodeDelta(worst.loss, at_least, tuple(b[0] for b in both), tuple(b[1] for b in both)))
         if progress is not None:
             progress((node + 1) / len(laws.nodes))
@@ -132,20 +136,22 @@ def nodes_at_delta(
 
 def largest_delta(laws: SecretLaws, outputs: Outputs, epsilon: float) -> tuple[float, float]:
     """The largest δ at an ε over all nodes: no less than it, and no more."""
-    measure, ratio = Measure.of(outputs), math.exp(epsilon)
-    both = [_delta(laws, n, outputs.masses(laws.logs[n]), measure, ratio) for n in range(len(laws.nodes))]
+    measure, ratio = Measure.of(outputs, any_start=laws.leads is not None), math.exp(epsilon)
+    both = [_delta(laws, n, outputs.masses(laws.logs[n]), measure, ratio, NEAR) for n in range(len(laws.nodes))]
     return min(1.0, max(b[0] for b in both)), max(b[1] for b in both)
 
 
-def _delta(laws: SecretLaws, node: int, masses: Floats, measure: Measure, ratio: float) -> tuple[float, float]:
-    worst = _largest(laws, node, masses, lambda p, q: measure.at_most(p, q, ratio))
+def _delta(
+    laws: SecretLaws, node: int, masses: Floats, measure: Measure, ratio: float, near: float
+) -> tuple[float, float]:
+    worst = _largest(laws, node, masses, lambda p, q: measure.at_most(p, q, ratio), near)
     if not len(worst.above):
         return 0.0, 0.0
     return min(1.0, worst.score), measure.at_least(worst.above, worst.below, ratio)
 
 
-def _largest(laws: SecretLaws, node: int, masses: Floats, score: Score) -> Found:
-    """The largest score over the secrets of one node that are to be kept apart."""
+def _largest(laws: SecretLaws, node: int, masses: Floats, score: Score, near: float) -> Found:
+    """The largest score over the secrets of one node that are to be kept apart; under any start, nearly."""
     best = Found(0.0, NodeLoss(0.0, -1, -1, 0), np.empty(0), np.empty(0))
     possible, apart = laws.possible[node], laws.pairs[node]
     for more, less in np.argwhere(apart & possible[:, None] & possible[None, :]):
@@ -155,8 +161,8 @@ def _largest(laws: SecretLaws, node: int, masses: Floats, score: Score) -> Found
             found = Found(0.0, NodeLoss(0.0, int(more), int(less), 0), masses[more], masses[less])
             candidates: Iterator[Found] = iter([_scored(found, score(found.above, found.below))])
         else:
-            by_start = masses.reshape(*laws.leads[node].shape, -1)
-            candidates = _any_start(by_start[:, more], by_start[:, less], laws.leads[node], int(more), int(less), score)
+            by_start, pair = masses.reshape(*laws.leads[node].shape, -1), (int(more), int(less))
+            candidates = _any_start(by_start[:, more], by_start[:, less], laws.leads[node], pair, score, near)
         for found in candidates:
             if found.score > best.score or best.loss.more < 0:
                 best = found
@@ -169,11 +175,14 @@ def _scored(found: Found, score: float) -> Found:
     return Found(score, loss, found.above, found.below)
 
 
-def _any_start(above: Floats, below: Floats, leads: Floats, more: int, less: int, score: Score) -> Iterator[Found]:
+def _any_start(
+    above: Floats, below: Floats, leads: Floats, pair: tuple[int, int], score: Score, near: float
+) -> Iterator[Found]:
     """For every two starts, the largest score over their odds, from above, and the start that comes nearest to it.
 
-    Both shares of the first start lie in a box for a piece of odds, and δ is convex in them: the corners are enough.
+    δ is convex in the shares of the two starts given either secret: corners around a piece of odds are enough.
     """
+    more, less = pair
     relevant = np.flatnonzero(np.isfinite(leads[:, [more, less]]).any(axis=1))
     for place, first in enumerate(relevant):
         for second in relevant[place:] if len(relevant) == 1 else relevant[place + 1 :]:
@@ -181,48 +190,71 @@ def _any_start(above: Floats, below: Floats, leads: Floats, more: int, less: int
             to_above, to_below = leads[two, more], leads[two, less]
             if np.isfinite(to_above).any() and np.isfinite(to_below).any():
                 at = NodeLoss(0.0, more, less, 0, (int(first), int(second)))
-                yield _over_odds(above[two], below[two], to_above, to_below, at, score)
+                yield _over_odds(above[two], below[two], to_above, to_below, at, score, near)
 
 
-def _over_odds(above: Floats, below: Floats, to_above: Floats, to_below: Floats, at: NodeLoss, score: Score) -> Found:
-    def laws(log_odds: float, other: float) -> tuple[Floats, Floats]:
-        return _mixed(above, to_above, log_odds), _mixed(below, to_below, other)
+def _over_odds(
+    above: Floats, below: Floats, to_above: Floats, to_below: Floats, at: NodeLoss, score: Score, near: float
+) -> Found:
+    def laws(shares: tuple[float, float]) -> tuple[Floats, Floats]:
+        p, q = shares
+        return (1 - p) * above[0] + p * above[1], (1 - q) * below[0] + q * below[1]
 
-    finite = np.concatenate([to_above, to_below])
-    far = FAR + 2 * float(np.abs(finite[np.isfinite(finite)]).max(initial=0.0))
-    odds = [-math.inf, *np.linspace(-far, far, FIRST_PIECES).tolist(), math.inf]
+    def shares(log_odds: float) -> tuple[float, float]:
+        return _share(to_above, log_odds), _share(to_below, log_odds)
+
     best, where = -math.inf, 0.0
 
     def actual(log_odds: float) -> float:
         nonlocal best, where
-        value = score(*laws(log_odds, log_odds))
+        value = score(*laws(shares(log_odds)))
         if value > best:
             best, where = value, log_odds
         return value
 
     def piece(left: float, right: float, ends: tuple[float, float]) -> tuple[float, float, float, float, float]:
-        corners = max(score(*laws(left, right)), score(*laws(right, left)), *ends)
-        return (-corners, left, right, *ends)
+        corners = _corners(shares(left), shares(right))
+        return (-max(*ends, *(score(*laws(corner)) for corner in corners)), left, right, *ends)
 
+    with np.errstate(invalid="ignore"):
+        even = [x for x in (to_above[0] - to_above[1], to_below[0] - to_below[1]) if np.isfinite(x)]
+    middles = sorted({float(x) for x in even})
+    odds = [-math.inf, *([middles[0] - FAR, *middles, middles[-1] + FAR] if middles else []), math.inf]
     values = [actual(x) for x in odds]
-    heap = [piece(a, b, (v, w)) for a, b, v, w in zip(odds, odds[1:], values, values[1:], strict=False)]
+    heap = [piece(a, b, (v, w)) for a, b, v, w in zip(odds[:-1], odds[1:], values[:-1], values[1:], strict=True)]
     heapq.heapify(heap)
     for _ in range(MOST_PIECES):
         bound, left, right, begin, end = heap[0]
-        if -bound <= best * (1 + CLOSE) or math.isinf(left) or math.isinf(right):
+        if -bound <= best * (1 + CLOSE) + near or math.isinf(left) or math.isinf(right):
             break
         middle = (left + right) / 2
         value = actual(middle)
         heapq.heapreplace(heap, piece(left, middle, (begin, value)))
         heapq.heappush(heap, piece(middle, right, (value, end)))
-    p, q = laws(where, where)
     known = NodeLoss(0.0, at.more, at.less, 0, at.starts, min(max(where, -FAR), FAR))
-    return _scored(Found(0.0, known, p, q), max(-heap[0][0], best))
+    return _scored(Found(0.0, known, *laws(shares(where))), max(-heap[0][0], best))
 
 
-def _mixed(of_starts: Floats, leads: Floats, log_odds: float) -> Floats:
-    """The law given a state where the second of two starts has these odds."""
-    share = 1 / (1 + math.exp(min(700.0, leads[0] - leads[1] - log_odds))) if np.isfinite(leads).all() else 0.0
-    if leads[0] == -math.inf:
-        share = 1.0
-    return np.asarray((1 - share) * of_starts[0] + share * of_starts[1])  # of the second start
+def _share(leads: Floats, log_odds: float) -> float:
+    """How likely the second of two starts is, given the state that they lead to."""
+    if leads[0] == -math.inf or leads[1] == -math.inf:
+        return 0.0 if leads[1] == -math.inf else 1.0
+    return 1 / (1 + math.exp(min(700.0, float(leads[0] - leads[1]) - log_odds)))
+
+
+def _corners(left: tuple[float, float], right: tuple[float, float]) -> list[tuple[float, float]]:
+    """Points that, with both ends, have all shares between two odds in their hull.
+
+    One share as a function of the other is q = c p / (1 - p + c p): an arc within the triangle of its ends and of the
+    point where its tangents meet. Where that is lost in rounding, the corners of the box.
+    """
+    (p, q), (p_end, q_end) = left, right
+    box = [(p, q_end), (p_end, q)]
+    if min(p, q) <= 0 or max(p_end, q_end) > 1 - NEAR_ONE or min(p_end - p, q_end - q) < SMALLEST_ARC:
+        return box
+    slope, slope_end = (b * (1 - b) / (a * (1 - a)) for a, b in (left, right))
+    if abs(slope - slope_end) < SMALLEST_ARC * (slope + slope_end) or min(slope, slope_end) < SMALLEST_ARC:
+        return box
+    apart = (q_end - q - slope_end * (p_end - p)) / (slope - slope_end)
+    meeting = (min(max(p + apart, p), p_end), min(max(q + slope * apart, q), q_end))
+    return [meeting]

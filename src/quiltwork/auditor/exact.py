@@ -28,7 +28,7 @@ from quiltwork.numeric import check_epsilon, check_length
 from quiltwork.types import Floats, Noise, Progress
 
 MOST_RELEASES = 30
-CUT = 1e-6  # of a δ: what is left out of Gaussian noise, and counted as δ
+CUT = 1e-9  # of a δ: what is left out of Gaussian noise, and counted as δ
 LEFT_OUT = 1e-15  # the same where no δ is aimed at
 
 
