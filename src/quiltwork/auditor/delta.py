@@ -18,7 +18,8 @@ from quiltwork.auditor.loss import NodeLoss
 from quiltwork.auditor.outputs import Outputs
 from quiltwork.errors import NotCoveredError
 from quiltwork.laws.exact import SecretLaws
-from quiltwork.types import Floats, Progress
+from quiltwork.numeric import round_up
+from quiltwork.types import Floats
 
 CURVE = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """Every ε at which an audit says its δ."""
@@ -27,9 +28,9 @@ NOTHING = 1e-300  # more than a mass that is written as 0
 SUMMED = 1e-12  # more than the relative error of a sum
 CLOSE, MOST_PIECES = 1e-3, 400
 NEAR = 1e-9  # differences in ε or δ that are not looked into
-FAR = 30.0  # log odds of a start that is all but certain
-SMALLEST_ARC, NEAR_ONE = 1e-6, 1e-4  # where the corners of a box do
-TANGENTS = 1e-9  # more than the relative error of masses at the point where tangents meet
+FAR, FARTHEST, SOME = 40.0, 300.0, 8.0  # log odds of a start that is all but certain, to be shown and to be looked at
+ODDS = 1e-12  # more than the relative error of shares
+
 
 Score = Callable[[Floats, Floats], float]
 Bounds = tuple[float, float]
@@ -45,7 +46,7 @@ class Measure:
     @classmethod
     def of(cls, outputs: Outputs, *, any_start: bool) -> "Measure":
         """With the errors of these outputs."""
-        return cls(outputs.slack + (TANGENTS if any_start else 0.0), outputs.missing)
+        return cls(outputs.slack + (ODDS if any_start else 0.0), outputs.missing)
 
     def at_most(self, above: Floats, below: Floats, ratio: float) -> float:
         """No less than δ at e^ε = ratio."""
@@ -83,7 +84,7 @@ def _root(above: Floats, below: Floats, aim: float) -> float:
         active = gap > 0
         over = float(gap[active].sum()) - aim
         if over <= 0:
-            return math.log(ratio)
+            return round_up(math.log(ratio))
         slope = float(below[active].sum())
         if slope <= over / LARGEST:
             return math.inf
@@ -111,9 +112,7 @@ class NodeDelta:
     at_least: tuple[float, ...]
 
 
-def nodes_at_delta(
-    laws: SecretLaws, outputs: Outputs, delta: float, progress: Progress | None = None
-) -> list[NodeDelta]:
+def nodes_at_delta(laws: SecretLaws, outputs: Outputs, delta: float) -> list[NodeDelta]:
     """The smallest ε at a δ for every node, and its curve."""
     measure, nodes = Measure.of(outputs, any_start=laws.leads is not None), []
     for node in range(len(laws.nodes)):
@@ -129,8 +128,6 @@ def nodes_at_delta(
         at_least = measure.smallest_epsilon(worst.above, worst.below, delta, worst.score) if len(worst.above) else 0.0
         both = [_delta(laws, node, masses, measure, math.exp(epsilon), CLOSE * delta) for epsilon in CURVE]
         nodes.append(NodeDelta(worst.loss, at_least, tuple(b[0] for b in both), tuple(b[1] for b in both)))
-        if progress is not None:
-            progress((node + 1) / len(laws.nodes))
     return nodes
 
 
@@ -180,7 +177,7 @@ def _any_start(
 ) -> Iterator[Found]:
     """For every two starts, the largest score over their odds, from above, and the start that comes nearest to it.
 
-    δ is convex in the shares of the two starts given either secret: corners around a piece of odds are enough.
+    δ is convex in the shares of the two starts given either secret: corners around a piece of odds are enough (Statement 81).
     """
     more, less = pair
     relevant = np.flatnonzero(np.isfinite(leads[:, [more, less]]).any(axis=1))
@@ -196,65 +193,66 @@ def _any_start(
 def _over_odds(
     above: Floats, below: Floats, to_above: Floats, to_below: Floats, at: NodeLoss, score: Score, near: float
 ) -> Found:
-    def laws(shares: tuple[float, float]) -> tuple[Floats, Floats]:
-        p, q = shares
-        return (1 - p) * above[0] + p * above[1], (1 - q) * below[0] + q * below[1]
+    def scored(shares: tuple[float, float]) -> float:
+        return score(_mixed(above, shares[0]), _mixed(below, shares[1]))
 
     def shares(log_odds: float) -> tuple[float, float]:
-        return _share(to_above, log_odds), _share(to_below, log_odds)
+        return _share(_odds(to_above, log_odds)), _share(_odds(to_below, log_odds))
 
     best, where = -math.inf, 0.0
 
     def actual(log_odds: float) -> float:
         nonlocal best, where
-        value = score(*laws(shares(log_odds)))
+        value = scored(shares(log_odds))
         if value > best:
             best, where = value, log_odds
         return value
 
     def piece(left: float, right: float, ends: tuple[float, float]) -> tuple[float, float, float, float, float]:
-        corners = _corners(shares(left), shares(right))
-        return (-max(*ends, *(score(*laws(corner)) for corner in corners)), left, right, *ends)
+        meeting = _meeting([(_odds(to_above, x), _odds(to_below, x)) for x in (left, right)])
+        return (-max(*ends, scored(meeting) if meeting else 0.0), left, right, *ends)
 
-    with np.errstate(invalid="ignore"):
-        even = [x for x in (to_above[0] - to_above[1], to_below[0] - to_below[1]) if np.isfinite(x)]
-    middles = sorted({float(x) for x in even})
-    odds = [-math.inf, *([middles[0] - FAR, *middles, middles[-1] + FAR] if middles else []), math.inf]
+    evens = sorted(float(leads[0] - leads[1]) for leads in (to_above, to_below) if np.isfinite(leads).all()) or [0.0]
+    odds = [evens[0] - FARTHEST, evens[0] - SOME, *evens, evens[-1] + SOME, evens[-1] + FARTHEST]
     values = [actual(x) for x in odds]
     heap = [piece(a, b, (v, w)) for a, b, v, w in zip(odds[:-1], odds[1:], values[:-1], values[1:], strict=True)]
     heapq.heapify(heap)
     for _ in range(MOST_PIECES):
         bound, left, right, begin, end = heap[0]
-        if -bound <= best * (1 + CLOSE) + near or math.isinf(left) or math.isinf(right):
+        if -bound <= best * (1 + CLOSE) + near:
             break
         middle = (left + right) / 2
         value = actual(middle)
         heapq.heapreplace(heap, piece(left, middle, (begin, value)))
         heapq.heappush(heap, piece(middle, right, (value, end)))
+    p, q = shares(where)
     known = NodeLoss(0.0, at.more, at.less, 0, at.starts, min(max(where, -FAR), FAR))
-    return _scored(Found(0.0, known, *laws(shares(where))), max(-heap[0][0], best))
+    return _scored(Found(0.0, known, _mixed(above, p), _mixed(below, q)), max(-heap[0][0], best))
 
 
-def _share(leads: Floats, log_odds: float) -> float:
-    """How likely the second of two starts is, given the state that they lead to."""
+def _mixed(of_starts: Floats, share: float) -> Floats:
+    return np.asarray((1 - share) * of_starts[0] + share * of_starts[1])
+
+
+def _odds(leads: Floats, log_odds: float) -> float:
+    """The odds of the second of two starts, given the state that they lead to."""
     if leads[0] == -math.inf or leads[1] == -math.inf:
-        return 0.0 if leads[1] == -math.inf else 1.0
-    return 1 / (1 + math.exp(min(700.0, float(leads[0] - leads[1]) - log_odds)))
+        return 0.0 if leads[1] == -math.inf else math.inf
+    return math.exp(min(max(log_odds - float(leads[0] - leads[1]), -FARTHEST), FARTHEST))
 
 
-def _corners(left: tuple[float, float], right: tuple[float, float]) -> list[tuple[float, float]]:
-    """Points that, with both ends, have all shares between two odds in their hull.
+def _share(odds: float) -> float:
+    return 1.0 if math.isinf(odds) else odds / (1 + odds)
 
-    One share as a function of the other is q = c p / (1 - p + c p): an arc within the triangle of its ends and of the
-    point where its tangents meet. Where that is lost in rounding, the corners of the box.
+
+def _meeting(ends: list[tuple[float, float]]) -> tuple[float, float] | None:
+    """The point that has, with both ends, all shares between two odds in its hull; None if the ends are enough.
+
+    With odds y given a and z = cy given b, the shares y/(1+y) and z/(1+z) are fractions of quadratic polynomials: an
+    arc within the triangle of its ends and of the point where its tangents meet, in which y² becomes the product of both y.
     """
-    (p, q), (p_end, q_end) = left, right
-    box = [(p, q_end), (p_end, q)]
-    if min(p, q) <= 0 or max(p_end, q_end) > 1 - NEAR_ONE or min(p_end - p, q_end - q) < SMALLEST_ARC:
-        return box
-    slope, slope_end = (b * (1 - b) / (a * (1 - a)) for a, b in (left, right))
-    if abs(slope - slope_end) < SMALLEST_ARC * (slope + slope_end) or min(slope, slope_end) < SMALLEST_ARC:
-        return box
-    apart = (q_end - q - slope_end * (p_end - p)) / (slope - slope_end)
-    meeting = (min(max(p + apart, p), p_end), min(max(q + slope * apart, q), q_end))
-    return [meeting]
+    (y, z), (y_end, z_end) = ends
+    if 0.0 in (y, z) or math.inf in (y, z):
+        return None  # one share is the same all along: a straight line
+    first, second, both = (y + y_end) / 2, (z + z_end) / 2, (y * z_end + y_end * z) / 2
+    return (first + both) / (1 + first + second + both), (second + both) / (1 + first + second + both)
