@@ -177,7 +177,8 @@ def _any_start(
 ) -> Iterator[Found]:
     """For every two starts, the largest score over their odds, from above, and the start that comes nearest to it.
 
-    δ is convex in the shares of the two starts given either secret: corners around a piece of odds are enough (Statement 81).
+    δ is convex in the shares of the two starts given either secret: corners around a piece of odds are enough
+    (Statement 81).
     """
     more, less = pair
     relevant = np.flatnonzero(np.isfinite(leads[:, [more, less]]).any(axis=1))
@@ -249,7 +250,7 @@ def _meeting(ends: list[tuple[float, float]]) -> tuple[float, float] | None:
     """The point that has, with both ends, all shares between two odds in its hull; None if the ends are enough.
 
     With odds y given a and z = cy given b, the shares y/(1+y) and z/(1+z) are fractions of quadratic polynomials: an
-    arc within the triangle of its ends and of the point where its tangents meet, in which y² becomes the product of both y.
+    arc within the triangle of its ends and of the point where its tangents meet. There y² becomes the product of both.
     """
     (y, z), (y_end, z_end) = ends
     if 0.0 in (y, z) or math.inf in (y, z):
