@@ -69,7 +69,7 @@ def check_pure(releases: Sequence[Noisy]) -> None:
         raise NotCoveredError(
             "an exact loss needs Laplace noise",
             got="Gaussian noise",
-            why="its loss is infinite: far outputs tell two values apart by any factor",
+            why="its loss is infinite, since far outputs tell two values apart by any factor",
             fix="Give audit a delta, such as 1e-6",
         )
 
