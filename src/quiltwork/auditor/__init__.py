@@ -4,9 +4,20 @@ Imports nothing from ``mechanisms`` or ``influence``: an error there cannot hide
 """
 
 from quiltwork.auditor.adversaries import Leakage, leakage
-from quiltwork.auditor.exact import audit, audit_mechanism
+from quiltwork.auditor.exact import audit, audit_mechanism, exact_delta
 from quiltwork.auditor.loss import exact_loss
-from quiltwork.auditor.noisy import Audit, Noisy
+from quiltwork.auditor.noisy import Audit, DeltaAt, Noisy
 from quiltwork.auditor.smallest import smallest_scale
 
-__all__ = ["Audit", "Leakage", "Noisy", "audit", "audit_mechanism", "exact_loss", "leakage", "smallest_scale"]
+__all__ = [
+    "Audit",
+    "DeltaAt",
+    "Leakage",
+    "Noisy",
+    "audit",
+    "audit_mechanism",
+    "exact_delta",
+    "exact_loss",
+    "leakage",
+    "smallest_scale",
+]

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from quiltwork.auditor.exact import audit, of_steps, over_time
-from quiltwork.auditor.noisy import Audit, Noisy
+from quiltwork.auditor.noisy import Audit, Noisy, check_pure
 from quiltwork.beliefs import Belief, MarkovChain, RecordLaw, Secrets
 from quiltwork.beliefs.structure import following
 from quiltwork.errors import NotCoveredError, ParameterError
@@ -115,6 +115,7 @@ def leakage(
     """
     if not releases:
         raise ParameterError("leakage needs a release", got="none")
+    check_pure(releases)
     secret = of_steps(Secrets.of(secrets), belief, length)
     secret.check_length(length)
     belief, releases, length = over_time(belief, releases, check_length(length))

@@ -2,13 +2,16 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from quiltwork.auditor.delta import CURVE, largest_delta, nodes_at_delta
 from quiltwork.auditor.gaussian import audit_gaussian
 from quiltwork.auditor.loss import Lattice, NodeLoss, losses, node_densities, rounding_error
-from quiltwork.auditor.noisy import Audit, Noisy, each_question
+from quiltwork.auditor.noisy import Audit, DeltaAt, Noisy, check_delta, check_pure, each_question
+from quiltwork.auditor.outputs import Outputs
 from quiltwork.beliefs import Belief, GaussianBelief, JointTable, SecretPairs, Secrets
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.laws.exact import (
@@ -21,10 +24,12 @@ from quiltwork.laws.exact import (
     record_laws,
     unit_of,
 )
-from quiltwork.numeric import check_length
-from quiltwork.types import Floats, Progress
+from quiltwork.numeric import check_epsilon, check_length
+from quiltwork.types import Floats, Noise, Progress
 
 MOST_RELEASES = 30
+CUT = 1e-9  # of a δ: what is left out of Gaussian noise, and counted as δ
+LEFT_OUT = 1e-15  # the same where no δ is aimed at
 
 
 def audit(
@@ -35,20 +40,30 @@ def audit(
     know: Mapping[int, str] | Mapping[str, str] | None = None,
     progress: Progress | None = None,
     secrets: Secrets | str | None = None,
+    delta: float | None = None,
 ) -> Audit:
     """The exact loss of several releases seen together, by somebody who knows some values (time or variable → state).
 
-    ``secrets`` says what is to be kept apart (see :class:`Secrets`); every two states of every value if left out.
+    ``secrets`` says what is to be kept apart (see :class:`Secrets`); every two states of every value if left out. With
+    a ``delta`` it is the smallest ε for which they are (ε, δ)-private, with Laplace or Gaussian noise.
 
     >>> from quiltwork import Count, MarkovChain
     >>> chain = MarkovChain([[0.99, 0.01], [0.1, 0.9]], initial=[0.1, 0.9])
     >>> once = audit(chain, [Noisy(Count("1"), 1.0)], length=2)
     >>> round(once.epsilon, 6), once.node, once.pair
     (1.917665, 1, ('1', '0'))
+    >>> seen = [Noisy(Count("1"), 2.0, noise="gaussian")] * 2
+    >>> round(audit(chain, seen, length=2, delta=1e-3).epsilon, 4)
+    4.5911
     """
     secret = Secrets.of(secrets)
+    if delta is None:
+        check_pure(releases)
+    else:
+        check_delta(delta)
     if isinstance(belief, GaussianBelief):
         secret.on(belief)
+        _check_states(delta)
         return audit_gaussian(belief, releases, length=check_length(length), know=_times(know or {}))
     secret.check_length(length)
     secret = of_steps(secret, belief, length)
@@ -59,12 +74,74 @@ def audit(
     audits, impossible = [], None
     for n, member in belief.members_to_audit():
         try:
-            audits.append(_audit_one(member, releases, length, know, progress, member=n, secret=found))
+            audits.append(_audit_one(member, releases, length, know, progress, member=n, secret=found, delta=delta))
         except ImpossibleError as problem:
             impossible = problem  # whoever believes in this member cannot know that
     if not audits and impossible is not None:
         raise impossible
-    return max(audits, key=lambda member_audit: member_audit.epsilon)
+    worst = max(audits, key=lambda member_audit: member_audit.epsilon)
+    return worst if delta is None else _of_all(worst, audits)
+
+
+def exact_delta(
+    belief: Belief,
+    releases: Sequence[Noisy],
+    *,
+    epsilon: float,
+    length: int | None = None,
+    know: Mapping[int, str] | Mapping[str, str] | None = None,
+    secrets: Secrets | str | None = None,
+) -> DeltaAt:
+    """The smallest δ for which several releases are (ε, δ)-private, from above and from below.
+
+    Part of it may come from the randomness of the data itself.
+
+    >>> from quiltwork import Count, MarkovChain
+    >>> coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial="stationary")
+    >>> at = exact_delta(coin, [Noisy(Count("1"), 4.0, noise="gaussian")], epsilon=1.0, length=1)
+    >>> f"{at.at_most:.6g} {at.at_least:.6g}"
+    '3.05545e-06 3.05545e-06'
+    """
+    secret = Secrets.of(secrets)
+    check_epsilon(epsilon)
+    if isinstance(belief, GaussianBelief):
+        _check_states(epsilon)
+    secret.check_length(length)
+    secret = of_steps(secret, belief, length)
+    belief, releases, length = over_time(belief, releases, check_length(length))
+    length = belief.size(length)
+    check_releases(len(releases))
+    found = secret.on(belief)
+    both, impossible = [], None
+    for n, member in belief.members_to_audit():
+        try:
+            _, laws = _laws_about(member, releases, length, know, None, secret=found, member=n)
+        except ImpossibleError as problem:
+            impossible = problem
+            continue
+        both.append(largest_delta(laws, _outputs(member, releases, length, laws, LEFT_OUT), epsilon))
+    if not both and impossible is not None:
+        raise impossible
+    return DeltaAt(epsilon, max(high for high, _ in both), max(low for _, low in both))
+
+
+def _check_states(asked: float | None) -> None:
+    if asked is not None:
+        raise NotCoveredError(
+            "an exact delta covers values that are states",
+            got="real values",
+            why="the outputs of noise on states are gone through one by one",
+            fix="Leave out delta for the exact loss of Laplace noise",
+        )
+
+
+def _of_all(worst: Audit, audits: Sequence[Audit]) -> Audit:
+    """With the curve of all members of a set."""
+    curve = tuple(
+        DeltaAt(at[0].epsilon, max(a.at_most for a in at), max(a.at_least for a in at))
+        for at in zip(*(one.curve for one in audits), strict=True)
+    )
+    return replace(worst, curve=curve, epsilon_at_least=max(one.epsilon_at_least or 0.0 for one in audits))
 
 
 def of_steps(secrets: Secrets, belief: Belief, length: int | None) -> Secrets:
@@ -89,7 +166,7 @@ def over_time(
         _check_segment(release.segment, length)
         query = release.query.within(belief).unrolled(belief.names_at(first, last))
         if query is not None:
-            asked.append(Noisy(query, release.noise_scale))
+            asked.append(replace(release, query=query, segment=None))
     if network is None or len(asked) < len(releases):
         raise NotCoveredError(
             f"an exact loss covers sums over records over time of up to {belief.unrolled_up_to} steps",
@@ -178,11 +255,11 @@ def _audit_one(
     *,
     member: int | None,
     secret: SecretPairs,
+    delta: float | None,
 ) -> Audit:
-    if not releases:
-        raise ParameterError("an audit needs a release", got="none")
-    every = secret_laws(belief, [Statistic(r.query, r.segment) for r in releases], length, know, progress)
-    laws = every.about(secret, begun=(member or 1) - 1)
+    every, laws = _laws_about(belief, releases, length, know, progress, secret=secret, member=member)
+    if delta is not None:
+        return _audit_delta(belief, releases, length, every, laws, delta=delta, member=member)
     lattice, scales = Lattice(laws), scales_in_units(belief, releases, length)
     nodes = losses(laws, lattice, scales)
     worst = max(range(len(nodes)), key=lambda n: (nodes[n].loss, nodes[n].more >= 0))
@@ -200,6 +277,63 @@ def _audit_one(
         skipped=skipped,
         member=member,
         start=_start(laws.starts or laws.states[worst], at),
+    )
+
+
+def _laws_about(
+    belief: Belief,
+    releases: Sequence[Noisy],
+    length: int | None,
+    know: Mapping[int, str] | Mapping[str, str] | None,
+    progress: Progress | None,
+    *,
+    secret: SecretPairs,
+    member: int | None,
+) -> tuple[SecretLaws, SecretLaws]:
+    """The laws given each state, and given what is secret."""
+    if not releases:
+        raise ParameterError("an audit needs a release", got="none")
+    every = secret_laws(belief, [Statistic(r.query, r.segment) for r in releases], length, know, progress)
+    return every, every.about(secret, begun=(member or 1) - 1)
+
+
+def _outputs(
+    belief: Belief, releases: Sequence[Noisy], length: int | None, laws: SecretLaws, left_out: float
+) -> Outputs:
+    noises: list[Noise] = [r.noise for r in releases for _ in range(r.query.on(belief).numbers)]
+    return Outputs(laws, scales_in_units(belief, releases, length), noises, tail=left_out / max(1, len(noises)))
+
+
+def _audit_delta(
+    belief: Belief,
+    releases: Sequence[Noisy],
+    length: int | None,
+    every: SecretLaws,
+    laws: SecretLaws,
+    *,
+    delta: float,
+    member: int | None,
+) -> Audit:
+    nodes = nodes_at_delta(laws, _outputs(belief, releases, length, laws, CUT * delta), delta)
+    worst = max(range(len(nodes)), key=lambda n: (nodes[n].loss.loss, nodes[n].loss.more >= 0))
+    at, name = nodes[worst].loss, laws.nodes[worst]
+    secret = at.more >= 0
+    return Audit(
+        epsilon=at.loss,
+        node=None if not secret else int(name) if belief.variables is None else name,
+        pair=(laws.states[worst][at.more], laws.states[worst][at.less]) if secret else None,
+        output=None,
+        by_node=tuple(n.loss.loss for n in nodes),
+        skipped=sum(len(s) for s in every.states) - int(every.possible.sum()),
+        member=member,
+        start=_start(laws.starts or laws.states[worst], at),
+        delta=delta,
+        noise=" and ".join(sorted({r.noise for r in releases}, reverse=True)),
+        epsilon_at_least=max(n.epsilon_at_least for n in nodes),
+        curve=tuple(
+            DeltaAt(epsilon, max(n.at_most[place] for n in nodes), max(n.at_least[place] for n in nodes))
+            for place, epsilon in enumerate(CURVE)
+        ),
     )
 
 

@@ -2,18 +2,26 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from quiltwork.errors import ParameterError
+from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.queries import Query, Workload
-from quiltwork.types import Shown
+from quiltwork.types import Noise, Shown
+
+SMALLEST_DELTA, LARGEST_DELTA = 1e-200, 0.5
+DATA = (
+    "Part of this δ may come from the randomness of the data itself, which holds only if the belief is exactly true. "
+    "Calibration never relies on it."
+)
 
 
 @dataclass(frozen=True)
 class Noisy:
-    """A query released with Laplace noise of this scale on each of its numbers, on a segment (None: all values).
+    """A query released with noise of this scale on each of its numbers, on a segment (None: all values).
+
+    Laplace noise unless said otherwise; the scale of Gaussian noise is its standard deviation.
 
     >>> from quiltwork import Histogram
     >>> Noisy(Histogram(), 10.0, segment=(1, 96)).noise_scale
@@ -23,6 +31,7 @@ class Noisy:
     query: Query
     noise_scale: float
     segment: tuple[int, int] | None = None
+    noise: Noise = "laplace"
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.noise_scale) and self.noise_scale > 0):
@@ -31,6 +40,8 @@ class Noisy:
                 got=str(self.noise_scale),
                 why="without noise a release may reveal everything",
             )
+        if self.noise not in ("laplace", "gaussian"):
+            raise ParameterError("noise must be laplace or gaussian", got=repr(self.noise)[:40])
 
     def each(self) -> "list[Noisy]":
         """The questions of a workload, each with noise of its own; any other query as it is.
@@ -42,7 +53,7 @@ class Noisy:
         if not isinstance(self.query, Workload):
             return [self]
         return [
-            Noisy(query.undivided(), _float_below(ratio * Fraction(self.noise_scale)), self.segment)
+            replace(self, query=query.undivided(), noise_scale=_float_below(ratio * Fraction(self.noise_scale)))
             for _, query, ratio in self.query.asked
         ]
 
@@ -50,6 +61,39 @@ class Noisy:
 def each_question(releases: Sequence[Noisy]) -> list[Noisy]:
     """Releases with the questions of workloads one by one: their noise is independent."""
     return [question for release in releases for question in release.each()]
+
+
+def check_pure(releases: Sequence[Noisy]) -> None:
+    """Refuse Gaussian noise, whose loss is infinite."""
+    if any(release.noise == "gaussian" for release in releases):
+        raise NotCoveredError(
+            "an exact loss needs Laplace noise",
+            got="Gaussian noise",
+            why="its loss is infinite, since far outputs tell two values apart by any factor",
+            fix="Give audit a delta, such as 1e-6",
+        )
+
+
+def check_delta(delta: float) -> float:
+    """A usable δ above 0, or an error that says why not."""
+    number = isinstance(delta, int | float) and not isinstance(delta, bool)
+    if not number or not SMALLEST_DELTA <= delta <= LARGEST_DELTA:
+        raise ParameterError(
+            f"delta must be from {SMALLEST_DELTA:g} to {LARGEST_DELTA:g}",
+            got=repr(delta)[:40],
+            why="it is the probability with which the promise of ε may not hold",
+            fix="1e-6 is usual; leave it out for the exact loss of Laplace noise",
+        )
+    return float(delta)
+
+
+@dataclass(frozen=True)
+class DeltaAt:
+    """The exact δ at an ε: no less than it, and no more."""
+
+    epsilon: float
+    at_most: float
+    at_least: float
 
 
 def _float_below(number: Fraction) -> float:
@@ -80,21 +124,29 @@ class Audit(Shown):
     member: int | None = None
     start: tuple[tuple[str, float], ...] | None = None
     """Under any start: the worst law of the first value, states and their probabilities; or the worst mixture."""
+    delta: float | None = None
+    """The δ at which ``epsilon`` is the smallest; None for the exact loss, which is at δ = 0."""
+    noise: str | None = None
+    """With a δ: the kinds of noise."""
+    epsilon_at_least: float | None = None
+    """With a δ: the smallest ε is no less than this, and no more than ``epsilon``."""
+    curve: tuple[DeltaAt, ...] = ()
+    """With a δ: the largest δ over all secrets, at some ε."""
 
     def lines(self) -> list[str]:
         """The audit in words."""
-        lines = [f"Exact loss: ε = {self.epsilon:.7g}"]
-        if self.pair is not None and self.output is None:
+        lines = [f"Exact loss: ε = {self.epsilon:.7g}"] if self.delta is None else self._at_delta()
+        if self.pair is not None and self.delta is not None:
+            lines.append(f"Attained at {self._where} between {self.pair[0]} and {self.pair[1]}{self._whose}.")
+        elif self.pair is not None and self.output is None:
             lines.append(f"Attained at time {self.node} between {self.pair[0]} and {self.pair[1]}, at large outputs.")
         elif self.pair is None or self.output is None:
             lines.append("No time has two possible values: there is no secret to protect.")
         else:
-            where = f"time {self.node}" if isinstance(self.node, int) else f"variable {self.node}"
-            whose = "" if self.member is None else f", under member {self.member} of the set"
             shown = ", ".join(f"{w:g}" for w in self.output)
             lines.append(
-                f"Attained at {where} between {self.pair[0]} (more likely) and {self.pair[1]} (less likely), at output "
-                f"{shown}{whose}."
+                f"Attained at {self._where} between {self.pair[0]} (more likely) and {self.pair[1]} (less likely), "
+                f"at output {shown}{self._whose}."
             )
         if self.start is not None:
             worst = " and ".join(f"{state} with probability {p:.4g}" for state, p in self.start)
@@ -103,6 +155,23 @@ class Audit(Shown):
         if self.skipped:
             lines.append(f"{self.skipped} secrets have probability zero under the belief and were skipped.")
         return lines
+
+    @property
+    def _where(self) -> str:
+        return f"time {self.node}" if isinstance(self.node, int) else f"variable {self.node}"
+
+    @property
+    def _whose(self) -> str:
+        return "" if self.member is None else f", under member {self.member} of the set"
+
+    def _at_delta(self) -> list[str]:
+        """What an audit with a δ says before it says where."""
+        curve = ", ".join(f"{at.at_most:.3g} at ε = {at.epsilon:g}" for at in self.curve)
+        return [
+            f"Smallest ε at δ = {self.delta:g}, {self.noise} noise: ε = {self.epsilon:.7g}",
+            f"It is no less than {self.epsilon_at_least:.7g}. δ is at most {curve}.",
+            DATA,
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """The audit as plain values, as ``quiltwork audit --json`` prints it."""
@@ -116,5 +185,13 @@ class Audit(Shown):
             "output": output,
             "skipped": self.skipped,
         }
+        if self.delta is not None:
+            contents |= {
+                "delta": self.delta,
+                "noise": self.noise,
+                "epsilon_at_least": self.epsilon_at_least,
+                "curve": [{"epsilon": a.epsilon, "delta": a.at_most, "delta_at_least": a.at_least} for a in self.curve],
+                "about_delta": DATA,
+            }
         contents |= {} if self.start is None else {"start": dict(self.start)}
         return contents if self.member is None else contents | {"member": self.member}

@@ -1,6 +1,7 @@
 """Commands that check: exact losses, several releases together, adversaries who know values, the papers' results."""
 
 import math
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,6 +35,7 @@ from quiltwork.cli.options import (
 )
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.show.terminal import MOST_ROWS, err, out, print_composed, print_json, progress, table
+from quiltwork.types import Noise
 
 if TYPE_CHECKING:
     from quiltwork.beliefs import Secrets
@@ -45,7 +47,14 @@ ONE_COUNT = "Of two states one is counted, with this noise, as release does it; 
 def audit(
     belief: BeliefFile,
     query: QueryText,
-    noise_scale: NoiseScale,
+    noise_scale: Annotated[
+        float,
+        typer.Option(
+            "--noise-scale",
+            metavar="S",
+            help="Scale of the Laplace noise on each number, or standard deviation of Gaussian noise.",
+        ),
+    ],
     length: Annotated[
         str | None, typer.Option("--length", metavar="N", help="Length of the series. Not for records.")
     ] = None,
@@ -59,6 +68,10 @@ def audit(
     segment: Annotated[
         str | None, typer.Option("--segment", metavar="A:B", help="Query only values A to B, counted from 1.")
     ] = None,
+    delta: Annotated[
+        float, typer.Option("--delta", metavar="D", help="Find the smallest ε at this δ instead of the exact loss.")
+    ] = 0.0,
+    noise: Annotated[Noise, typer.Option("--noise", help="Laplace or, with --delta, Gaussian noise.")] = "laplace",
     secrets: SecretsText = None,
     secret_times: SecretTimes = None,
     report: Annotated[
@@ -66,7 +79,7 @@ def audit(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compute the exact privacy loss of Laplace noise. Also shows where it is largest."""
+    """Compute the exact privacy loss of Laplace noise, or the smallest ε at a δ. Also shows where it is largest."""
     from quiltwork import load_belief
     from quiltwork.auditor import Noisy
     from quiltwork.auditor import audit as make_audit
@@ -78,12 +91,14 @@ def audit(
     check_releases(releases)
     held = load_belief(belief)
     asked, scale = whole_of(query_of(query, state_values, held).simplest(held), noise_scale, values)
-    noisy = [Noisy(asked, scale, None if segment is None else segment_of(segment))] * releases
+    noisy = [Noisy(asked, scale, None if segment is None else segment_of(segment), noise)] * releases
     span = None if length is None else length_of(length)
     with progress("exact laws") as bar:
         apart = secrets_of(secrets, secret_times)
         known = known_values(know or [])
-        found = make_audit(held, noisy, length=span, know=known, progress=bar, secrets=apart)
+        found = make_audit(
+            held, noisy, length=span, know=known, progress=bar, secrets=apart, delta=delta if delta else None
+        )
     if report is not None:
         _draw_audit(report, held, noisy, span, found, apart)
     if as_json:
@@ -112,10 +127,10 @@ def _draw_audit(
     if names is not None:
         caption = "The exact privacy loss for each variable."
     charts = [(caption, loss_chart(found, names))]
-    try:
-        curves = worst_densities(belief, noisy, found, length=length, secrets=secrets)
-    except NotCoveredError:
-        curves = None  # several numbers: no line to draw along
+    curves = None
+    if found.delta is None:
+        with suppress(NotCoveredError):  # several numbers: no line to draw along
+            curves = worst_densities(belief, noisy, found, length=length, secrets=secrets)
     if curves is not None:
         charts.append(("The density of the output given each of the two values.", density_chart(*curves, found)))
     write_audit(path, found=found, lines=found.lines(), charts=charts)
