@@ -41,22 +41,14 @@ def shift_of_a_pair(epsilon: float, delta: float) -> float:
 
 def noise_of_each(belief: Belief, query: str, length: int, releases: int) -> dict[str, tuple[float, float]]:
     """Noise scale, and the ± of each number with probability 95 %, by each way."""
-    made = plan(
-        query,
-        belief=belief,
-        epsilon=EPSILON,
-        delta=DELTA,
-        length=length,
-        releases=releases,
-        mechanisms=["curve", "quilt-exact"],
-        advice=False,
-    )
+    asked: dict[str, Any] = {"belief": belief, "epsilon": EPSILON, "length": length, "releases": releases}
+    made = plan(query, **asked, delta=DELTA, mechanisms=["curve"], advice=False)
     found = {NAMES[way.name]: (way.noise_scale, way.error_95) for way in made.ways}
-    quilts = next(offer for offer in made.offers if offer.mechanism == "quilt-exact")
+    (quilts,) = plan(query, **asked, mechanisms=["quilt-exact"], advice=False).offers
     if quilts.noise_scale is not None and quilts.error_95 is not None:
         found["quilts_by_theorem_3_7"] = quilts.noise_scale, quilts.error_95
-    asked = parse_query(query).simplest(belief).on(belief)
-    change = max(float(matrix.max()) for matrix in asked.euclidean)
+    changes = parse_query(query).simplest(belief).on(belief).euclidean
+    change = max(float(matrix.max()) for matrix in changes)
     sigma = change * length * math.sqrt(releases) / shift_of_a_pair(EPSILON, DELTA)
     found["group_with_zcdp"] = sigma, noise_error(sigma, 0.95, unit=1.0, integer=True, noise="gaussian")
     return found

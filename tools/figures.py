@@ -103,7 +103,9 @@ def many_chart() -> Chart:
         color=alt.Color("way:N", scale=colours, legend=None),
     )
     ends = base.transform_filter("datum.releases == 1000").mark_text(align="left", dx=8)
-    layers = alt.layer(base.mark_line(size=2), base.mark_point(filled=True, size=50, opacity=1), ends.encode(text="way:N"))
+    layers = alt.layer(
+        base.mark_line(size=2), base.mark_point(filled=True, size=50, opacity=1), ends.encode(text="way:N")
+    )
     return styled(layers.properties(width=400, height=300))
 
 

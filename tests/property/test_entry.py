@@ -1,4 +1,4 @@
-"""Ordinary differential privacy that is zero-concentrated: the theorem by enumeration, and OpenDP's own measurements."""
+"""Ordinary differential privacy that is zero-concentrated: the theorem by enumeration, and OpenDP's measurements."""
 
 import itertools
 import math
@@ -59,7 +59,7 @@ def noisy_counts(counts: np.ndarray, sigma: float) -> np.ndarray:
     sigma=st.sampled_from([0.8, 2.0, 6.0]),
     delta=st.sampled_from([0.2, 0.03, 1e-3, 1e-6]),
 )
-@settings(max_examples=examples(24))
+@settings(max_examples=examples(12))
 def test_gaussian_noise_on_a_count_keeps_its_promise(
     chain: MarkovChain, length: int, sigma: float, delta: float
 ) -> None:
@@ -74,23 +74,22 @@ def test_gaussian_noise_on_a_count_keeps_its_promise(
 
 
 @given(chain=chains(max_states=3), length=st.integers(1, 3), seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(8))
 def test_any_mechanism_keeps_its_promise(chain: MarkovChain, length: int, seed: int) -> None:
     """Few outputs with arbitrary laws that are ε_0 apart for one value: they are ε_0²/2-zero-concentrated."""
     chain, rng = with_some_start(chain), np.random.default_rng(seed)
     series, pairs = series_and_laws(chain, length)
     differ = (series[:, None, :] != series[None, :, :]).sum(axis=2) == 1
-    for width in (0.1, 0.6):
+    for width, delta in ((0.1, 1e-3), (0.6, 0.1)):
         outputs = np.exp(width * rng.standard_normal((len(series), 4)))
         outputs /= outputs.sum(axis=1, keepdims=True)
         logs = np.log(outputs)
         epsilon_dp = float(np.abs(logs[:, None, :] - logs[None, :, :])[differ].max())
-        for delta in (0.1, 1e-3):
-            try:
-                found = entry_guarantee(chain, rho=epsilon_dp**2 / 2, delta=delta, length=length)
-            except NotCoveredError:
-                continue
-            assert exact_delta(outputs, pairs, found.epsilon) <= delta * (1 + 1e-9)
+        try:
+            found = entry_guarantee(chain, rho=epsilon_dp**2 / 2, delta=delta, length=length)
+        except NotCoveredError:
+            continue
+        assert exact_delta(outputs, pairs, found.epsilon) <= delta * (1 + 1e-9)
 
 
 def apart(P: np.ndarray, Q: np.ndarray) -> float:
@@ -118,7 +117,9 @@ def test_there_and_back() -> None:
     assert 1 - 1e-3 < back.epsilon <= 1.0
     assert "(1, 1e-06)-Pufferfish" in back.explain()
     independent = MarkovChain([[0.5, 0.5], [0.5, 0.5]])
-    assert entry_guarantee(independent, rho=0.01, delta=1e-6).epsilon < entry_guarantee(LAZY, rho=0.01, delta=1e-6).epsilon
+    assert (
+        entry_guarantee(independent, rho=0.01, delta=1e-6).epsilon < entry_guarantee(LAZY, rho=0.01, delta=1e-6).epsilon
+    )
     record = ReleaseRecord(noise="gaussian", noise_scale=1 / math.sqrt(2 * asked.rho), lipschitz=1.0, length=1000)
     told = Accountant(LAZY, length=1000, releases=[record], delta=1e-6).composed()
     assert told.epsilon == pytest.approx(1.0, rel=1e-3)
@@ -129,7 +130,7 @@ def test_there_and_back() -> None:
 
 
 def test_what_says_too_little_is_refused() -> None:
-    with pytest.raises(NotCoveredError, match="says too little.*for groups.*Give the rho"):
+    with pytest.raises(NotCoveredError, match=r"says too little.*for groups.*Give the rho"):
         entry_guarantee(LAZY, epsilon_dp=1.0, delta=1e-6)
     with pytest.raises(ParameterError, match="needs a delta"):
         entry_guarantee(LAZY, rho=0.1)

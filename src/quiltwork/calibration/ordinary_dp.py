@@ -25,6 +25,7 @@ from quiltwork.numeric import check_epsilon, check_length, round_up
 from quiltwork.queries import Custom
 
 SMALLEST_RHO, LARGEST_RHO = 1e-100, 1e6
+SHORT = 100  # values: what holds for series of any length is then hardly less
 PURE, CONCENTRATED = "MaxDivergence", "ZeroConcentratedDivergence"
 ONE_VALUE = {"SymmetricDistance": 2, "InsertDeleteDistance": 2, "ChangeOneDistance": 1, "HammingDistance": 1}
 """How far apart two series are that differ in one value, in the metrics of OpenDP."""
@@ -118,10 +119,12 @@ def _loss(belief: Belief, level: float, length: int | None) -> float:
         return network_epsilon(belief, [level * (1.0 - np.eye(len(states))) for states in belief.state_sets])
     (changed,) = belief.values_changed()
     profile = level * changed
-    epsilon = max(member.at(profile, thorough=True).epsilon for member in curve_members(belief))
+    along = math.inf
     if length is not None:
-        epsilon = min(epsilon, loss_along_time(belief, Profile.constant(profile, length=length)).epsilon)
-    return epsilon
+        along = loss_along_time(belief, Profile.constant(profile, length=length)).epsilon
+        if length <= SHORT:
+            return along
+    return min(along, max(member.at(profile, thorough=True).epsilon for member in curve_members(belief)))
 
 
 def _finite(epsilon: float, belief: Belief) -> float:

@@ -249,7 +249,9 @@ def _show(result: "Release", files: list[Path], form: Form) -> None:
                 sys.stdout.write(content(result, form).decode())
             sys.stdout.flush()
         else:  # what was a warning is not said twice
-            print_release(replace(result, notes=tuple(note for note in result.notes if note not in (NO_STEP, LARGE_DELTA))))
+            print_release(
+                replace(result, notes=tuple(note for note in result.notes if note not in (NO_STEP, LARGE_DELTA)))
+            )
     except BrokenPipeError:
         raise  # whoever reads has gone
     except (OSError, ValueError, AttributeError) as problem:
