@@ -90,7 +90,7 @@ def many_chart() -> Chart:
     base = alt.Chart(alt.InlineData(rows)).encode(
         x=alt.X(
             "releases:Q",
-            title="number of releases within ε = 1, δ = 10⁻⁶ (log axis)",
+            title="number of releases within ε = 1, δ = 1e-6 (log axis)",
             scale=alt.Scale(type="log", domain=[1, 1000], nice=False),
             axis=alt.Axis(values=list(counts), format=",d"),
         ),

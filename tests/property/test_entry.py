@@ -59,7 +59,7 @@ def noisy_counts(counts: np.ndarray, sigma: float) -> np.ndarray:
     sigma=st.sampled_from([0.8, 2.0, 6.0]),
     delta=st.sampled_from([0.2, 0.03, 1e-3, 1e-6]),
 )
-@settings(max_examples=examples(12))
+@settings(max_examples=examples(6))
 def test_gaussian_noise_on_a_count_keeps_its_promise(
     chain: MarkovChain, length: int, sigma: float, delta: float
 ) -> None:
@@ -74,7 +74,7 @@ def test_gaussian_noise_on_a_count_keeps_its_promise(
 
 
 @given(chain=chains(max_states=3), length=st.integers(1, 3), seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=examples(8))
+@settings(max_examples=examples(4))
 def test_any_mechanism_keeps_its_promise(chain: MarkovChain, length: int, seed: int) -> None:
     """Few outputs with arbitrary laws that are ε_0 apart for one value: they are ε_0²/2-zero-concentrated."""
     chain, rng = with_some_start(chain), np.random.default_rng(seed)

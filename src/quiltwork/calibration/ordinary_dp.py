@@ -87,9 +87,9 @@ def entry_guarantee(
     >>> round(entry_guarantee(chain, epsilon_dp=1.0).epsilon, 3)
     3.298
     >>> round(entry_guarantee(chain, rho=0.002, delta=1e-6).epsilon, 3)
-    0.965
+    0.959
     """
-    belief, length = as_belief(belief), check_length(length)
+    belief, longest = as_belief(belief), check_length(length)
     _check_states(belief)
     if sum(given is not None for given in (epsilon_dp, rho, measurement)) != 1:
         raise ParameterError("give one of epsilon_dp, rho and measurement", got="none or several of them")
@@ -99,16 +99,16 @@ def entry_guarantee(
         raise _unknown_for_groups("epsilon_dp with a delta")
 
     def loss(level: float) -> float:
-        return _loss(belief, level, length)
+        return _loss(belief, level, longest)
 
-    length = belief.size() if belief.variables is not None else length
+    covered = longest if belief.variables is None else belief.size()
     if epsilon_dp is not None:
         epsilon_dp = check_epsilon(epsilon_dp)
-        return EntryGuarantee(epsilon_dp, _finite(loss(epsilon_dp), belief), length)
+        return EntryGuarantee(epsilon_dp, _finite(loss(epsilon_dp), belief), covered)
     rho, delta = _check_rho(rho), _check_given(delta)
     shift = round_up(math.sqrt(2 * rho))
     _finite(loss(shift), belief)
-    return EntryGuarantee(None, _smallest(loss, shift, delta), length, rho=rho, delta=delta)
+    return EntryGuarantee(None, _smallest(loss, shift, delta), covered, rho=rho, delta=delta)
 
 
 def _loss(belief: Belief, level: float, length: int | None) -> float:
