@@ -103,7 +103,7 @@ def apart(P: np.ndarray, Q: np.ndarray) -> float:
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=examples(40))
 def test_zero_concentrated_distances_add_up(seed: int) -> None:
-    """The triangle inequality of Statement 81."""
+    """The triangle inequality of Statement 82."""
     rng = np.random.default_rng(seed)
     laws = rng.dirichlet(np.full(int(rng.integers(2, 6)), rng.choice([0.5, 2.0, 20.0])), size=3) + 1e-9
     P, R, Q = laws / laws.sum(axis=1, keepdims=True)

@@ -2,7 +2,7 @@
 
 A release that is ε_0-differentially private at the level of single values (such as an OpenDP measurement) has the
 profile λ = ε_0 for every pair of states at every time, whatever it computes. The influence curve does the rest. One
-that is ρ-zero-concentrated has μ = √(2ρ) instead, which counts κ(ε, δ) times (Statement 81).
+that is ρ-zero-concentrated has μ = √(2ρ) instead, which counts κ(ε, δ) times (Statement 82).
 """
 
 import math
@@ -140,7 +140,7 @@ def _finite(epsilon: float, belief: Belief) -> float:
 
 
 def _smallest(loss: Callable[[float], float], shift: float, delta: float) -> float:
-    """The smallest ε at this δ (Statement 81)."""
+    """The smallest ε at this δ (Statement 82)."""
     found = smallest_epsilon(lambda epsilon: loss(round_up(kappa(epsilon, delta) * shift)))
     if found is None:
         raise NotCoveredError(
