@@ -31,6 +31,7 @@ from ledgers import (
     many_processes,
     writers,
 )
+from many import many_releases
 from measured import exact_sums, levels_against_gaussian, shifts_of_long_weights
 from networks import network_of_width, random_network
 from plain import plain_network_score, plain_quilt_score
@@ -294,6 +295,7 @@ BENCHMARKS = (
     memory_of_a_thousand_states,
     profile_of_segments,
     ten_releases,
+    many_releases,
     quilts_on_networks,
     curve_on_networks,
     many_processes,

@@ -1,9 +1,11 @@
 """Draw the pictures of the README again."""
 
+import json
 import shutil
 import tempfile
 from pathlib import Path
 
+import altair as alt
 import numpy as np
 
 from quiltwork import (
@@ -26,9 +28,17 @@ from quiltwork.show.charts import network_chart, posterior_chart
 from quiltwork.show.cliques import clique_chart
 from quiltwork.show.fit import agreement_chart
 from quiltwork.show.losses import noise_chart, timeline_chart
-from quiltwork.show.style import to_svg
+from quiltwork.show.style import PALETTE, Chart, styled, to_svg
 
-IMAGES = Path(__file__).parents[1] / "docs" / "images"
+ROOT = Path(__file__).parents[1]
+IMAGES = ROOT / "docs" / "images"
+WAYS = {
+    "group_with_zcdp": "group privacy, zCDP",
+    "quilts_by_theorem_3_7": "quilts (C Theorem 3.7)",
+    "laplace_by_sums": "Laplace by sums",
+    "laplace_by_squares": "Laplace by squares",
+    "gaussian_by_squares": "Gaussian by squares",
+}
 
 
 def main() -> None:
@@ -54,6 +64,7 @@ def main() -> None:
     (IMAGES / "posterior.svg").write_text(to_svg(meant), encoding="utf-8")
     if losses is not None:
         (IMAGES / "loss.svg").write_text(to_svg(timeline_chart(losses, segments, budget=1.5)), encoding="utf-8")
+    (IMAGES / "many.svg").write_text(to_svg(many_chart()), encoding="utf-8")
     building = sensors()
     found = calibrate(Count("on"), belief=building, epsilon=3.0, mechanism="quilt-exact")
     (IMAGES / "network.svg").write_text(to_svg(network_chart(building, found)), encoding="utf-8")
@@ -64,6 +75,38 @@ def main() -> None:
         for one in reproduce_all(folder):
             drawn = one.files[2] if one.name == "theorem-3-4" else one.files[1]  # thousands of squares
             shutil.copy(drawn, IMAGES / "results" / drawn.name)
+
+
+def many_chart() -> Chart:
+    """The error of each of K releases within one (ε, δ), as the benchmark measured it."""
+    figures = json.loads((ROOT / "bench" / "results.json").read_text())["many_releases"]
+    counts = (1, 10, 100, 1000)
+    rows = [
+        {"releases": count, "error": figures[f"diary_histogram_{way}_{count}_error_95"], "way": name}
+        for way, name in WAYS.items()
+        for count in counts
+    ]
+    colours = alt.Scale(domain=list(WAYS.values()), range=[PALETTE[n] for n in (7, 4, 1, 2, 0)])
+    base = alt.Chart(alt.InlineData(rows)).encode(
+        x=alt.X(
+            "releases:Q",
+            title="number of releases within ε = 1, δ = 1e-6 (log axis)",
+            scale=alt.Scale(type="log", domain=[1, 1000], nice=False),
+            axis=alt.Axis(values=list(counts), format=",d"),
+        ),
+        y=alt.Y(
+            "error:Q",
+            title="± of each number, 95 % (log axis)",
+            scale=alt.Scale(type="log"),
+            axis=alt.Axis(values=[10**n for n in range(2, 8)], format="~s"),
+        ),
+        color=alt.Color("way:N", scale=colours, legend=None),
+    )
+    ends = base.transform_filter("datum.releases == 1000").mark_text(align="left", dx=8)
+    layers = alt.layer(
+        base.mark_line(size=2), base.mark_point(filled=True, size=50, opacity=1), ends.encode(text="way:N")
+    )
+    return styled(layers.properties(width=400, height=300))
 
 
 def sensors() -> BayesianNetwork:

@@ -215,6 +215,7 @@ def test_the_shipped_diary_is_the_simulated_one() -> None:
         "docs/how-to/check-a-belief.md",
         "docs/how-to/networks.md",
         "docs/how-to/budget.md",
+        "docs/how-to/many-releases.md",
         "docs/how-to/report.md",
         "docs/how-to/large-data.md",
         "docs/how-to/measurements.md",

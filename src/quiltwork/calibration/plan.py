@@ -14,7 +14,7 @@ from quiltwork.calibration.request import Questions, Request
 from quiltwork.calibration.split import split
 from quiltwork.calibration.target import CLOSE, PURE_NOISE, ROUGH, USEFUL, Remedy, Target, noise_only, remedy
 from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.influence.delta import kappa
+from quiltwork.influence.delta import LARGE_DELTA, WARN_ABOVE, kappa
 from quiltwork.numeric import check_length, round_up
 from quiltwork.queries import Query, TwoCounts, Workload
 from quiltwork.types import Duration, Guarantee, Noise, NoiseChoice, Shown
@@ -121,7 +121,7 @@ class Plan(Shown):
     remedy: Remedy | None = None
     """What makes answers as precise as was asked for."""
     warnings: tuple[str, ...] = ()
-    """Which answers would be noise only, and what would change that."""
+    """Which answers would be noise only, and what would change that; and a δ that is large."""
     note: str | None = None
     """What else to know about the noise."""
     delta: float = 0.0
@@ -267,6 +267,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
         secrets=request.secrets,
         note=next((ONE_COUNT for question in questions if isinstance(question, TwoCounts)), None),
         delta=request.delta,
+        warnings=(LARGE_DELTA,) if request.delta > WARN_ABOVE else (),
         ways=_ways(request, divisors, releases, by) if request.delta and "curve" in names else (),
     )
     target = None if target_error is None else Target.parse(target_error)
@@ -329,7 +330,7 @@ def _with_remedies(
         if limits is not None and limits.width > 0 and error >= PURE_NOISE * limits.width:
             better = improved(USEFUL * limits.width, relative=True, close=ROUGH)
             warnings.append(noise_only(question, error, limits, better))
-    return replace(made, remedy=found, warnings=tuple(warnings))
+    return replace(made, remedy=found, warnings=(*made.warnings, *warnings))
 
 
 def _hardness(option: Remedy) -> float:

@@ -80,7 +80,7 @@ class Calibration(Shown):
     theorem: str
     reason: Reason
     delta: float = 0.0
-    """The probability with which the promise of ε may not hold."""
+    """By how much probabilities may exceed what ε allows for."""
     noise: Noise = "laplace"
     records: bool = False
     """Whether it is about records of named variables, not about series."""
@@ -117,7 +117,7 @@ class Calibration(Shown):
 
     def __repr__(self) -> str:
         asked = f"{self.query.text} by {self.mechanism}, ε = {self.epsilon:g}"
-        return f"Calibration({asked}, noise scale {self.noise_scale:.6g}, guarantee {self.guarantee})"
+        return f"Calibration({asked}, {self.noise_words} {self.noise_scale:.6g}, guarantee {self.guarantee})"
 
     @property
     def scales(self) -> tuple[tuple[Query, float], ...]:
@@ -188,9 +188,14 @@ class Calibration(Shown):
     def exception(self) -> str:
         """What δ means."""
         return (
-            f"Except with probability δ = {self.delta:g}: so seldom, at most, a result may tell more than that, with "
-            "no limit."
+            f"This holds up to δ = {self.delta:g}: any set of results may be more likely by δ than the factor allows "
+            f"for. A result that gives a secret away for certain has a probability of at most {self.delta:g}."
         )
+
+    @property
+    def noise_words(self) -> str:
+        """What the noise scale is, in words."""
+        return "noise scale" if self.noise == "laplace" else "Gaussian noise of standard deviation"
 
     @property
     def secret(self) -> str:

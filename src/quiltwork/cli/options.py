@@ -64,7 +64,12 @@ EpsilonValue = Annotated[
     typer.Option("--epsilon", metavar="E", help="Privacy loss allowed for any one moment; smaller is safer."),
 ]
 Delta = Annotated[
-    float, typer.Option("--delta", metavar="D", help="Allow for a weaker (ε, δ) guarantee with this δ, such as 1e-6.")
+    float,
+    typer.Option(
+        "--delta",
+        metavar="D",
+        help="Allow for a weaker (ε, δ) guarantee with this δ, such as 1e-6 (which --noise gaussian uses without it).",
+    ),
 ]
 NoiseName = Annotated[
     NoiseChoice | None,

@@ -95,6 +95,7 @@ def plan(
     """Show how much noise each mechanism needs. Reads no data and spends no budget."""
     from quiltwork import load_belief
     from quiltwork.calibration.wanted import distances_to_dict, plan_wanted, values_of
+    from quiltwork.influence.delta import USUAL_DELTA
 
     held = load_belief(belief)
     asked = asked_in(query, workload, state_values, held)
@@ -108,7 +109,7 @@ def plan(
             target_error=target_error,
             length=span,
             values=values_of(values, people, span),
-            delta=delta,
+            delta=delta or (USUAL_DELTA if noise == "gaussian" else 0.0),
             noise=noise or "best",
             mechanisms=mechanism,
             releases=releases,

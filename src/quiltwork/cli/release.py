@@ -138,6 +138,7 @@ def release(
     """Release a statistic with noise that protects every value."""
     from quiltwork import Secrets, load_belief
     from quiltwork.calibration.request import Request
+    from quiltwork.influence.delta import USUAL_DELTA
     from quiltwork.ledger import Ledger, read_key
     from quiltwork.releases.pipeline import prepare
     from quiltwork.session import written_down
@@ -166,6 +167,8 @@ def release(
         apart = Secrets.all() if book is None else book.terms.secrets
     if not delta and noise in ("gaussian", "best") and book is not None:
         delta = book.terms.delta
+    elif not delta and noise == "gaussian":
+        delta = USUAL_DELTA
     with progress("Calibrating"):
         request = Request(
             query=asked,
@@ -228,6 +231,7 @@ def _printed_as(form: Form, *, as_json: bool) -> Form:
 def _show(result: "Release", files: list[Path], form: Form) -> None:
     """Print the value. It is spent: where standard output does not take it, standard error does."""
     from quiltwork.data.steps import NO_STEP
+    from quiltwork.influence.delta import LARGE_DELTA
 
     try:
         if NO_STEP in result.notes:
@@ -245,7 +249,9 @@ def _show(result: "Release", files: list[Path], form: Form) -> None:
                 sys.stdout.write(content(result, form).decode())
             sys.stdout.flush()
         else:  # what was a warning is not said twice
-            print_release(replace(result, notes=tuple(note for note in result.notes if note != NO_STEP)))
+            print_release(
+                replace(result, notes=tuple(note for note in result.notes if note not in (NO_STEP, LARGE_DELTA)))
+            )
     except BrokenPipeError:
         raise  # whoever reads has gone
     except (OSError, ValueError, AttributeError) as problem:

@@ -21,6 +21,14 @@ from quiltwork.types import Floats
 
 SMALLEST_DELTA, LARGEST_DELTA = 1e-200, 0.5
 PIECES, PARTS, ROUNDS = 256, 8, 8
+MARGIN = 10  # times the number of people: 1 / δ is at least as much
+LARGE_DELTA = (
+    "δ is above 0.0001: it would allow for publishing everything about one person in ten thousand, chosen at random. "
+    "1e-6 is usual."
+)
+USUAL_DELTA, WARN_ABOVE = 1e-6, 1e-4
+TRIES, FURTHER, CLOSE = 40, 1.2, 1e-4  # of a search for the smallest ε
+SMALLEST, LARGEST = 1e-90, 1e3
 PRECISION = 1e-6  # of κ, relatively: it is larger by as much
 ROUNDING = 1e-10  # more than the rounding of a logarithm of H, relative to what it bounds
 
@@ -32,10 +40,46 @@ def check_delta(delta: float) -> float:
         raise ParameterError(
             f"delta must be from {SMALLEST_DELTA:g} to {LARGEST_DELTA:g}",
             got=repr(delta)[:40],
-            why="it is the probability with which the promise of ε may not hold",
+            why="it is by how much probabilities may exceed what ε allows for",
             fix="1e-6 is usual; it should be far below 1 / (number of people)",
         )
     return float(delta)
+
+
+def check_delta_for(delta: float, people: int) -> None:
+    """Refuse a δ that is too large for as many people, or records, as there are."""
+    if not delta or delta * MARGIN * people <= 1:
+        return
+    power = 10.0 ** math.floor(math.log10(1 / (MARGIN * people)))
+    fits = math.floor(1 / (MARGIN * people) / power) * power
+    raise ParameterError(
+        f"delta must be at most 1 / ({MARGIN} · number of people)",
+        got=f"{delta:g} for {people:,} people",
+        why="a release may publish all that is known about each of them with probability delta, and keep its promise",
+        fix=f"Use {fits:.1g} or less",
+    )
+
+
+def smallest_epsilon(bound_at: Callable[[float], float]) -> float | None:
+    """About the smallest ε with bound_at(ε) ≤ ε, for a bound that grows with ε, and slowly. None if it is above 1,000.
+
+    From an ε that is enough the bound leads down: at the bound itself it is not larger.
+    """
+    found, epsilon = None, 1.0
+    for _ in range(TRIES):
+        bound = bound_at(epsilon)
+        if not bound <= LARGEST:
+            return found
+        if bound <= epsilon:
+            settled = bound > epsilon * (1 - CLOSE)
+            found, epsilon = epsilon, max(bound, epsilon * 1e-3)
+            if settled or epsilon < SMALLEST:
+                return found
+        elif found is not None:
+            return found  # rounding: there was no need to go as far down
+        else:
+            epsilon = bound * FURTHER
+    return found
 
 
 def kappa(epsilon: float, delta: float) -> float:

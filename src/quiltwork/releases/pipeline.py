@@ -16,6 +16,7 @@ from quiltwork.data.layout import Layout
 from quiltwork.data.records import Records
 from quiltwork.data.steps import check_step
 from quiltwork.errors import DataError, NotCoveredError, ParameterError
+from quiltwork.influence.delta import check_delta_for
 from quiltwork.queries import Workload
 from quiltwork.releases.prepared import Answer, Prepared, check_asked, recorded, shorter
 from quiltwork.releases.result import Release
@@ -124,6 +125,7 @@ def prepare(data: Series | Records | Iterable[object], request: Request) -> Prep
                 fix="Leave mechanism= out",
             )
         prepared = of_series(series, request, ready, window, about_steps)
+    check_delta_for(prepared.calibration.delta, prepared.sizes[0])
     if prepared.calibration.noise_scale == 0 and prepared.calibration.lipschitz > 0:
         raise ParameterError("the noise scale must be positive", got="0", why="a value would be released without noise")
     if any(

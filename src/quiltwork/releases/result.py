@@ -218,8 +218,9 @@ class Release(Shown):
             smallest = min(answer.values for answer in self.answers)
             if self.belief.real and self.divisor != smallest:
                 by = f"{self.divisor:,}" + (" or more" if self.parts else "")
+            size = "scale" if self.calibration.noise == "laplace" else "standard deviation"
             lines.append(
-                f"The numbers are counts or sums with noise, divided by {by}; so is their noise, to a scale of "
+                f"The numbers are counts or sums with noise, divided by {by}; so is their noise, to a {size} of "
                 f"{'at most ' if self.parts else ''}{self.noise_scale:.6g}."
             )
         return lines
@@ -309,6 +310,7 @@ class Release(Shown):
                 "epsilon": self.calibration.epsilon,
                 "mechanism": self.calibration.mechanism,
                 "guarantee": self.calibration.guarantee,
+                **self._weaker(),
                 "secrets": self.calibration.secrets.text,
                 "meaning": self.calibration.meaning(self.belief),
                 "query": self.calibration.query.text,
@@ -322,6 +324,13 @@ class Release(Shown):
                 "notes": list(self.notes),
             }
             | parts
+        )
+
+    def _weaker(self) -> dict[str, Any]:
+        """The kind of noise where it is not Laplace, and δ with what it means where there is one."""
+        made = self.calibration
+        return ({"noise": made.noise} if made.noise != "laplace" else {}) | (
+            {"delta": made.delta, "delta_meaning": made.exception} if made.delta else {}
         )
 
     def _answered(self) -> dict[str, Any]:

@@ -84,7 +84,7 @@ def _adversary(release: Release) -> str:
             "THERE IS NO GUARANTEE: this noise hides a single value only if values are independent of each other, "
             "which the belief does not say."
         )
-    if calibration.guarantee == "bayesian":
+    if calibration.bayesian:
         return "An adversary may know the belief, how the noise is made, and any other values of the data."
     same = "series" if release.belief.variables is None else "record"
     return (
@@ -94,13 +94,7 @@ def _adversary(release: Release) -> str:
 
 
 def _weaker(release: Release) -> list[str]:
-    delta = release.calibration.delta
-    if not delta:
-        return []
-    return [
-        f"The guarantee is weaker by δ = {delta:g}: with up to this probability, more than ε may be learned from the "
-        "result."
-    ]
+    return [release.calibration.exception] if release.calibration.delta else []
 
 
 def _public(release: Release) -> str:

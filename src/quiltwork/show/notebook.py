@@ -171,7 +171,8 @@ def _(plan: Plan) -> str:
 
 @as_html.register
 def _(calibration: Calibration) -> str:
-    title = f"{calibration.query.text} by {calibration.mechanism}: noise scale {calibration.noise_scale:.6g}"
+    noise = f"{calibration.noise_words} {calibration.noise_scale:.6g}"
+    title = f"{calibration.query.text} by {calibration.mechanism}: {noise}"
     return block(title, picture(calibration), lines(*calibration.explain().splitlines()))
 
 
@@ -191,7 +192,9 @@ def _(losses: Losses) -> str:
 @as_html.register
 def _(composed: Composed) -> str:
     rows = [{"rule": f.rule, "ε together": f.epsilon, "why": f.why or f.theorem} for f in composed.rules]
-    return block(f"Total privacy loss ε = {composed.epsilon:.6g}, by {composed.rule}", picture(composed), table(rows))
+    weaker = f", δ = {composed.delta:g}" if composed.delta else ""
+    title = f"Total privacy loss ε = {composed.epsilon:.6g}{weaker}, by {composed.rule}"
+    return block(title, picture(composed), table(rows))
 
 
 @as_html.register
@@ -219,15 +222,17 @@ def _spending(now: Statement, lead: str) -> str:
     rows = statement_rows(now)
     found = table(rows[-MOST_ROWS:]) if rows else lines("Nothing has been released yet.")
     rule = lines(f"Composition rule: {now.rule}.") if rows else ""
-    return block(title, bar, found, rule, lead=lead)
+    room = "" if now.room is None else lines(f"The budget has δ = {now.terms.delta:g}. {now.room}")
+    return block(title, bar, found, rule, room, lead=lead)
 
 
 @as_html.register
 def _(release: Release) -> str:
     made = release.calibration
-    noise = "" if release.questions else f"noise scale {release.noise_scale:,.6g} on each number · "
+    noise = "" if release.questions else f"{made.noise_words} {release.noise_scale:,.6g} on each number · "
+    weaker = f", δ = {made.delta:g}" if made.delta else ""
     lead = (
-        f"ε = {made.epsilon:g} · {made.mechanism} · {noise}{release.subjects:,} {release.belief.noun}, "
+        f"ε = {made.epsilon:g}{weaker} · {made.mechanism} · {noise}{release.subjects:,} {release.belief.noun}, "
         f"{release.values:,} values"
     )
     parts = []

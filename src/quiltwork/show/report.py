@@ -124,7 +124,7 @@ def _made_by(release: Release) -> str:
         if release.questions
         else (f"{release.noise_scale:,.6g}")
     )
-    return f"Mechanism {calibration.mechanism}, noise scale {scales} on each number."
+    return f"Mechanism {calibration.mechanism}, {calibration.noise_words} {scales} on each number."
 
 
 def _answered(question: Release, release: Release) -> list[str]:

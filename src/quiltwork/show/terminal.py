@@ -160,6 +160,12 @@ def _by_question(
     return rows
 
 
+def _from(count: int | None) -> str:
+    if count is None:
+        return "never"
+    return "from the first release on" if count == 1 else f"from {count:,} releases on"
+
+
 def way_rows(made: Plan) -> list[dict[str, Any]]:
     """The ways in which releases may share ε and δ."""
     return [
@@ -167,7 +173,7 @@ def way_rows(made: Plan) -> list[dict[str, Any]]:
             "way": way.name,
             "noise scale": way.noise_scale,
             "±95 %": way.error_95,
-            "least noise": "never" if way.least_from is None else f"from {way.least_from:,} releases on",
+            "least noise": _from(way.least_from),
         }
         for way in made.ways
     ]

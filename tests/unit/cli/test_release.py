@@ -67,14 +67,15 @@ def test_delta_is_labelled(belief: Path, diary: Path) -> None:
     pure = answer("plan", belief, "--query", "count:walk", "--length", 30, "--epsilon", 1, "--noise", "laplace")
     assert {m.get("guarantee") for m in pure["mechanisms"]} == {"pufferfish", "none", None}
     common = ("release", diary, "--column", "doing", "--belief", belief, "--query", "count:walk", "--epsilon", 1)
-    found = answer(*common, "--subject", "who", "--mechanism", "wasserstein", "--delta", 0.2)
-    assert (found["guarantee"], found["detail"]["delta"]) == ("approximate pufferfish", 0.2)
+    found = answer(*common, "--subject", "who", "--mechanism", "wasserstein", "--delta", 0.01)
+    assert (found["guarantee"], found["detail"]["delta"]) == ("approximate pufferfish", 0.01)
     wide = answer(*common, "--subject", "who", "--delta", 1e-6, "--noise", "gaussian")
     assert (wide["guarantee"], wide["record"]["noise"], wide["record"]["delta"]) == (
         "approximate pufferfish",
         "gaussian",
         1e-6,
     )
+    assert run(*common, "--delta", 0.2).returncode == 2
 
 
 def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
