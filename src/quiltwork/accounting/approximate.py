@@ -18,7 +18,7 @@ from quiltwork.accounting.case import Basis, Case
 from quiltwork.accounting.rules import HiddenTogether, InfluenceCurveRule
 from quiltwork.accounting.total import Total
 from quiltwork.errors import NotCoveredError
-from quiltwork.influence.delta import kappa
+from quiltwork.influence.delta import kappa, smallest_epsilon
 from quiltwork.types import Floats
 
 Way = Literal["squares", "mixture"]
@@ -28,9 +28,6 @@ THEOREMS: dict[Way, str] = {
 }
 RULES = (InfluenceCurveRule(), HiddenTogether())
 ROUNDING = 2.0**-48  # of a root and its product with κ
-CLOSE = 1e-4  # a relative change of ε too small to matter
-TRIES, FURTHER = 40, 1.2
-LARGEST = 1e3
 
 
 @dataclass(frozen=True)
@@ -47,23 +44,19 @@ def at_delta(terms: Basis, total: Total, delta: float, way: Way) -> Approximate:
     reason = _not_covered(terms, total, way)
     if reason is not None:
         return Approximate(None, reason)
-    found: Approximate | None = None
-    epsilon = 1.0
-    for _ in range(TRIES):
+    seen: dict[float, tuple[Case, str | None]] = {}
+
+    def bound_at(epsilon: float) -> float:
         case = Case(terms, total.as_profile(_profile(total, way, kappa(epsilon, delta))))
         bound, why = _bound(case)
-        if bound is None or bound > LARGEST:
-            return found or Approximate(None, why or f"it is above {LARGEST:g}")
-        if bound <= epsilon:
-            settled = bound > epsilon * (1 - CLOSE)
-            found, epsilon = Approximate(epsilon, None, case), max(bound, epsilon * 1e-3)
-            if settled or epsilon < 1e-90:
-                return found
-        elif found is not None:
-            return found  # rounding: there was no need to go as far down
-        else:
-            epsilon = bound * FURTHER
-    return found or Approximate(None, "no epsilon was found that is enough")
+        seen[epsilon] = case, why
+        return bound
+
+    found = smallest_epsilon(bound_at)
+    if found is None:
+        why = next((why for _, why in reversed(seen.values()) if why is not None), "no epsilon up to 1,000 is enough")
+        return Approximate(None, why)
+    return Approximate(found, None, seen[found][0])
 
 
 def _not_covered(terms: Basis, total: Total, way: Way) -> str | None:
@@ -89,7 +82,7 @@ def _profile(total: Total, way: Way, factor: float) -> tuple[Floats, ...]:
     return tuple(found)
 
 
-def _bound(case: Case) -> tuple[float | None, str | None]:
+def _bound(case: Case) -> tuple[float, str | None]:
     """The smaller of what the curve and group privacy say of a profile; or why neither does."""
     bounds, reasons = [], []
     for rule in RULES:
@@ -103,4 +96,4 @@ def _bound(case: Case) -> tuple[float | None, str | None]:
         bounds.append(bound)
         reasons.append(why or "its bound is infinite here")
     least = min(bounds)
-    return (least, None) if math.isfinite(least) else (None, reasons[0])
+    return least, None if math.isfinite(least) else reasons[0]
