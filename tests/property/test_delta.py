@@ -27,6 +27,7 @@ from quiltwork import (
     Series,
     Session,
     Transitions,
+    bayesian_leakage,
     calibrate,
     plan,
     release,
@@ -318,3 +319,15 @@ def test_what_has_no_theorem_is_refused() -> None:
         calibrate("histogram", belief=LAZY, epsilon=1.0, noise="gaussian")
     with pytest.raises(NotCoveredError, match="no Gaussian noise"):
         calibrate("count:1", belief=LAZY, epsilon=1.0, length=5, delta=1e-6, noise="gaussian", mechanism="audited")
+
+
+def test_leakage_at_a_delta() -> None:
+    """The noise of a Bayesian calibration comes to its ε, and sums are used where they are less."""
+    made = calibrate("count:1", belief=LAZY, epsilon=1.0, delta=1e-6, noise="gaussian", guarantee="bayesian")
+    scale = made.noise_scale
+    found = bayesian_leakage(LAZY, "count:1", noise_scale=scale * 10, releases=100, noise="gaussian", delta=1e-6)
+    assert found.epsilon == pytest.approx(1.0, rel=1e-3)
+    few = bayesian_leakage(LAZY, "count:1", noise_scale=scale, delta=1e-6)
+    assert few.epsilon == bayesian_leakage(LAZY, "count:1", noise_scale=scale, length="any").epsilon
+    with pytest.raises(Exception, match="delta"):
+        bayesian_leakage(LAZY, "count:1", noise_scale=scale, noise="gaussian")

@@ -15,17 +15,19 @@ from quiltwork.influence.curve.constant import curve_members
 from quiltwork.influence.curve.networks import network_epsilon
 from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.curve.timeline import loss_along_time
+from quiltwork.influence.delta import check_delta, kappa, smallest_epsilon
 from quiltwork.influence.shift import check_bayesian, query_shift, seen_in_all
 from quiltwork.numeric import check_length, round_up
 from quiltwork.queries import Measured, Query
-from quiltwork.types import Progress
+from quiltwork.queries.euclidean import Euclidean
+from quiltwork.types import Noise, Progress
 
 FEW_REAL_VALUES = 10
 
 Method = Literal["enumeration", "projective"]
 
 
-def bayesian_leakage(
+def bayesian_leakage(  # noqa: PLR0913 - the public signature is meant to be read
     belief: Belief,
     query: Query | str,
     *,
@@ -36,11 +38,14 @@ def bayesian_leakage(
     seconds: float = MOST_SECONDS,
     progress: Progress | None = None,
     secrets: Secrets | str | None = None,
+    noise: Noise = "laplace",
+    delta: float = 0.0,
 ) -> Leakage:
     """How much several releases of a query tell somebody who knows any other values, at most.
 
     By enumeration of all adversaries where that is possible; else, for chains of any length and for trees, by the
-    projective curve, which bounds all of them at once. ``secrets`` says what is to be kept apart.
+    projective curve, which bounds all of them at once. ``secrets`` says what is to be kept apart. With a ``delta``,
+    which Gaussian ``noise`` needs, it is a bound on the ε that holds at it.
 
     >>> from quiltwork import MarkovChain
     >>> chain = MarkovChain([[0.99, 0.01], [0.1, 0.9]], initial=[0.1, 0.9])
@@ -59,6 +64,8 @@ def bayesian_leakage(
         raise ParameterError("releases must be at least 1", got=str(releases))
     if releases > 10**9:
         raise ParameterError("releases must be at most 10^9", got=f"{float(releases):.3g}")
+    if delta or noise == "gaussian":
+        return _at_delta(belief, Noisy(query, noise_scale, None, noise), length, releases, found, method, delta)
     if isinstance(belief, GaussianBelief):
         return _of_real_values(belief, Noisy(query.simplest(belief), noise_scale), length, releases, method)
     if method != "projective":
@@ -72,15 +79,42 @@ def bayesian_leakage(
         else:
             if exact.complete or method == "enumeration" or _no_bound(belief):
                 return exact
-    if _no_bound(belief):
-        raise NotCoveredError(
-            "leakage needs a network that is a tree, or small enough to enumerate",
-            got=repr(belief),
-            why="where a variable has several parents no bound holds against all adversaries",
-            fix="Ask about a part of the network",
-        )
-    bound = _bound(belief, query, noise_scale, length, releases, found)
+    _check_bounded(belief)
+    bound = _bound(belief, query, length, found, times=releases / noise_scale)
     return Leakage(bound, None, {}, None, method="projective")
+
+
+def _at_delta(
+    belief: Belief,
+    release: Noisy,
+    length: int | None,
+    releases: int,
+    secret: SecretPairs,
+    method: Method | None,
+    delta: float,
+) -> Leakage:
+    """The smallest ε at a δ by the projective curve: of Laplace noise by sums or squares, of Gaussian by squares."""
+    delta = check_delta(delta)
+    _check_bounded(belief)
+    if method == "enumeration" or belief.real:
+        raise NotCoveredError(
+            "leakage with a delta is a bound by the curve, for beliefs about states",
+            got="real values" if belief.real else "method enumeration",
+            fix="Leave delta out" if belief.real else "Leave the method out",
+        )
+    query = release.query if release.noise == "laplace" else Euclidean(release.query)
+    shift = math.sqrt(releases) / release.noise_scale
+
+    def bound_at(epsilon: float) -> float:
+        return _bound(belief, query, length, secret, times=kappa(epsilon, delta) * shift)  # Statement 78
+
+    bounds = [smallest_epsilon(bound_at)]
+    if release.noise == "laplace":
+        bounds.append(_bound(belief, query, length, secret, times=releases / release.noise_scale))
+    known = [bound for bound in bounds if bound is not None]
+    if not known:
+        raise NotCoveredError("no useful bound holds", got="an epsilon above 1,000", fix="Use more noise")
+    return Leakage(min(known), None, {}, None, method="projective")
 
 
 def _of_real_values(
@@ -108,19 +142,28 @@ def _no_bound(belief: Belief) -> bool:
     return any(not network.graph.forest for network in belief.networks[:1])
 
 
-def _bound(
-    belief: Belief, query: Query, noise_scale: float, length: int | None, releases: int, secret: SecretPairs
-) -> float:
+def _check_bounded(belief: Belief) -> None:
+    if _no_bound(belief):
+        raise NotCoveredError(
+            "leakage needs a network that is a tree, or small enough to enumerate",
+            got=repr(belief),
+            why="where a variable has several parents no bound holds against all adversaries",
+            fix="Ask about a part of the network",
+        )
+
+
+def _bound(belief: Belief, query: Query, length: int | None, secret: SecretPairs, *, times: float) -> float:
+    """By the projective curve, of a profile that is so many times what a value changes."""
     if belief.networks:
         asked = query.on(belief)
-        times = releases / asked.divisor(1) / noise_scale * (1 + 1e-14)
-        changes = [change * times for change in asked.sensitivity]
+        factor = times / asked.divisor(1) * (1 + 1e-14)
+        changes = [change * factor for change in asked.sensitivity]
         return network_epsilon(belief, changes, guarantee="bayesian", secret=secret)
     if length is None and query.divisor(2) != 1:
         raise ParameterError(f"{query.text} needs a length", got="any", why="its numbers are divided by it")
     query = query.within(belief)
     sensitivity = query.sensitivity(belief.states) / query.divisor(query.values_in(length or 1))
-    profile = sensitivity / noise_scale * releases * (1 + 1e-14)
+    profile = sensitivity * times * (1 + 1e-14)
     curves = curve_members(belief, guarantee="bayesian", secret=secret)
     epsilon = max(curve.at(profile, thorough=True).epsilon for curve in curves)
     if length is not None:

@@ -199,6 +199,8 @@ def leakage(
     ] = 60.0,
     secrets: SecretsText = None,
     secret_times: SecretTimes = None,
+    delta: Delta = 0.0,
+    noise: Annotated[Noise, typer.Option("--noise", help="Laplace or, with --delta, Gaussian noise.")] = "laplace",
     as_json: AsJson = False,
 ) -> None:
     """Compute the privacy loss to adversaries who know other values.
@@ -222,9 +224,11 @@ def leakage(
             seconds=seconds,
             progress=bar,
             secrets=apart,
+            noise=noise,
+            delta=delta,
         )
     if as_json:
-        print_json(found.to_dict() | as_said(apart))
+        print_json(found.to_dict() | as_said(apart) | ({"delta": delta, "noise": noise} if delta else {}))
         return
     for line in [*found.lines(), *about(apart)]:
         out.print(line)
