@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -126,11 +126,11 @@ class Audit(Shown):
     """Under any start: the worst law of the first value, states and their probabilities; or the worst mixture."""
     delta: float | None = None
     """The δ at which ``epsilon`` is the smallest; None for the exact loss, which is at δ = 0."""
-    noise: str | None = None
+    noise: str | None = field(default=None, repr=False)
     """With a δ: the kinds of noise."""
-    epsilon_at_least: float | None = None
+    epsilon_at_least: float | None = field(default=None, repr=False)
     """With a δ: the smallest ε is no less than this, and no more than ``epsilon``."""
-    curve: tuple[DeltaAt, ...] = ()
+    curve: tuple[DeltaAt, ...] = field(default=(), repr=False)
     """With a δ: the largest δ over all secrets, at some ε."""
 
     def lines(self) -> list[str]:

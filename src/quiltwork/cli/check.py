@@ -79,7 +79,10 @@ def audit(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compute the exact privacy loss of Laplace noise, or the smallest ε at a δ. Also shows where it is largest."""
+    """Compute the exact privacy loss of noise. Also shows where it is largest.
+
+    With a δ it is the smallest ε that holds at it.
+    """
     from quiltwork import load_belief
     from quiltwork.auditor import Noisy
     from quiltwork.auditor import audit as make_audit
