@@ -342,11 +342,13 @@ export function BeliefChooser({ onChoose, label = "Belief", chosen, edit = true 
   </div>`;
 }
 
-/** What a belief says (`/api/belief`); `[state, belief]` follow the chosen one. */
+/** What the chosen belief says (`/api/belief`), as the state of `useWork`: busy as long as the result is that of another one. */
 export function useBelief(chosen) {
   const [state, run] = useWork();
+  const key = chosen && JSON.stringify(chosen.belief);
   useEffect(() => {
-    if (chosen) run(({ onJob }) => ask("/api/belief", { belief: chosen.belief }, { onJob }));
-  }, [chosen && JSON.stringify(chosen.belief)]);
-  return state;
+    if (chosen) run(async ({ onJob }) => ({ key, said: await ask("/api/belief", { belief: chosen.belief }, { onJob }) }));
+  }, [key]);
+  const { result, problem } = state;
+  return { ...state, busy: state.busy || Boolean(key && !problem && !(result && result.key === key)), result: result && result.said };
 }

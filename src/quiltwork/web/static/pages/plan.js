@@ -130,7 +130,7 @@ function Mechanisms({ content, plan, others, chart }) {
     { name: "why", of: (row) => shown.reasons[row.mechanism] || "" },
   ];
   return html`<section aria-labelledby="mechanisms"><h2 id="mechanisms">Mechanisms side by side</h2>
-    ${picture && html`<${Chart} spec=${picture.spec} caption=${`${picture.caption}${without ? ` ${without} has no guarantee, so it does not count.` : ""}`} />`}
+    ${picture && html`<${Chart} spec=${picture.spec} caption=${`${picture.caption}${without ? ` Only mechanisms with a guarantee count: not ${without}.` : ""}`} />`}
     ${state.result && refused.length > 0 && html`<p role="status">${refused.join(", ")}: not possible here. The table says why.</p>`}
     <details open=${Boolean(state.result)}><summary>As a table, with reasons</summary>
       <${Table} caption="Mechanisms" columns=${columns} rows=${shown.mechanisms} /></details>
@@ -155,10 +155,10 @@ function Rows({ rows, all }) {
   return rows.length <= FEW && !windows ? table : html`<details><summary>The numbers</summary>${table}</details>`;
 }
 
-function Answer({ state, content, unit, onDraw, onSeed }) {
+function Answer({ state, busy, content, unit, onDraw, onSeed }) {
   const { plan, meaning, preview, spans, others, chart } = state.answer;
   const best = plan.mechanisms.find((one) => one.mechanism === state.answer.best) || plan.mechanisms[0];
-  return html`<div class=${state.busy ? "stale" : ""} aria-busy=${state.busy ? "true" : "false"}>
+  return html`<div class=${busy ? "stale" : ""} aria-busy=${busy ? "true" : "false"}>
     <${Cards} items=${[
       [`± ${short(best.error_95)}${unit}`, `on each number, with probability 95\u00a0%${content.window ? `, for each window of ${spans.window}` : ""}`, true],
       [short(best.noise_scale), `noise scale (${best.mechanism})`],
@@ -190,7 +190,7 @@ function Plan() {
   const belief = useBelief(chosen);
   const described = belief.result;
   const question = useMemo(() => described && suited(asked || firstQuestion(described), described), [asked, described]);
-  const ready = chosen && described && question && textOf(question, described) && !belief.busy;
+  const ready = chosen && described && question && textOf(question, described) && !belief.busy && !belief.problem;
   const content = useMemo(() => (ready ? requested(chosen, described, question, wanted) : null), [ready, chosen, described, question, wanted]);
   useEffect(() => {
     try {
@@ -225,7 +225,7 @@ function Plan() {
     <div>
       <${Refusal} problem=${belief.problem || state.problem} />
       <${Progress} job=${belief.job} />
-      ${state.answer && !belief.problem && !state.problem && html`<${Answer} state=${state} content=${content || {}} unit=${unit} onDraw=${() => want({ ...wanted, draw: wanted.draw + 1 })}
+      ${state.answer && !belief.problem && !state.problem && html`<${Answer} state=${state} busy=${state.busy || belief.busy} content=${content || {}} unit=${unit} onDraw=${() => want({ ...wanted, draw: wanted.draw + 1 })}
         onSeed=${() => want({ ...wanted, seed: wanted.seed + 1 })} />`}
     </div>
   </div>`;
