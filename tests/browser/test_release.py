@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import FilePayload, Page, Route, expect
 
 from quiltwork.ledger import read_export, verify_export
 
@@ -146,3 +146,33 @@ def test_work_that_waits_shows_it_and_can_be_cancelled(open_page: Open) -> None:
     page.get_by_role("button", name="Preview the release").click()
     page.get_by_role("button", name="Cancel").click()
     page.get_by_role("alert").filter(has_text="Cancelled").wait_for()
+
+
+def test_nothing_old_stays_beside_what_is_new(open_page: Open) -> None:
+    page = open_page("/release")
+    filled(page)
+
+    def too_old(route: Route) -> None:
+        if "confirm" in (route.request.post_data_json or {}):
+            route.fulfill(status=409, json={"error": "the confirmation is too old.", "kind": "confirmation"})
+        else:
+            route.continue_()
+
+    page.route("**/api/release?*", too_old)
+    page.get_by_role("button", name="Preview the release").click()
+    page.get_by_role("button", name="Release, and spend").click()
+    page.get_by_role("alert").wait_for()
+    page.get_by_role("button", name="Preview the release").click()
+    page.get_by_role("button", name="Release, and spend").wait_for()
+    assert page.get_by_role("alert").count() == 0  # the refusal was of another preview
+    page.get_by_text("Less common settings").click()
+    page.get_by_label("Only values from number").fill("50")  # half a segment
+    page.get_by_role("button", name="Preview the release").click()
+    page.get_by_role("alert").filter(has_text="two whole numbers").wait_for()
+    unreadable: FilePayload = {"name": "unreadable.parquet", "mimeType": "application/octet-stream", "buffer": b"text"}
+    page.locator("input[type=file]").set_input_files(unreadable)
+    page.get_by_role("alert").filter(has_text="unreadable.parquet").wait_for()
+    assert page.get_by_label("Values", exact=True).count() == 0  # columns of the file before
+    expect(page.get_by_role("button", name="Preview the release")).to_be_disabled()
+    page.get_by_role("button", name="Delete it now").click()
+    page.get_by_text("Choose a file first.").wait_for()

@@ -3,16 +3,22 @@
 import { get, remove, upload } from "./api.js";
 import { FileDrop, Refusal, Select, html, size, useEffect, useState, useWork } from "./ui.js";
 
-const SUBJECTS = /^(person|people|subject|user|patient|participant|id|household|series|station|meter)s?(_?id)?$/i;
+const SUBJECTS = /^(person|people|subject|user|patient|participant|id|household|home|house|device|series|station|meter)s?(_?id)?$/i;
 const TIMES = /^(time|date|datetime|timestamp|when|t)$/i;
+const NUMBERS = /int|float|decimal|double|number/i;
 
-/** What the names and types of columns suggest; everything can be changed. */
-export function suggested(columns) {
+/** Whether a belief is about records: a column for each variable. */
+export const ofRecords = (described) => Boolean(described) && ["network", "joint"].includes(described.kind);
+
+/** What the names and types of columns suggest for a belief, as `/api/belief` describes it; everything can be changed. */
+export function suggested(columns, described) {
   const named = (test) => (columns.find((column) => test(column)) || { name: "" }).name;
   const time = named((column) => /date|time/i.test(column.type)) || named((column) => TIMES.test(column.name));
   const subject = named((column) => column.name !== time && SUBJECTS.test(column.name));
   const rest = columns.filter((column) => column.name !== time && column.name !== subject);
-  const column = (rest.find((one) => one.type === "text") || rest[0] || { name: "" }).name;
+  if (ofRecords(described)) return { column: "", subject: "", time: "" };
+  const fits = (one) => (described && described.kind === "gaussian" ? NUMBERS.test(one.type) : one.type === "text");
+  const column = (rest.find(fits) || rest[0] || { name: "" }).name;
   return { column, subject, time };
 }
 

@@ -36,6 +36,14 @@ const statesOf = (described) => (described && Array.isArray(described.states) ? 
 /** The first question that a belief suggests. */
 export const firstQuestion = (described) => ({ kind: kindsFor(described)[0].kind, state: statesOf(described)[0] ?? "", text: "" });
 
+/** The question if a belief allows it, with one of the belief's states; else the first that the belief suggests. */
+export function suited(question, described) {
+  const kind = kindsFor(described).find((one) => one.kind === question.kind);
+  if (!kind) return firstQuestion(described);
+  const states = statesOf(described);
+  return !kind.state || states.includes(question.state) ? question : { ...question, state: states[0] ?? "" };
+}
+
 /** A question as text: `count:walk`. */
 export function textOf(question, described) {
   if (question.kind === "other") return question.text.trim();

@@ -234,17 +234,21 @@ export function Slider({ label, value, onChange, steps, least, most, whole: inte
   const [typed, type] = useState(null);
   let at = steps.findIndex((step) => step >= value);
   if (at < 0) at = steps.length - 1;
+  const field = useRef(null);
+  const read = (text) => (text.trim() === "" ? NaN : Number(text.replace(",", ".")));
   const allowed = (number) => Number.isFinite(number) && number >= least && number <= most && (!integer || Number.isInteger(number));
   const enter = (event) => {
     const text = event.target.value;
     type(text);
-    if (text !== "" && allowed(Number(text))) onChange(Number(text));
+    if (allowed(read(text))) onChange(read(text));
   };
-  const wrong = typed !== null && (typed === "" || !allowed(Number(typed)));
+  const wrong = typed !== null && !allowed(read(typed));
+  // a form is not sent with a number that is not the one on the slider
+  useLayoutEffect(() => field.current.setCustomValidity(wrong ? `Give a ${integer ? "whole " : ""}number from ${exact(least)} to ${exact(most)}.` : ""));
   return html`<div class="field slider">
     <div class="value"><label for=${id}>${label}</label>
-      <input type="number" aria-label=${`${label}, as a number`} value=${typed ?? value} min=${least} max=${most}
-        step=${integer ? 1 : "any"} onInput=${enter} onBlur=${() => type(null)} aria-invalid=${wrong ? "true" : "false"} /></div>
+      <input type="text" inputmode=${integer ? "numeric" : "decimal"} ref=${field} aria-label=${`${label}, as a number`} value=${typed ?? value}
+        autocomplete="off" onInput=${enter} onBlur=${() => type(null)} aria-invalid=${wrong ? "true" : "false"} /></div>
     <input id=${id} type="range" min="0" max=${steps.length - 1} step="1" value=${at}
       aria-valuetext=${`${exact(value)}${unit ? ` ${unit}` : ""}`}
       onInput=${(event) => { type(null); onChange(steps[Number(event.target.value)]); }} />
@@ -285,8 +289,10 @@ export function save(name, text, kind = "application/json") {
 /* ---- the chosen belief, which all pages of this tab share ---- */
 
 const KEPT = "quiltwork-belief";
+const OWN = "own"; // a belief that was sent, pasted or edited: it may be named like a file of the folder
+const id = (one) => `${one.sample ? "sample" : "path"}:${one.label}`;
 
-/** `{label, belief, kind, states, step}`: `belief` is what requests take. Null if none was chosen. */
+/** `{label, belief, id}`: `belief` is what requests take, `id` is there if it was offered. Null if none was chosen. */
 export function keptBelief() {
   try {
     return JSON.parse(sessionStorage.getItem(KEPT));
@@ -305,7 +311,7 @@ export function keepBelief(chosen) {
 
 /**
  * Choose a belief: samples, and belief files below the folder of data.
- * `onChoose({label, belief})` is also called at the beginning, with the one that was kept or the first sample.
+ * `onChoose({label, belief, id})` is also called at the beginning, with the one that was kept or the first sample.
  */
 export function BeliefChooser({ onChoose, label = "Belief", chosen, edit = true }) {
   const [offered, offer] = useState(null);
@@ -319,28 +325,30 @@ export function BeliefChooser({ onChoose, label = "Belief", chosen, edit = true 
     }, fail);
   }, []);
   const choose = (one) => {
-    const next = { label: one.label, belief: one.belief };
+    const next = { label: one.label, belief: one.belief, id: id(one) };
     keepBelief(next);
     onChoose(next);
   };
-  const own = chosen && offered && !offered.some((one) => one.label === chosen.label);
+  const at = chosen && offered && offered.some((one) => id(one) === chosen.id) ? chosen.id : OWN;
   const options = [
-    ...(own ? [{ value: chosen.label, label: chosen.label }] : []),
-    ...(offered || []).map((one) => ({ value: one.label, label: one.label })),
+    ...(chosen && offered && at === OWN ? [{ value: OWN, label: chosen.label }] : []),
+    ...(offered || []).map((one) => ({ value: id(one), label: one.label })),
   ];
   return html`<div>
-    <${Select} label=${label} value=${chosen ? chosen.label : ""} options=${options}
-      onChange=${(name) => choose(offered.find((one) => one.label === name))}
+    <${Select} label=${label} value=${at} options=${options}
+      onChange=${(name) => { const one = offered.find((each) => id(each) === name); if (one) choose(one); }}
       help=${edit && html`<a href="/belief">Look at it, or change it</a>`} />
     <${Refusal} problem=${problem} />
   </div>`;
 }
 
-/** What a belief says (`/api/belief`); `[state, belief]` follow the chosen one. */
+/** What the chosen belief says (`/api/belief`), as the state of `useWork`: busy as long as the result is that of another one. */
 export function useBelief(chosen) {
   const [state, run] = useWork();
+  const key = chosen && JSON.stringify(chosen.belief);
   useEffect(() => {
-    if (chosen) run(({ onJob }) => ask("/api/belief", { belief: chosen.belief }, { onJob }));
-  }, [chosen && JSON.stringify(chosen.belief)]);
-  return state;
+    if (chosen) run(async ({ onJob }) => ({ key, said: await ask("/api/belief", { belief: chosen.belief }, { onJob }) }));
+  }, [key]);
+  const { result, problem } = state;
+  return { ...state, busy: state.busy || Boolean(key && !problem && !(result && result.key === key)), result: result && result.said };
 }

@@ -24,14 +24,15 @@ const KINDS = {
 const NONE = { value: "", label: "none" };
 
 const rounded = (number) => String(Number(number.toPrecision(3)));
-const named = (label) => `${label.replace(/^Sample: /, "").replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").toLowerCase() || "belief"}.json`;
+const named = (label) => `${label.replace(/^Sample: /, "").replace(/\.json\b/i, "").replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").toLowerCase() || "belief"}.json`;
 
 /** A probability that can be typed; it is sent when the field is left, or at Enter. */
 function Cell({ value, label, onChange, strong }) {
   const [typed, type] = useState(null);
-  const wrong = typed !== null && !(Number(typed) >= 0 && Number(typed) <= 1 && typed.trim() !== "");
+  const number = typed === null || typed.trim() === "" ? NaN : Number(typed.replace(",", "."));
+  const wrong = typed !== null && !(number >= 0 && number <= 1);
   const commit = () => {
-    if (typed !== null && !wrong && Number(typed) !== value && typed !== rounded(value)) onChange(Number(typed));
+    if (typed !== null && !wrong && number !== value && typed !== rounded(value)) onChange(number);
     type(null);
   };
   const key = (event) => {
@@ -130,17 +131,17 @@ function About({ shown, busy }) {
   </div>`;
 }
 
-function Check({ belief, status }) {
+function Check({ belief, described, status }) {
   const [data, choose] = useState(null);
   const [read, set] = useState({ column: "", subject: "", time: "" });
-  const [columns, list] = useWork();
+  const [columns, list, forget] = useWork();
   const [check, run, reset] = useWork();
   const found = columns.result ? columns.result.columns : [];
   const source = data && (data.upload ? { upload: data.upload } : { path: data.path });
   useEffect(() => {
     reset(null);
-    if (!source) { list(async () => null); return; }
-    list(({ onJob }) => ask("/api/columns", { data: source }, { onJob })).then((answer) => answer && set(suggested(answer.columns)));
+    forget(null);
+    if (source) list(({ onJob }) => ask("/api/columns", { data: source }, { onJob })).then((answer) => answer && set(suggested(answer.columns, described)));
   }, [data]);
   useEffect(() => reset(null), [JSON.stringify(belief)]);
   const options = found.map((column) => ({ value: column.name, label: `${column.name} (${column.type})` }));
@@ -194,7 +195,7 @@ function Send({ onBelief }) {
     onBelief({ label, belief });
   };
   return html`<details><summary>Send or paste one</summary>
-    <${FileDrop} label="A belief file (JSON)" accept=".json,application/json" onFile=${(file) => file.text().then((content) => take(content, file.name))} />
+    <${FileDrop} label="A belief file (JSON)" accept=".json,application/json" onFile=${(file) => file.text().then((content) => take(content, `${file.name} (sent)`))} />
     <${Field} label="Or its text">${(id) => html`<textarea id=${id} rows="6" spellcheck="false" value=${text}
       onInput=${(event) => type(event.target.value)}></textarea>`}<//>
     <button type="button" disabled=${!text.trim()} onClick=${() => take(text, "Pasted belief")}>Use this text</button>
@@ -212,7 +213,7 @@ function Belief({ status }) {
     const answer = await run(({ onJob }) => ask("/api/belief", { belief: next.belief, charts: true }, { onJob }));
     if (!answer) return;
     const whole = "bif" in answer.belief ? next.belief : answer.belief;
-    const now = { label: next.label, belief: whole };
+    const now = { ...next, belief: whole };
     choose(now);
     if (keep) keepBelief(now);
   };
@@ -260,7 +261,7 @@ function Belief({ status }) {
       ${editable && html`<${Matrix} shown=${shown} change=${change} />`}
       ${shown && !editable && html`<p class="note">Only a single chain with up to ${MOST_EDITED} states can be edited here. Change the file of
         this belief, and send it again.</p>`}
-      ${shown && !status.read_only && !shown.records && html`<${Check} belief=${chosen.belief} status=${status} />`}
+      ${shown && !status.read_only && !shown.records && html`<${Check} belief=${chosen.belief} described=${shown} status=${status} />`}
     </div>
   </div>`;
 }

@@ -2,7 +2,7 @@
 // What was computed before is kept, and what may be asked next is computed ahead of time.
 
 import { ask, latest } from "../api.js";
-import { Question, firstQuestion, textOf } from "../questions.js";
+import { Question, firstQuestion, suited, textOf } from "../questions.js";
 import {
   BeliefChooser, Cards, Chart, EPSILONS, Progress, Refusal, Slider, Table, Warnings, exact, html, mount, short, useBelief, useEffect,
   useMemo, useRef, useState, useWork, whole,
@@ -17,6 +17,11 @@ const IDLE = 500; // milliseconds without a change after which neighbours are co
 const SLOW = 3; // seconds of a calibration after which nothing is computed ahead: others may need the service
 const FEW = 12; // rows of a table that stands beside its picture
 const GUARANTEES = { pufferfish: "yes", bayesian: "yes", none: "none" };
+
+const MOVED = " The range is around the number as it is drawn; what is shown is the nearest that keeps to public facts, such as the number of all values.";
+
+/** Whether numbers were made consistent: then they are not in the middle of their ranges. */
+const moved = (rows) => rows.some((row) => Math.abs(row.low + row.high - 2 * row.noisy) > 1e-3 * (row.high - row.low));
 
 function kept() {
   try {
@@ -115,6 +120,8 @@ function Mechanisms({ content, plan, others, chart }) {
   });
   const shown = state.result || plan;
   const picture = state.result ? state.result.charts[0] : chart;
+  const without = shown.mechanisms.filter((one) => !one.refused && one.guarantee === "none").map((one) => one.mechanism).join(", ");
+  const refused = shown.mechanisms.filter((one) => one.refused && others.includes(one.mechanism)).map((one) => one.mechanism);
   const columns = [
     { name: "mechanism", of: (row) => row.mechanism },
     { name: "noise scale", of: (row) => short(row.noise_scale), number: true },
@@ -123,8 +130,9 @@ function Mechanisms({ content, plan, others, chart }) {
     { name: "why", of: (row) => shown.reasons[row.mechanism] || "" },
   ];
   return html`<section aria-labelledby="mechanisms"><h2 id="mechanisms">Mechanisms side by side</h2>
-    ${picture && html`<${Chart} spec=${picture.spec} caption=${picture.caption} />`}
-    <details><summary>As a table, with reasons</summary>
+    ${picture && html`<${Chart} spec=${picture.spec} caption=${`${picture.caption}${without ? ` Only mechanisms with a guarantee count: not ${without}.` : ""}`} />`}
+    ${state.result && refused.length > 0 && html`<p role="status">${refused.join(", ")}: not possible here. The table says why.</p>`}
+    <details open=${Boolean(state.result)}><summary>As a table, with reasons</summary>
       <${Table} caption="Mechanisms" columns=${columns} rows=${shown.mechanisms} /></details>
     ${others.length > 0 && !state.result && !state.busy && html`<p><button type="button" onClick=${compare}>Compare with
       ${" "}${others.join(", ")}</button> <span class="note">This may take a while.</span></p>`}
@@ -147,10 +155,10 @@ function Rows({ rows, all }) {
   return rows.length <= FEW && !windows ? table : html`<details><summary>The numbers</summary>${table}</details>`;
 }
 
-function Answer({ state, content, unit, onDraw, onSeed }) {
+function Answer({ state, busy, content, unit, onDraw, onSeed }) {
   const { plan, meaning, preview, spans, others, chart } = state.answer;
   const best = plan.mechanisms.find((one) => one.mechanism === state.answer.best) || plan.mechanisms[0];
-  return html`<div class=${state.busy ? "stale" : ""} aria-busy=${state.busy ? "true" : "false"}>
+  return html`<div class=${busy ? "stale" : ""} aria-busy=${busy ? "true" : "false"}>
     <${Cards} items=${[
       [`± ${short(best.error_95)}${unit}`, `on each number, with probability 95\u00a0%${content.window ? `, for each window of ${spans.window}` : ""}`, true],
       [short(best.noise_scale), `noise scale (${best.mechanism})`],
@@ -160,7 +168,7 @@ function Answer({ state, content, unit, onDraw, onSeed }) {
     <${Warnings} texts=${plan.warnings} />
     <section aria-labelledby="preview"><h2 id="preview">How the answer would look</h2>
       ${preview.chart && html`<div class=${content.window || preview.rows.length > FEW ? "" : "pair"}>
-          <${Chart} spec=${preview.chart.spec} caption=${preview.chart.caption} />
+          <${Chart} spec=${preview.chart.spec} caption=${`${preview.chart.caption}${moved(preview.rows) ? MOVED : ""}`} />
           <div><${Rows} rows=${preview.rows} all=${preview.all_rows} /></div></div>
         <div class="row"><button type="button" onClick=${onDraw}>Draw the noise again</button>
           <button type="button" onClick=${onSeed}>Simulate other data</button></div>`}
@@ -176,17 +184,13 @@ function Answer({ state, content, unit, onDraw, onSeed }) {
 
 function Plan() {
   const [chosen, choose] = useState(null);
-  const [question, ask_] = useState(null);
+  const [asked, ask_] = useState(null);
   const [wanted, want] = useState(kept);
   const [state, answer] = useAnswers();
   const belief = useBelief(chosen);
   const described = belief.result;
-  useEffect(() => {
-    if (!described) return;
-    const fits = question && (question.kind !== "count" || described.states.includes(question.state)) && question.for === described.kind;
-    if (!fits) ask_({ ...firstQuestion(described), for: described.kind });
-  }, [described]);
-  const ready = chosen && described && question && textOf(question, described) && !belief.busy;
+  const question = useMemo(() => described && suited(asked || firstQuestion(described), described), [asked, described]);
+  const ready = chosen && described && question && textOf(question, described) && !belief.busy && !belief.problem;
   const content = useMemo(() => (ready ? requested(chosen, described, question, wanted) : null), [ready, chosen, described, question, wanted]);
   useEffect(() => {
     try {
@@ -206,7 +210,7 @@ function Plan() {
   return html`<div class="split">
     <form class="panel" onSubmit=${(event) => event.preventDefault()}>
       <${BeliefChooser} chosen=${chosen} onChoose=${choose} />
-      ${question && html`<${Question} question=${question} described=${described} onChange=${(next) => ask_({ ...next, for: described.kind })} />`}
+      ${question && html`<${Question} question=${question} described=${described} onChange=${ask_} />`}
       <${Slider} label="Privacy loss ε" value=${wanted.epsilon} onChange=${set("epsilon")} steps=${EPSILONS} least=${0.001} most=${50} />
       ${records ? people : html`
         <${Slider} label="Length of a series" value=${wanted.length} onChange=${set("length")} steps=${LENGTHS} least=${1} most=${1000000} whole
@@ -221,7 +225,7 @@ function Plan() {
     <div>
       <${Refusal} problem=${belief.problem || state.problem} />
       <${Progress} job=${belief.job} />
-      ${state.answer && html`<${Answer} state=${state} content=${content || {}} unit=${unit} onDraw=${() => want({ ...wanted, draw: wanted.draw + 1 })}
+      ${state.answer && !belief.problem && !state.problem && html`<${Answer} state=${state} busy=${state.busy || belief.busy} content=${content || {}} unit=${unit} onDraw=${() => want({ ...wanted, draw: wanted.draw + 1 })}
         onSeed=${() => want({ ...wanted, seed: wanted.seed + 1 })} />`}
     </div>
   </div>`;

@@ -3,11 +3,11 @@
 import { ask, get } from "../api.js";
 import {
   BeliefChooser, Cards, Chart, Field, Progress, Refusal, Select, Slider, Warnings,
-  EPSILONS, html, mount, useBelief, useEffect, useLayoutEffect, useRef, useState, useWork,
+  EPSILONS, html, mount, useBelief, useEffect, useLayoutEffect, useMemo, useRef, useState, useWork,
 } from "../ui.js";
 import { BudgetBar, Facts, ShownTable, cardsOf } from "../shown.js";
-import { Files, suggested } from "../data.js";
-import { Question, firstQuestion, textOf } from "../questions.js";
+import { Files, ofRecords, suggested } from "../data.js";
+import { Question, firstQuestion, suited, textOf } from "../questions.js";
 
 const MOST_QUESTIONS = 20;
 const NOTHING = { value: "", label: "none" };
@@ -31,7 +31,7 @@ const FIRST_MORE = { first: "", last: "", gaps: "dependent", mechanism: "", secr
 /** `value = state` on each line, as an object. */
 function recoded(text) {
   const pairs = text.split("\n").filter((line) => line.trim()).map((line) => {
-    const at = line.lastIndexOf("=");
+    const at = line.indexOf("=");
     return at < 0 ? [line.trim(), null] : [line.slice(0, at).trim(), line.slice(at + 1).trim() || null];
   });
   return pairs.length ? Object.fromEntries(pairs) : undefined;
@@ -56,16 +56,23 @@ function requested({ data, belief, described, questions, epsilon, read, window: 
   };
 }
 
+/** What is wrong with the part of each series that is asked about, or nothing: half of it would be the whole series. */
+function halved({ first, last }) {
+  const written = [first, last].filter((text) => text.trim() !== "");
+  if (written.length === 0 || (written.length === 2 && written.every((text) => /^\s*[1-9]\d*\s*$/.test(text)))) return null;
+  return { content: { kind: "query", error: "a part of each series needs two whole numbers from 1: \"Only values from number\" and \"up to number\" (Less common settings). Fill in both, or none." } };
+}
+
 /* ---- 1: data ---- */
 
-function Columns({ columns, read, set, bySubject, onBySubject }) {
+function Columns({ columns, records, read, set, bySubject, onBySubject }) {
   const names = columns.map((column) => ({ value: column.name, label: `${column.name} (${column.type.toLowerCase()})` }));
   const choose = (key, label, help) => html`<${Select} label=${label} help=${help} value=${read[key]}
     onChange=${(value) => set({ ...read, [key]: value })} options=${[NOTHING, ...names]} />`;
   return html`<div>
     <p class="note">Columns are listed by name and type. Their values are not shown.</p>
     <div class="pair small">
-      ${choose("column", "Values", "The column that is asked about.")}
+      ${choose("column", "Values", records ? "none: a column for each variable." : "The column that is asked about.")}
       ${choose("subject", "Person or series", "Rows of one person are one series.")}
       ${choose("time", "Time", "Without it, rows count in their order.")}
     </div>
@@ -177,7 +184,7 @@ function Answer({ answer }) {
       ? html`<div><${Chart} spec=${answer.chart.spec} caption=${answer.chart.caption} />${table}</div>`
       : html`<div class="beside"><${Chart} spec=${answer.chart.spec} caption=${answer.chart.caption} />${table}</div>`}
     ${answer.more && html`<p class="note">${answer.more}</p>`}
-    ${said}${answer.remarks.map((line) => html`<p class="note">${line}</p>`)}
+    ${said}${answer.remarks.map((line) => html`<p class="note">${line}${line.startsWith("There are also estimates") ? " They are in the files CSV, Parquet and JSON." : ""}</p>`)}
   </section>`;
 }
 
@@ -206,6 +213,8 @@ function Earlier({ onShow }) {
       onClick=${() => onShow(job)}>${job.result.query}, ε = ${job.result.epsilon}</button></li>`)}</ul></section>`;
 }
 
+const onlyNoise = (note) => note.includes(" is noise only");
+
 function Result({ done, onAgain }) {
   const { shown, job, files } = done;
   const heading = useRef(null);
@@ -222,9 +231,10 @@ function Result({ done, onAgain }) {
     <${Cards} items=${cardsOf(shown)} />
     <${Downloads} job=${job} files=${files} />
     <p class="note">Keep them now: the service forgets them after an hour, and a second release costs again.</p>
+    <${Warnings} texts=${shown.notes.filter(onlyNoise)} />
     ${shown.answers.map((answer) => html`<${Answer} answer=${answer} />`)}
     <section><h3>What it means</h3><p>${shown.meaning}</p>
-      ${shown.notes.map((note) => html`<p class="note">${note}</p>`)}
+      ${shown.notes.filter((note) => !onlyNoise(note)).map((note) => html`<p class="note">${note}</p>`)}
       <details><summary>Why this much noise</summary>${shown.explained.map((line) => html`<p>${line}</p>`)}</details></section>
     ${shown.recorded && html`<section><h3>Budget</h3><${BudgetBar} budget=${shown.recorded} />
       <${Facts} items=${shown.recorded.facts} /><p><a href="/budget">Look at the budget</a></p></section>`}
@@ -238,38 +248,47 @@ function Release({ status }) {
   const [data, take] = useState(null);
   const [read, setRead] = useState(FIRST);
   const [belief, believe] = useState(null);
-  const [questions, setQuestions] = useState([firstQuestion(null)]);
+  const [asked, setQuestions] = useState([firstQuestion(null)]);
   const [epsilon, setEpsilon] = useState(0.5);
   const [chosen, setWindow] = useState("");
   const [values, setValues] = useState(96);
   const [bySubject, setBySubject] = useState(false);
   const [more, setMore] = useState(FIRST_MORE);
-  const [columns, look] = useWork();
+  const [columns, look, setColumns] = useWork();
   const [held, ofLedger] = useWork();
   const own = useBelief(status.ledger ? null : belief);
   const [preview, show, setPreview] = useWork();
   const [made, make, setMade] = useWork();
   const described = status.ledger ? held.result : own.result;
+  const questions = useMemo(() => asked.map((one) => (described ? suited(one, described) : one)), [asked, described]);
 
   useEffect(() => {
     if (status.ledger) ofLedger(({ onJob }) => ask("/api/ledger/belief", undefined, { onJob }));
   }, []);
+  useEffect(() => { setColumns(null); }, [data]);
   useEffect(() => {
     if (!data) return;
     const file = data.upload ? { upload: data.upload } : { path: data.path };
-    look(({ onJob }) => ask("/api/columns", { data: file, ...given({ separator: read.separator }) }, { onJob }))
-      .then((answer) => answer && setRead((before) => ({ ...before, ...suggested(answer.columns) })));
+    look(({ onJob }) => ask("/api/columns", { data: file, ...given({ separator: read.separator }) }, { onJob }));
   }, [data, read.separator]);
   useEffect(() => {
-    const states = described && Array.isArray(described.states) ? described.states : [];
-    if (described) setQuestions((before) => before.map((one) => (one.kind === "other" || states.includes(one.state) ? one : { ...one, state: states[0] ?? "" })));
-  }, [described]);
+    if (!columns.result) return;
+    const there = (name) => (columns.result.columns.some((column) => column.name === name) ? name : "");
+    setRead((before) => ({ ...before, together: there(before.together), variable: there(before.variable), ...suggested(columns.result.columns, described) }));
+  }, [columns.result, described && described.kind]);
   // what was previewed is what is released: whoever changes anything has to look at the cost again
   const filled = JSON.stringify([data, read, belief, questions, epsilon, chosen, values, bySubject, more]);
   useEffect(() => { setPreview(null); }, [filled]);
 
+  const believed = status.ledger ? held.result : belief && own.result && !own.busy && !own.problem;
+  const ready = data && columns.result && !columns.problem && believed && questions.every((one) => textOf(one, described));
+  const working = preview.busy || made.busy;
   const submit = (event) => {
     event.preventDefault();
+    if (!ready || working) return;
+    setMade(null);
+    const half = halved(more);
+    if (half) { show(async () => { throw half; }); return; }
     const request = requested({ data, belief: status.ledger ? null : belief, described, questions, epsilon, read, window: chosen, values, bySubject: bySubject && read.subject !== "", more });
     show(({ onJob }) => ask("/api/release", request, { onJob }));
   };
@@ -290,14 +309,12 @@ function Release({ status }) {
   if (made.result) {
     return html`<${Result} done=${made.result} onAgain=${() => { setMade(null); scrollTo(0, 0); }} />`;
   }
-  const ready = data && columns.result && (status.ledger ? held.result : belief) && questions.every((one) => textOf(one, described));
-  const working = preview.busy || made.busy;
   return html`<form class="ask" onSubmit=${submit}>
     <div>
       <section class="panel"><h2><span class="step">1</span>Data</h2>
         <${Files} status=${status} data=${data} onChoose=${take} />
         <${Progress} job=${columns.job} /><${Refusal} problem=${columns.problem} />
-        ${data && columns.result && html`<${Columns} columns=${columns.result.columns} read=${read} set=${setRead}
+        ${data && columns.result && html`<${Columns} columns=${columns.result.columns} records=${ofRecords(described)} read=${read} set=${setRead}
           bySubject=${bySubject} onBySubject=${setBySubject} />
           <${Reading} columns=${columns.result.columns} read=${read} set=${setRead} />`}
       </section>
@@ -310,7 +327,7 @@ function Release({ status }) {
         <${Questions} questions=${questions} described=${described} set=${setQuestions} />
         <${Select} label="Answers for" value=${chosen} onChange=${setWindow} options=${WINDOWS} />
         ${chosen === "values" && html`<${Field} label="Values in each window">${(id) => html`
-          <input id=${id} type="number" min="1" step="1" value=${values} onInput=${(event) => setValues(event.target.value)} />`}<//>`}
+          <input id=${id} type="number" min="1" step="1" required value=${values} onInput=${(event) => setValues(event.target.value)} />`}<//>`}
         <${Slider} label="Privacy loss ε" value=${epsilon} onChange=${setEpsilon} steps=${EPSILONS} least=${1e-6} most=${100}
           help="The whole release costs this, at most." />
         <${More} more=${more} set=${setMore} />
