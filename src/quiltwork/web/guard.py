@@ -163,8 +163,10 @@ class Guard:
         if shown and scope["method"] == "GET" and path == "/":
             if not self._is_token(shown):
                 raise NO_TOKEN
+            held = self._cookie_in(headers)  # a browser that is signed in stays who it is, and keeps its jobs
+            name = held if self._sessions.owner(held) is not None else self._sessions.new()
             # a page that leads on, not a redirect: after one from a link elsewhere, strict cookies would not be sent
-            cookie = self._set_cookie(self._sessions.new(), secure=headers.get("x-forwarded-proto") == "https")
+            cookie = self._set_cookie(name, secure=headers.get("x-forwarded-proto") == "https")
             await _answer(send, 200, self._signed_in_page(), "text/html; charset=utf-8", [(b"set-cookie", cookie)])
             return
         client = self._client(headers)

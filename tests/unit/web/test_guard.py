@@ -71,6 +71,17 @@ def test_the_token_is_exchanged_for_a_cookie() -> None:
     assert client.get("/api/status", headers={"Cookie": cookie.partition(";")[0]}).status_code == 200  # another browser
 
 
+def test_the_address_opened_again_leaves_a_browser_who_it_is() -> None:
+    client = guarded()
+    client.get("/", params={"token": TOKEN})
+    owner = client.get("/x").text
+    client.get("/", params={"token": TOKEN})
+    assert client.get("/x").text == owner
+    client.post("/sign-out")
+    client.get("/", params={"token": TOKEN}, headers={"Cookie": "quiltwork=made-up"})
+    assert client.get("/x").text not in (owner, "browser made-up")
+
+
 def test_sessions_end(monkeypatch: pytest.MonkeyPatch) -> None:
     client = guarded()
     client.get("/", params={"token": TOKEN})
