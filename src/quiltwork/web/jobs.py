@@ -22,6 +22,7 @@ KEPT = 3600.0  # seconds for which a finished job can be asked for
 MOST_KEPT = 200  # of those that can be asked again and cost nothing
 PAID = "confirm"  # the kind of job that spends: its result cannot be had again, so others do not push it out
 MOST_PAID = 200  # of one owner
+BRIEF = ("query", "epsilon", "value")  # of a release, in a list of jobs
 MOST_WAITING = 100
 GRACE = 2.0  # seconds that a job may go on after a later one took its place: ending it costs a new process
 LAST_WORDS = 30.0  # seconds that a release may take that is being drawn when the service stops
@@ -67,12 +68,14 @@ class Job:
     version: int = 0
     listeners: list[Callable[[], None]] = field(default_factory=list)
 
-    def to_dict(self) -> dict[str, Any]:
-        """What its owner may see."""
+    def to_dict(self, *, brief: bool = False) -> dict[str, Any]:
+        """What its owner may see; in brief without its result, but for what a release asked and answered."""
         content: dict[str, Any] = {"job": self.id, "kind": self.kind, "state": self.state}
         content |= {"phase": self.phase, "progress": self.progress}
-        if self.result is not None:
+        if self.result is not None and not brief:
             content["result"] = self.result
+        elif self.result is not None and self.kind == PAID:
+            content["result"] = {key: self.result[key] for key in BRIEF if key in self.result}
         if self.files:
             content["files"] = sorted(self.files)
         return content | ({} if self.refusal is None else {"refusal": self.refusal})
