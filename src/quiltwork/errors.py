@@ -44,6 +44,8 @@ def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | No
     """
     from difflib import get_close_matches  # needed only where something is wrong
 
+    if len(name) > MOST_SHOWN:  # it takes long to compare, and nobody meant a name
+        return None
     by_key = {one.casefold().strip(): one for one in reversed(list(known))}
     key = name.casefold().strip()
     if key in by_key:
@@ -62,6 +64,19 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
     return otherwise if near is None else f"Did you mean {near!r}?" + (f" {otherwise}" if otherwise else "")
 
 
+MOST_SHOWN = 200  # characters of what was given
+PARTS = 10  # times as many in each other part of a message
+
+
+def cut(text: str, most: int = MOST_SHOWN) -> str:
+    """Text from outside in a message: its beginning, if it is long.
+
+    >>> cut("sit"), cut("a" * 300, 5)
+    ('sit', 'aaaaa… (300 characters)')
+    """
+    return text if len(text) <= most else f"{text[:most]}… ({len(text):,} characters)"
+
+
 class QuiltworkError(Exception):
     """Base of every error that quiltwork raises on purpose.
 
@@ -72,6 +87,8 @@ class QuiltworkError(Exception):
     exit_code = 1
 
     def __init__(self, what: str, *, got: str | None = None, why: str | None = None, fix: str | None = None):
+        what, got = cut(what, PARTS * MOST_SHOWN), None if got is None else cut(got)
+        why, fix = (None if text is None else cut(text, PARTS * MOST_SHOWN) for text in (why, fix))
         self.what, self.got, self.why, self.fix = what, got, why, fix
         message = what
         if got is not None:

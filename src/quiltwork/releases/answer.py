@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, Decimal
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +16,19 @@ from quiltwork.releases.simulation import errors_within
 from quiltwork.types import Floats, Noise
 
 WIDTHS = 2  # digits of an error that mean something
+
+
+def plus_minus(error: float) -> str:
+    """How far off a number may be, as it is shown: two digits, rounded up.
+
+    >>> plus_minus(354.2), plus_minus(7.0), plus_minus(0.0231), plus_minus(9.96), plus_minus(0.0)
+    ('360', '7', '0.024', '10', '0')
+    """
+    if error <= 0 or not math.isfinite(error):
+        return f"{error:g}"
+    exact = Decimal(repr(float(error)))
+    up = exact.quantize(Decimal(1).scaleb(exact.adjusted() + 1 - WIDTHS), rounding=ROUND_CEILING)
+    return f"{up:,.0f}" if up == up.to_integral_value() else f"{up:,f}"
 
 
 @dataclass(frozen=True)
@@ -154,14 +168,8 @@ class PartAnswer:
         free = len(truth) if self.draws is None else self.draws
         return errors_within(self.limits, truth, self.noise_scale, free=free, draws=draws, noise=self.noise)
 
-    @property
-    def digits(self) -> int:
-        """How many digits after the point to show, for an error of two digits; negative for tens and hundreds."""
-        error = self.error()
-        return 0 if error <= 0 or not math.isfinite(error) else WIDTHS - 1 - math.floor(math.log10(error))
-
-    def rounded(self, number: float) -> str:
-        """A number as it is shown: rounded to the noise.
+    def rounded(self, number: float, error: float | None = None) -> str:
+        """A number as it is shown: rounded to the noise, or to how far off it may be itself.
 
         >>> from quiltwork import Count
         >>> PartAnswer(Count("sit"), ("sit",), (123456,), values=10**6, noise_scale=500.0).rounded(123456)
@@ -169,9 +177,18 @@ class PartAnswer:
         >>> PartAnswer(Count("sit"), ("sit",), (0.123456,), values=9, noise_scale=0.01, step=0.001).rounded(0.123456)
         '0.123'
         """
-        digits = self.digits if not self.whole or self.digits < 0 else 0
+        error = self.error() if error is None else error
+        digits = 0 if error <= 0 or not math.isfinite(error) else WIDTHS - 1 - math.floor(math.log10(error))
+        if self.whole:
+            digits = min(0, digits)
         return f"{round(number, digits) + 0.0:,.{max(0, digits)}f}"
 
     def with_error(self, number: float, error: float) -> str:
-        """A number and how far off it may be, both rounded to the noise."""
-        return f"{self.rounded(number)} ± {self.rounded(error)}"
+        """A number and how far off it may be: the one rounded to the other, which is rounded up.
+
+        >>> from quiltwork import Count
+        >>> answer = PartAnswer(Count("sit"), ("sit",), (123456,), values=10**6, noise_scale=500.0)
+        >>> answer.with_error(123456, answer.error()), answer.with_error(123456, 40.2)
+        ('123,500 ± 1,500', '123,456 ± 41')
+        """
+        return f"{self.rounded(number, error)} ± {plus_minus(error)}"

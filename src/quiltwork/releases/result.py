@@ -13,7 +13,7 @@ from quiltwork.calibration.record import Calibration
 from quiltwork.data.about import About
 from quiltwork.errors import ParameterError
 from quiltwork.queries import Workload
-from quiltwork.releases.answer import PartAnswer
+from quiltwork.releases.answer import PartAnswer, plus_minus
 from quiltwork.releases.frame import frame_of
 from quiltwork.types import Shown, show_module
 
@@ -67,7 +67,7 @@ class Release(Shown):
         asked = f"{self.calibration.query.text} by {self.calibration.mechanism}, ε = {self.calibration.epsilon:g}"
         if self.questions:
             return f"Release({asked}: {len(self.questions)} questions)"
-        return f"Release({asked}: {shown}, ±{first.rounded(self.error())})"
+        return f"Release({asked}: {shown}, ±{plus_minus(self.error())})"
 
     def __str__(self) -> str:
         """The numbers, rounded to the noise, with their error; a few lines."""
@@ -80,12 +80,12 @@ class Release(Shown):
         ]
         if self.parts:
             width = max(len(answer.name) for answer in self.parts)
-            lines += [f"{a.name:<{width}}  {_in_a_line(a)} ± {a.rounded(a.error())}{_told(a)}" for a in self.parts]
+            lines += [f"{a.name:<{width}}  {_in_a_line(a)} ± {plus_minus(a.error())}{_told(a)}" for a in self.parts]
         else:
             answer = self.answers[0]
             numbers, best = ([answer.rounded(n) for n in row] for row in (answer.numbers, answer.best))
             wide, long = max(map(len, answer.labels)), max(map(len, numbers))
-            error = answer.rounded(answer.error())
+            error = plus_minus(answer.error())
             known = answer.consistent is not None
             lines += [
                 f"{label:<{wide}}  {number:>{long}} ± {error}" + (f"  (consistent: {kept})" if known else "")
@@ -205,10 +205,10 @@ class Release(Shown):
 
     def accuracy(self) -> list[str]:
         """How far off the noise may be, in words."""
-        lines = [f"Each number is within ±{self.error():.6g} of the truth with probability 95 % (noise only)."]
+        lines = [f"Each number is within ±{plus_minus(self.error())} of the truth with probability 95 % (noise only)."]
         if self.draws > 1:
             everyone = self.error(simultaneous=True)
-            lines = [f"{lines[0][:-1]}; all {len(self.numbers)} at once within ±{everyone:.6g}."]
+            lines = [f"{lines[0][:-1]}; all {len(self.numbers)} at once within ±{plus_minus(everyone)}."]
         if self.divisor > 1:
             by = (
                 f"the {self.divisor:,} values"

@@ -1,14 +1,17 @@
 """A release as a file, or as text for another program: the ending of the name says which."""
 
+import html
 import json
 import os
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from quiltwork.errors import InputError, ParameterError, visible
+from quiltwork.releases.answer import PartAnswer, plus_minus
 from quiltwork.releases.frame import FIRST_COLUMN, KEYS, frame_of, rows_of
 from quiltwork.releases.result import Release
 from quiltwork.show.terminal import json_line
@@ -27,6 +30,8 @@ HEADINGS = {
     "estimate_high": "to",
 }
 """What people call the columns."""
+ERRORS = ("error_95", "consistent_error_95")
+ESTIMATED = ("estimate", "estimate_low", "estimate_high")
 NAMES = (FIRST_COLUMN, "part", *KEYS, "label")
 
 
@@ -53,16 +58,30 @@ def as_markdown(release: Release) -> str:
                 _line(HEADINGS.get(name, name) for name in row),
                 _line("---" if name in NAMES else "---:" for name in row),
             ]
-        cells = (
-            f"{value:,}" if name == "values" else answer.rounded(value) if isinstance(value, int | float) else value
-            for name, value in row.items()
-        )
-        lines.append(_line("" if value is None else str(value) for value in cells))
+        own = {"consistent": row.get("consistent_error_95")}
+        if row.get("estimate_low") is not None:
+            own |= dict.fromkeys(ESTIMATED, (row["estimate_high"] - row["estimate_low"]) / 2)
+        lines.append(_line(_cell(answer, name, value, own.get(name)) for name, value in row.items()))
     return "\n".join(lines) + "\n"
 
 
+def _cell(answer: PartAnswer, name: str, value: Any, error: float | None) -> str:
+    """A value of a row: names as they are, numbers rounded to how far off they may be."""
+    if not isinstance(value, int | float):
+        return "" if value is None else str(value)
+    if name == "values":
+        return f"{value:,}"
+    return plus_minus(value) if name in ERRORS else answer.rounded(value, error)
+
+
 def _line(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(visible(cell).replace("\\", "\\\\").replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(map(_escaped, cells)) + " |"
+
+
+def _escaped(text: str) -> str:
+    """Text that neither ends a cell nor becomes an element, a link or an image of a page."""
+    kept = html.escape(visible(text).replace("\\", "\\\\"), quote=False)
+    return re.sub(r"([|\[\]`*~]|(?<![^\W_])_|_(?![^\W_]))", r"\\\1", kept)
 
 
 def check_file(path: str | Path, *others: str | Path) -> Path:

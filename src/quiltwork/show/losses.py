@@ -107,16 +107,18 @@ def timeline_chart(
 
     Releases are numbered, unless they have ``names``.
     """
-    ends = [*(int(n) - 1 for n in losses.first[1:]), losses.length]
+    # segments may go on after the length that the losses are known for: later times are told no more than the last
+    end = max(losses.length, 2, *(last for _, last in segments))
+    ends = [*(int(n) - 1 for n in losses.first[1:]), end]
     rows = [
         {"time": time, "loss": float(loss)}
         for first, last, loss in zip(losses.first.tolist(), ends, losses.epsilon_at.tolist(), strict=True)
         for time in ((first, last) if last > first else (first,))
     ]
-    # the axis of time is as long as the series; many blocks are thinned, the largest loss of each kept
+    # many blocks are thinned, the largest loss of each kept
     rows = _thinned(rows, 4_000)
     ticks = alt.Axis(tickCount=max(3, width // 60), labelOverlap=True)
-    x = alt.X("time:Q", title="time", axis=ticks, scale=alt.Scale(domain=[1, max(losses.length, 2)], nice=False))
+    x = alt.X("time:Q", title="time", axis=ticks, scale=alt.Scale(domain=[1, end], nice=False))
     y = alt.Y("loss:Q", title="privacy loss at each time, at most (ε)", scale=alt.Scale(zero=True))
     base = alt.Chart(alt.InlineData(rows)).encode(x=x, y=y)
     layers = [base.mark_area(color=ACCENT, opacity=0.15), base.mark_line(color=ACCENT)]
@@ -139,7 +141,7 @@ def timeline_chart(
         alt.Chart(alt.InlineData(bars))
         .mark_bar(color=QUIET, height=8)
         .encode(
-            x=alt.X("first:Q", title=None, axis=ticks, scale=alt.Scale(domain=[1, max(losses.length, 2)], nice=False)),
+            x=alt.X("first:Q", title=None, axis=ticks, scale=alt.Scale(domain=[1, end], nice=False)),
             x2="last:Q",
             y=alt.Y("release:N", title=None, sort=None),
         )

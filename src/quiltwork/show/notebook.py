@@ -22,6 +22,7 @@ from quiltwork.fitting.check import BeliefCheck, percent
 from quiltwork.fitting.gaussian import belief_lines
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.ledger import Ledger, Statement
+from quiltwork.releases.answer import plus_minus
 from quiltwork.releases.result import Release
 from quiltwork.session import Session
 from quiltwork.show.fit import other_lines
@@ -244,7 +245,7 @@ def _(release: Release) -> str:
 def _answered(question: Release) -> list[str]:
     """The numbers of one question: a picture, a table and their accuracy."""
     answers = question.answers
-    error = f"The noise on each number is at most ±{answers[0].rounded(question.error())} with probability 95 %."
+    error = f"The noise on each number is at most ±{plus_minus(question.error())} with probability 95 %."
     if any(answer.pure_noise for answer in answers):
         error += " That is as much as the answer can be: the numbers are noise."
     said = remarks(question, keep="All digits, the numbers as drawn and estimates: to_polars().")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
-from quiltwork.releases.answer import PartAnswer
+from quiltwork.releases.answer import PartAnswer, plus_minus
 from quiltwork.releases.result import Release
 
 CONSISTENT = (
@@ -52,7 +52,7 @@ def _by_part(parts: Sequence[PartAnswer]) -> list[dict[str, str]]:
         names = (part.query.text,) if len(part.numbers) == 1 else part.labels
         row = {"": part.name} | ({} if part.told is None else {part.query.text: part.told})
         row |= dict(zip(names, map(part.rounded, part.best), strict=True))
-        row |= {"±95 %": part.rounded(part.error()), "values": f"{part.values:,}"}
+        row |= {"±95 %": plus_minus(part.error()), "values": f"{part.values:,}"}
         if part.estimate is not None and len(part.numbers) == 1:
             guess = part.estimate
             row["estimate"] = part.with_error(guess.numbers[0], (guess.high[0] - guess.low[0]) / 2)
@@ -102,8 +102,8 @@ def fitting(rows: Sequence[dict[str, str]], width: int) -> list[list[dict[str, s
 def above(number: float, digits: int = 6) -> str:
     """A number in a few digits, rounded up: a privacy loss must not look smaller than it is.
 
-    >>> above(0.99778124), above(1.0), below(2.0022199), below(0)
-    ('0.997782', '1', '2.00221', '0')
+    >>> above(0.99778124), above(1.0), above(0.05), below(2.0022199), below(0)
+    ('0.997782', '1', '0.05', '2.00221', '0')
     """
     return _rounded(number, digits, ROUND_CEILING)
 
@@ -116,6 +116,6 @@ def below(number: float, digits: int = 6) -> str:
 def _rounded(number: float, digits: int, how: str) -> str:
     if not number or not math.isfinite(number):
         return f"{number:g}"
-    exact = Decimal(number)
+    exact = Decimal(repr(float(number)))  # as it is written, without the dust of its binary digits
     rounded = exact.quantize(Decimal(1).scaleb(exact.adjusted() + 1 - digits), rounding=how).normalize()
     return f"{rounded:f}" if abs(exact.adjusted()) < digits else f"{rounded:e}"

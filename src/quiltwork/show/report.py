@@ -14,6 +14,7 @@ from quiltwork import __version__
 from quiltwork.calibration.plan import Plan
 from quiltwork.errors import CertificateError, ParameterError
 from quiltwork.fitting.check import BeliefCheck
+from quiltwork.releases.answer import plus_minus
 from quiltwork.releases.result import Release
 from quiltwork.show.answers import caption, release_chart
 from quiltwork.show.assumptions import assumptions
@@ -102,7 +103,7 @@ def _heading(release: Release) -> list[str]:
     lead = f"{release.subjects:,} {release.belief.noun}, {release.values:,} values{data}. {_made_by(release)}"
     least = max((release.questions or (release,)), key=lambda question: question.error())
     left = None if ledger is None else (ledger["remaining"], ledger["budget"])
-    shown = cards(calibration, least.answers[0].rounded(least.error()), several=bool(release.questions), left=left)
+    shown = cards(calibration, plus_minus(least.error()), several=bool(release.questions), left=left)
     boxes = "".join(f"<div class=card><b>{html.escape(b)}</b><span>{html.escape(s)}</span></div>" for b, s in shown)
     return [
         "<p class=over>Privacy report</p>",

@@ -14,6 +14,7 @@ from quiltwork.calibration.record import Calibration
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.ledger.rows import record_of
 from quiltwork.ledger.terms import Statement
+from quiltwork.releases.answer import plus_minus
 from quiltwork.releases.prepared import Prepared
 from quiltwork.releases.result import Release
 from quiltwork.show.answers import caption, release_chart
@@ -61,13 +62,13 @@ def preview_on_screen(prepared: Prepared, expected: Sequence[Content], ledger: C
     return {
         "title": _asked(question["query"] for question in expected),
         "lead": f"{subjects:,} {prepared.belief.noun}, {values:,} values. Mechanism {made.mechanism}.",
-        "cards": cards(made, amount(least["error_95"]), several=len(expected) > 1, left=left),
+        "cards": cards(made, plus_minus(least["error_95"]), several=len(expected) > 1, left=left),
         "meaning": made.meaning(prepared.belief),
         "questions": _table(
             [
                 {
                     "question": question["query"],
-                    "± (95 %)": amount(question["error_95"]),
+                    "± (95 %)": plus_minus(question["error_95"]),
                     "noise scale": amount(question["noise_scale"], 4),
                     "answers": f"{question['answers']:,}",
                 }
@@ -113,7 +114,7 @@ def release_on_screen(release: Release) -> Content:
         "title": _asked(question.calibration.query.text for question in questions),
         "lead": f"{release.subjects:,} {release.belief.noun}, {release.values:,} values{source}. "
         f"Mechanism {made.mechanism}.",
-        "cards": cards(made, least.answers[0].rounded(least.error()), several=bool(release.questions), left=left),
+        "cards": cards(made, plus_minus(least.error()), several=bool(release.questions), left=left),
         "answers": [_answer(question, bool(release.questions)) for question in questions],
         "meaning": made.meaning(release.belief),
         "explained": made.explain(release.belief).splitlines(),
@@ -245,7 +246,7 @@ def _people(releases: Sequence[Content]) -> Content:
         {
             "who": who,
             "releases": f"{len(own):,}",
-            "ε, added up": above(sum(float(release["epsilon"]) for release in own)),
+            "ε, added up": above(float(sum(Decimal(repr(float(release["epsilon"]))) for release in own))),
             "latest": _when(own[-1]),
         }
         for who, own in sorted(by_person.items(), key=lambda item: -len(item[1]))

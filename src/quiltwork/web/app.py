@@ -343,8 +343,8 @@ async def delete_upload(name: str, service: Served, client: Asking) -> Response:
 
 @api.get("/jobs")
 async def jobs(service: Served, client: Asking) -> Response:
-    """List the jobs of this client."""
-    return Json({"jobs": [job.to_dict() for job in service.pool.of(client.owner)]})
+    """List the jobs of this client, of results only what a release asked and answered: `/api/jobs/{name}` has all."""
+    return Json({"jobs": [job.to_dict(brief=True) for job in service.pool.of(client.owner)]})
 
 
 @api.get("/jobs/{name}")

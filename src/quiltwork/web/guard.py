@@ -15,7 +15,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
 
 from quiltwork.errors import ParameterError, visible
@@ -37,6 +37,7 @@ MOST_BYTES = 32 * 2**20  # of a request that is not an upload
 SIGNED_IN = 12 * 3600.0  # seconds without a request after which a browser has to show the token again
 MOST_SESSIONS = 1000
 BODY_SECONDS = 60.0
+SIGN_OUT = "/sign-out"
 UPLOADS = "/api/uploads"  # which are written to a file as they come
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -99,6 +100,13 @@ class Sessions:
             self._used.pop(_digest(name), None)
 
 
+class SignIn(Protocol):
+    """Makes the page that asks for the token; ``wrong`` after one that is not right."""
+
+    def __call__(self, *, wrong: bool = False) -> bytes:
+        """The page."""
+
+
 class Guard:
     """An application behind the door."""
 
@@ -111,7 +119,7 @@ class Guard:
         any_address: bool = False,
         user_header: str | None = None,
         cookie: str = "quiltwork",
-        sign_in_page: Callable[[], bytes],
+        sign_in_page: SignIn,
         signed_in_page: Callable[[], bytes],
     ):
         self._app, self._token = app, token
@@ -162,9 +170,14 @@ class Guard:
         shown = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])[0]
         if shown and scope["method"] == "GET" and path == "/":
             if not self._is_token(shown):
-                raise NO_TOKEN
+                if "text/html" not in headers.get("accept", ""):
+                    raise NO_TOKEN
+                await _answer(send, 401, self._sign_in_page(wrong=True), "text/html; charset=utf-8")
+                return
+            held = self._cookie_in(headers)  # a browser that is signed in stays who it is, and keeps its jobs
+            name = held if self._sessions.owner(held) is not None else self._sessions.new()
             # a page that leads on, not a redirect: after one from a link elsewhere, strict cookies would not be sent
-            cookie = self._set_cookie(self._sessions.new(), secure=headers.get("x-forwarded-proto") == "https")
+            cookie = self._set_cookie(name, secure=headers.get("x-forwarded-proto") == "https")
             await _answer(send, 200, self._signed_in_page(), "text/html; charset=utf-8", [(b"set-cookie", cookie)])
             return
         client = self._client(headers)
@@ -173,9 +186,13 @@ class Guard:
                 raise NO_TOKEN
             await _answer(send, 401, self._sign_in_page(), "text/html; charset=utf-8")
             return
-        if path == "/sign-out" and scope["method"] == "POST":
+        if path == SIGN_OUT and scope["method"] == "POST":
             self._sessions.end(self._cookie_in(headers))
-            await _answer(send, 204, b"", "text/plain", [(b"set-cookie", self._set_cookie("", secure=False, age=0))])
+            gone = [(b"set-cookie", self._set_cookie("", secure=False, age=0))]
+            if "text/html" in headers.get("accept", ""):  # the button of a page
+                await _answer(send, 303, b"", "text/plain", [*gone, (b"location", b"/")])
+            else:
+                await _answer(send, 204, b"", "text/plain", gone)
             return
         scope.setdefault("state", {})["client"] = client
         await self._app(scope, receive if path == UPLOADS else await _received(receive, headers), send)
@@ -200,6 +217,8 @@ class Guard:
             if fetched not in ("same-origin", "none"):
                 raise FOREIGN
             origin = headers.get("origin")
+            if origin == "null" and fetched == "same-origin" and scope["path"] == SIGN_OUT:
+                return  # a form of our own pages, which tell no referrer; browsers set the other header themselves
             if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
                 raise FOREIGN
 

@@ -19,7 +19,10 @@ from typing import Any, Literal
 WORKER = (sys.executable, "-P", "-m", "quiltwork.web.worker")
 State = Literal["waiting", "running", "done", "failed", "cancelled", "replaced"]
 KEPT = 3600.0  # seconds for which a finished job can be asked for
-MOST_KEPT = 200
+MOST_KEPT = 200  # of those that can be asked again and cost nothing
+PAID = "confirm"  # the kind of job that spends: its result cannot be had again, so others do not push it out
+MOST_PAID = 200  # of one owner
+BRIEF = ("query", "epsilon", "value")  # of a release, in a list of jobs
 MOST_WAITING = 100
 GRACE = 2.0  # seconds that a job may go on after a later one took its place: ending it costs a new process
 LAST_WORDS = 30.0  # seconds that a release may take that is being drawn when the service stops
@@ -65,12 +68,14 @@ class Job:
     version: int = 0
     listeners: list[Callable[[], None]] = field(default_factory=list)
 
-    def to_dict(self) -> dict[str, Any]:
-        """What its owner may see."""
+    def to_dict(self, *, brief: bool = False) -> dict[str, Any]:
+        """What its owner may see; in brief without its result, but for what a release asked and answered."""
         content: dict[str, Any] = {"job": self.id, "kind": self.kind, "state": self.state}
         content |= {"phase": self.phase, "progress": self.progress}
-        if self.result is not None:
+        if self.result is not None and not brief:
             content["result"] = self.result
+        elif self.result is not None and self.kind == PAID:
+            content["result"] = {key: self.result[key] for key in BRIEF if key in self.result}
         if self.files:
             content["files"] = sorted(self.files)
         return content | ({} if self.refusal is None else {"refusal": self.refusal})
@@ -299,9 +304,14 @@ class Pool:
 
     def _forget_old(self) -> None:
         now = time.monotonic()
-        done = [job for job in self._jobs.values() if job.finished is not None]
-        for n, job in enumerate(done):
-            if now - (job.finished or now) > KEPT or len(done) - n > MOST_KEPT:
-                del self._jobs[job.id]
+        groups: dict[str | None, list[Job]] = {}
+        for job in self._jobs.values():
+            if job.finished is not None:
+                groups.setdefault(job.owner if job.kind == PAID else None, []).append(job)
+        for owner, done in groups.items():
+            most = MOST_KEPT if owner is None else MOST_PAID
+            for n, job in enumerate(done):
+                if now - (job.finished or now) > KEPT or len(done) - n > most:
+                    del self._jobs[job.id]
         for name in [name for name, job in self._latest.items() if job.finished is not None]:
             del self._latest[name]

@@ -67,9 +67,9 @@ def _page(name: str, **content: Any) -> str:
     return _templates().get_template(name).render(frame | content)
 
 
-def sign_in() -> bytes:
-    """The page for who has not shown the token."""
-    return _page("sign-in.html").encode()
+def sign_in(*, wrong: bool = False) -> bytes:
+    """The page for who has not shown the token, or a wrong one."""
+    return _page("sign-in.html", wrong=wrong).encode()
 
 
 def signed_in() -> bytes:

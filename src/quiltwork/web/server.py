@@ -14,7 +14,9 @@ from pathlib import Path
 from secrets import token_urlsafe
 from types import FrameType
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from quiltwork.beliefs.text import why_unread, why_unwritten
 from quiltwork.errors import ParameterError
@@ -27,6 +29,36 @@ EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104 - compared with, not bound to
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LARGEST_PORT = 65535
 AT_ONCE = 200  # connections
+HEADER_SECONDS = 10.0  # for the head of a request; else it takes no token to hold all connections
+
+
+class _Prompt(H11Protocol):
+    """Closes connections on which the head of a request does not arrive in time."""
+
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget()
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        if self.conn.their_state is not h11.IDLE:  # the head is there
+            self._forget()
+        elif self._late is None:
+            self._late = self.loop.call_later(HEADER_SECONDS, self.transport.close)
+
+    def _forget(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
 
 
 class _Server(uvicorn.Server):
@@ -134,6 +166,7 @@ def serve(settings: Settings, *, host: str, port: int, say: Callable[[str, str],
         server_header=False,
         proxy_headers=False,
         ws="none",
+        http=_Prompt,
         lifespan="on",
         timeout_keep_alive=5,
         timeout_graceful_shutdown=int(LAST_WORDS),

@@ -178,6 +178,7 @@ class Service:
         resolved, shown = dict(ask), {}
         belief, data = ask.get("belief"), ask.get("data")
         if isinstance(belief, dict) and set(belief) == {"path"}:
+            self.check_writable()
             path = self._within(str(belief["path"]), BELIEFS)
             resolved["belief"], shown[str(path)] = {"file": str(path)}, str(belief["path"])
         elif isinstance(belief, dict) and set(belief) == {"file"}:

@@ -3,15 +3,19 @@
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 
 from quiltwork import Ledger, MarkovChain, ReleaseRecord, calibrate
 from quiltwork.calibration.request import Request
 from quiltwork.calibration.wanted import questions
 from quiltwork.data.series import Series
+from quiltwork.influence.curve.timeline import Losses
 from quiltwork.releases.pipeline import prepare
 from quiltwork.releases.prepared import Prepared
 from quiltwork.show import screen
+from quiltwork.show.files import _escaped, as_markdown
+from quiltwork.show.numbers import above, below
 from quiltwork.show.screen import (
     amount,
     belief_on_screen,
@@ -117,3 +121,45 @@ def test_a_ledger_shows_what_is_left_and_who_spent_it(monkeypatch: pytest.Monkey
 def test_amounts_are_never_shown_smaller() -> None:
     for number in (0.0012349, 1.0, 9.996, 12_345.6, 3e8):
         assert float(amount(number).replace(",", "")) >= number
+
+
+def test_the_loss_along_time_reaches_as_far_as_the_releases() -> None:
+    book = Ledger.in_memory(belief=CHAIN, budget=1.5)
+    book.complete(
+        book.reserve(ReleaseRecord(noise_scale=9.0, lipschitz=1.0, epsilon=0.3, length=288, query="count:sit"), WHO)
+    )
+    flat = Losses(np.array([1]), np.array([0.3]), 1, (0, 1), (0.3, 0.0, 0.0))  # as for data with a gap
+    spec = statement_on_screen(book.statement(), flat)["charts"][1]["spec"]
+    text = json.dumps(spec)
+    assert text.count('"domain": [1, 288]') == text.count('"domain"') > 1
+    assert '{"time": 1, "loss": 0.3}, {"time": 288, "loss": 0.3}' in text
+
+
+def test_one_release_has_one_plus_minus_and_it_is_not_too_small() -> None:
+    ready = prepared("histogram", epsilon=0.05)
+    before = preview_on_screen(ready, ready.expected(ready.answers()), None)
+    drawn = ready.draw()
+    after = release_on_screen(drawn)
+    shown = before["cards"][2][0]
+    assert shown == after["cards"][2][0]
+    error = shown.removeprefix("± ")
+    assert f"within ±{error} of" in after["answers"][0]["said"][0]
+    assert float(error.replace(",", "")) >= drawn.error()
+    table = after["answers"][0]["table"]
+    estimate = drawn.answers[0].estimate
+    assert estimate is not None
+    for row, low, high in zip(table["rows"], estimate.low, estimate.high, strict=True):
+        own = row[table["columns"].index("estimate")].partition(" ± ")[2]
+        assert float(own.replace(",", "")) >= (high - low) / 2 > 0
+        assert row[1].endswith(f"± {error}")
+
+
+def test_names_stay_text_in_markdown() -> None:
+    written = as_markdown(prepared("histogram").draw())
+    assert EVIL not in written
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in written
+    assert _escaped("a|b [x](y) *z* own_state `_q_") == r"a\|b \[x\](y) \*z\* own_state \`\_q\_"
+
+
+def test_no_dust_on_what_is_spent() -> None:
+    assert [above(0.05), above(1.63), above(0.1 + 0.2), below(0.3)] == ["0.05", "1.63", "0.300001", "0.3"]

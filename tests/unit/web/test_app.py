@@ -67,6 +67,13 @@ def test_refusals_are_those_of_the_command(served: TestClient, change: dict[str,
     assert "4711" not in refused["error"] or kind == "belief"
 
 
+def test_what_is_long_is_not_repeated(served: TestClient) -> None:
+    begun = time.monotonic()
+    for change in ({"belief": {"kind": "a" * 2**22}}, {"length": 10**400}):
+        assert len(asked(served, "/api/plan", PLAN | change, 422)["error"]) < 1000
+    assert time.monotonic() - begun < 10
+
+
 def test_what_is_no_request(served: TestClient) -> None:
     assert served.post("/api/plan", content=b"{", headers={"Content-Type": "application/json"}).status_code == 400
     assert served.post("/api/plan", content=b"x").status_code == 400
@@ -219,7 +226,10 @@ def test_jobs_tell_how_far_they_are(served: TestClient) -> None:
     last = [block for block in told if block.startswith("event: end")]
     assert json.loads(last[0].split("data: ")[1])["state"] in ("done", "failed")
     assert served.get("/api/jobs/unknown").status_code == 404
-    assert job in [one["job"] for one in served.get("/api/jobs").json()["jobs"]]
+    listed = served.get("/api/jobs").json()["jobs"]
+    assert job in [one["job"] for one in listed]
+    assert all(one["kind"] == "confirm" for one in listed if "result" in one)
+    assert all(set(one.get("result", ())) <= {"query", "epsilon", "value"} for one in listed)
     assert service_of(served).pool.get(job, "browser x") is None
 
 
@@ -239,6 +249,7 @@ def test_read_only_releases_and_reads_nothing(read_only: TestClient) -> None:
         ("/api/release", RELEASE),
         ("/api/release", {"confirm": "x"}),
         ("/api/columns", {"data": {"path": "README.md"}}),
+        ("/api/belief", {"belief": {"path": "belief.json"}}),
         ("/api/belief/check", {"belief": BELIEF, "data": {"path": "x.csv"}, "column": "x"}),
     ):
         assert asked(read_only, path, content, 403)["kind"] == "read-only"

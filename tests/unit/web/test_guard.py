@@ -47,6 +47,10 @@ def test_without_the_token_nobody_comes_in() -> None:
     page = client.get("/", headers={"Accept": "text/html"})
     assert page.status_code == 401
     assert "Token needed" in page.text
+    assert "not right" not in page.text
+    wrong = client.get("/", params={"token": "x" * 43}, headers={"Accept": "text/html"})
+    assert (wrong.status_code, "This token is not right" in wrong.text, "xxx" in wrong.text) == (401, True, False)
+    assert "set-cookie" not in wrong.headers
     assert client.post("/api/plan", params={"token": TOKEN}).status_code == 401  # it is for the first page only
     assert client.get("/static/quiltwork.css").status_code == 200
 
@@ -69,6 +73,29 @@ def test_the_token_is_exchanged_for_a_cookie() -> None:
     assert client.post("/sign-out").status_code == 204
     client.cookies.clear()
     assert client.get("/api/status", headers={"Cookie": cookie.partition(";")[0]}).status_code == 200  # another browser
+
+
+def test_the_address_opened_again_leaves_a_browser_who_it_is() -> None:
+    client = guarded()
+    client.get("/", params={"token": TOKEN})
+    owner = client.get("/x").text
+    client.get("/", params={"token": TOKEN})
+    assert client.get("/x").text == owner
+    client.post("/sign-out")
+    client.get("/", params={"token": TOKEN}, headers={"Cookie": "quiltwork=made-up"})
+    assert client.get("/x").text not in (owner, "browser made-up")
+
+
+def test_the_button_of_a_page_signs_out() -> None:
+    client = guarded()
+    client.get("/", params={"token": TOKEN})
+    form = {"Accept": "text/html", "Origin": "null"}  # pages tell no referrer
+    assert client.post("/sign-out", headers=form | {"Sec-Fetch-Site": "cross-site"}).status_code == 403
+    assert client.post("/sign-out", headers=form).status_code == 403
+    assert client.post("/x", headers=form | {"Sec-Fetch-Site": "same-origin"}).status_code == 403
+    left = client.post("/sign-out", headers=form | {"Sec-Fetch-Site": "same-origin"}, follow_redirects=False)
+    assert (left.status_code, left.headers["location"]) == (303, "/")
+    assert client.get("/x").status_code == 401
 
 
 def test_sessions_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -158,3 +158,19 @@ def test_not_too_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
         begun(pool)
         begun(pool)
         assert not pool.submit(Job("plan", "ann", {}))
+
+
+def test_what_was_paid_for_outlives_what_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "MOST_KEPT", 3)
+    monkeypatch.setattr(jobs, "MOST_PAID", 2)
+    with pool_of(workers=0) as pool:
+        paid = [Job("confirm", owner, {}) for owner in ("ann", "ann", "bob", "ann")]
+        for job in (*paid, *(Job("belief", "eve", {}) for _ in range(9))):
+            assert pool.submit(job)
+            pool.cancel(job)
+        pool.submit(Job("plan", "eve", {}))
+        assert [pool.get(job.id, job.owner) is job for job in paid] == [False, True, True, True]
+        assert len(pool.of("eve")) == 4
+        monkeypatch.setattr(jobs, "KEPT", -1.0)
+        pool.submit(Job("plan", "eve", {}))
+        assert pool.of("bob") == []

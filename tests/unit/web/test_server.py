@@ -1,5 +1,6 @@
 """The real command: it starts, says where, answers, and stops cleanly."""
 
+import asyncio
 import os
 import re
 import signal
@@ -11,10 +12,12 @@ from typing import Any
 
 import httpx2
 import pytest
+import uvicorn
 from shell import run
 from web_service import PLAN
 
 from quiltwork.errors import ParameterError
+from quiltwork.web import server
 from quiltwork.web.server import bound, token_in
 
 
@@ -100,6 +103,35 @@ def test_a_token_can_be_kept_in_a_file(tmp_path: Path) -> None:
         token_in(path)
     with pytest.raises(ParameterError, match="cannot be written"):
         token_in(tmp_path / "none" / "token")
+
+
+def test_half_a_request_does_not_hold_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "HEADER_SECONDS", 0.3)
+
+    async def app(_: Any, __: Any, send: Any) -> None:
+        await asyncio.sleep(0.6)  # answers may take longer than requests
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    async def talk() -> None:
+        sock = bound("127.0.0.1", 0)
+        served = uvicorn.Server(uvicorn.Config(app, http=server._Prompt, lifespan="off", log_config=None))
+        task = asyncio.create_task(served.serve(sockets=[sock]))
+        while not served.started:
+            await asyncio.sleep(0.01)
+        whole = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+        for before in (b"", whole):
+            reader, writer = await asyncio.open_connection(*sock.getsockname())
+            writer.write(before)
+            if before:
+                assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
+            writer.write(whole[:20])
+            assert await asyncio.wait_for(reader.read(), 3) == b""
+            writer.close()
+        served.should_exit = True
+        await task
+
+    asyncio.run(talk())
 
 
 def test_addresses_that_are_none() -> None:
