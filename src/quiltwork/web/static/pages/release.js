@@ -329,7 +329,7 @@ function Release({ status }) {
         ${chosen === "values" && html`<${Field} label="Values in each window">${(id) => html`
           <input id=${id} type="number" min="1" step="1" required value=${values} onInput=${(event) => setValues(event.target.value)} />`}<//>`}
         <${Slider} label="Privacy loss ε" value=${epsilon} onChange=${setEpsilon} steps=${EPSILONS} least=${1e-6} most=${100}
-          help="The whole release costs this, at most." />
+          help="The privacy loss of this release by itself, at most." />
         <${More} more=${more} set=${setMore} />
       </section>
     </div>
