@@ -218,7 +218,7 @@ def test_spark_counts_what_plain_loops_count(tmp_path: Path) -> None:
     table_of(rows, shuffled=2).write_parquet(tmp_path / "measured.parquet")
     check_measured(session.read.parquet(str(tmp_path / "measured.parquet")), rows, MEASURED[3], every=3)
     for n, case, rows, expected in cases():
-        if n % 12 != 1:
+        if n % 24 != 1:
             continue
         table_of(rows, shuffled=n).write_parquet(tmp_path / f"{n}.parquet")
         frame = session.read.parquet(str(tmp_path / f"{n}.parquet")).repartition(5, "who")
