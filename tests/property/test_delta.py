@@ -288,6 +288,23 @@ def test_a_ledger_without_a_delta_takes_no_gaussian_noise() -> None:
         Accountant(LAZY, length=100, releases=[record]).composed()
 
 
+def test_gaussian_noise_that_others_vouch_for_is_not_believed() -> None:
+    told = {"noise": "gaussian", "noise_scale": 1e4, "query": "count:1", "epsilon": 3.0, "length": 100}
+    for mechanism in ("other", "entry", "wasserstein", "audited"):
+        with pytest.raises(NotCoveredError):
+            Accountant(
+                LAZY, length=100, delta=1e-6, releases=[ReleaseRecord.from_dict({"mechanism": mechanism, **told})]
+            ).composed()
+
+
+def test_the_envelope_holds_without_a_given_start() -> None:
+    given = LAZY.with_start([0.05, 0.95])
+    ledger = Ledger.in_memory(belief=given, budget=1.0, delta=1e-6, envelope="count:1")
+    assert ledger.terms.envelope is not None
+    every = Envelope.of("count:1", belief=LAZY.with_start("any"), epsilon=1.0, delta=1e-6)
+    assert ledger.terms.envelope.noise_scale >= every.noise_scale * (1 - 1e-6)
+
+
 def test_many_releases_need_little() -> None:
     made = plan("count:1", belief=LAZY, epsilon=1.0, length=1000, delta=1e-6, releases=100, mechanisms=["curve"])
     ways = {way.name: way for way in made.ways}

@@ -89,7 +89,9 @@ class Accountant:
 
     With a ``delta`` it is the smallest ε with which all releases are (ε, δ)-private: where there are many, squares add
     up to far less than sums. That holds for releases that were chosen before the first result was seen; with an
-    ``envelope`` that was fixed before, also for those that were not, as long as their squares stay within it.
+    ``envelope`` that was fixed before, releases may be chosen by earlier results as long as their squares stay within
+    it. What is promised then is the ε and δ that the envelope was made for; the ε here is what they would come to had
+    they been chosen in advance.
 
     >>> from quiltwork import MarkovChain
     >>> accountant = Accountant(MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary"), length=1000)

@@ -18,7 +18,7 @@ import numpy as np
 from quiltwork.auditor import Noisy
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.beliefs.text import parse_json, read_text
-from quiltwork.calibration.calibrate import MECHANISMS
+from quiltwork.calibration.calibrate import BY_PROFILE, MECHANISMS
 from quiltwork.calibration.request import as_query
 from quiltwork.data import Reading, Window
 from quiltwork.errors import InputError, ParameterError
@@ -208,6 +208,8 @@ class ReleaseRecord:
         """μ²(y, y'), which adds up over releases: that of the profile, and of Gaussian noise (c / σ)² in L2 norm."""
         if self.noise == "laplace":
             profile = self.profile(belief)
+        elif self.mechanism not in (None, *BY_PROFILE):
+            return None  # nobody but its owner vouches for its noise
         else:
             changes, factor = self._changes(belief), self._factor(belief)
             if belief.real or changes is None or factor is None or self.noise_scale is None:

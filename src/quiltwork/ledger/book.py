@@ -533,11 +533,11 @@ class Ledger(Shown):
 def _with_delta(terms: Terms, delta: float, shape: Query | str) -> Terms:
     """Terms with a δ: room for squares is fixed now, as large as ε and δ allow for, and checked once more."""
     check_chosen_as_you_go(terms.belief)
-    belief = terms.belief.without_network()
+    belief = terms.belief.without_network().without_given_start()  # data may begin later than the belief
     promised: dict[str, Any] = {"guarantee": terms.guarantee, "secrets": terms.secrets}
     envelope = Envelope.of(shape, belief=belief, epsilon=terms.budget, delta=check_delta(delta), **promised)
     made = replace(terms, delta=delta, envelope=envelope)
-    accountant = made.accountant()
+    accountant = replace(made, belief=belief).accountant()
     record = ReleaseRecord(query=envelope.query, noise="gaussian", noise_scale=envelope.noise_scale)
     full = accountant.plus(accountant.nothing(None if belief.variables is None else 0), record)
     if not accountant.told_by(full).epsilon <= terms.budget * (1 + SLACK):
