@@ -15,6 +15,7 @@ from quiltwork.errors import ParameterError
 from quiltwork.types import Floats, Progress
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+SMALLEST_DELTA, LARGEST_DELTA = 1e-200, 0.5
 WAIT = "Compiling the numerical code for this machine: about 20 seconds, once. (`quiltwork compile` does it ahead.)"
 
 
@@ -119,6 +120,19 @@ def check_epsilon(epsilon: float) -> float:
             fix="Values between 0.1 and 5 are common",
         )
     return float(epsilon)
+
+
+def check_delta(delta: float) -> float:
+    """A usable δ above 0, or an error that says why not."""
+    number = isinstance(delta, int | float) and not isinstance(delta, bool)
+    if not number or not SMALLEST_DELTA <= delta <= LARGEST_DELTA:
+        raise ParameterError(
+            f"delta must be from {SMALLEST_DELTA:g} to {LARGEST_DELTA:g}",
+            got=repr(delta)[:40],
+            why="it is by how much probabilities may exceed what ε allows for",
+            fix="1e-6 is usual; it should be far below 1 / (number of people)",
+        )
+    return float(delta)
 
 
 def check_length(length: int | str | None) -> int | None:

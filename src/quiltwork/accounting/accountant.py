@@ -18,8 +18,7 @@ from quiltwork.beliefs import Belief, Secrets
 from quiltwork.calibration.request import as_belief
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.influence.curve.timeline import Losses
-from quiltwork.influence.delta import check_delta
-from quiltwork.numeric import check_length
+from quiltwork.numeric import check_delta, check_length
 from quiltwork.types import Guarantee, Shown
 
 MOST_USED = ("influence-curve", "single-release", "group", "separate-segments")

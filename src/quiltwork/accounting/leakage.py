@@ -15,9 +15,9 @@ from quiltwork.influence.curve.constant import curve_members
 from quiltwork.influence.curve.networks import network_epsilon
 from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.curve.timeline import loss_along_time
-from quiltwork.influence.delta import check_delta, kappa, smallest_epsilon
+from quiltwork.influence.delta import kappa, smallest_epsilon
 from quiltwork.influence.shift import check_bayesian, query_shift, seen_in_all
-from quiltwork.numeric import check_length, round_up
+from quiltwork.numeric import check_delta, check_length, round_up
 from quiltwork.queries import Measured, Query
 from quiltwork.queries.euclidean import Euclidean
 from quiltwork.types import Noise, Progress

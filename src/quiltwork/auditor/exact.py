@@ -10,7 +10,7 @@ import numpy as np
 from quiltwork.auditor.delta import CURVE, largest_delta, nodes_at_delta
 from quiltwork.auditor.gaussian import audit_gaussian
 from quiltwork.auditor.loss import Lattice, NodeLoss, losses, node_densities, rounding_error
-from quiltwork.auditor.noisy import Audit, DeltaAt, Noisy, check_delta, check_pure, each_question
+from quiltwork.auditor.noisy import Audit, DeltaAt, Noisy, check_pure, each_question
 from quiltwork.auditor.outputs import Outputs
 from quiltwork.beliefs import Belief, GaussianBelief, JointTable, SecretPairs, Secrets
 from quiltwork.errors import NotCoveredError, ParameterError
@@ -24,7 +24,7 @@ from quiltwork.laws.exact import (
     record_laws,
     unit_of,
 )
-from quiltwork.numeric import check_epsilon, check_length
+from quiltwork.numeric import check_delta, check_epsilon, check_length
 from quiltwork.types import Floats, Noise, Progress
 
 MOST_RELEASES = 30
@@ -65,12 +65,7 @@ def audit(
         secret.on(belief)
         _check_states(delta)
         return audit_gaussian(belief, releases, length=check_length(length), know=_times(know or {}))
-    secret.check_length(length)
-    secret = of_steps(secret, belief, length)
-    belief, releases, length = over_time(belief, releases, check_length(length))
-    length = belief.size(length)
-    check_releases(len(releases))
-    found = secret.on(belief)
+    belief, releases, length, found = _of_states(belief, releases, length, secret)
     audits, impossible = [], None
     for n, member in belief.members_to_audit():
         try:
@@ -81,6 +76,18 @@ def audit(
         raise impossible
     worst = max(audits, key=lambda member_audit: member_audit.epsilon)
     return worst if delta is None else _of_all(worst, audits)
+
+
+def _of_states(
+    belief: Belief, releases: Sequence[Noisy], length: int | None, secret: Secrets
+) -> tuple[Belief, Sequence[Noisy], int | None, SecretPairs]:
+    """Beliefs about states, checked: records over time as the network of all their steps, and what is secret there."""
+    secret.check_length(length)
+    secret = of_steps(secret, belief, length)
+    belief, releases, length = over_time(belief, releases, check_length(length))
+    size = belief.size(length)
+    check_releases(len(releases))
+    return belief, releases, size, secret.on(belief)
 
 
 def exact_delta(
@@ -106,12 +113,7 @@ def exact_delta(
     check_epsilon(epsilon)
     if isinstance(belief, GaussianBelief):
         _check_states(epsilon)
-    secret.check_length(length)
-    secret = of_steps(secret, belief, length)
-    belief, releases, length = over_time(belief, releases, check_length(length))
-    length = belief.size(length)
-    check_releases(len(releases))
-    found = secret.on(belief)
+    belief, releases, length, found = _of_states(belief, releases, length, secret)
     both, impossible = [], None
     for n, member in belief.members_to_audit():
         try:

@@ -10,7 +10,6 @@ from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.queries import Query, Workload
 from quiltwork.types import Noise, Shown
 
-SMALLEST_DELTA, LARGEST_DELTA = 1e-200, 0.5
 DATA = (
     "Part of this δ may come from the randomness of the data itself, which holds only if the belief is exactly true. "
     "Calibration never relies on it."
@@ -72,19 +71,6 @@ def check_pure(releases: Sequence[Noisy]) -> None:
             why="its loss is infinite, since far outputs tell two values apart by any factor",
             fix="Give audit a delta, such as 1e-6",
         )
-
-
-def check_delta(delta: float) -> float:
-    """A usable δ above 0, or an error that says why not."""
-    number = isinstance(delta, int | float) and not isinstance(delta, bool)
-    if not number or not SMALLEST_DELTA <= delta <= LARGEST_DELTA:
-        raise ParameterError(
-            f"delta must be from {SMALLEST_DELTA:g} to {LARGEST_DELTA:g}",
-            got=repr(delta)[:40],
-            why="it is the probability with which the promise of ε may not hold",
-            fix="1e-6 is usual; leave it out for the exact loss of Laplace noise",
-        )
-    return float(delta)
 
 
 @dataclass(frozen=True)

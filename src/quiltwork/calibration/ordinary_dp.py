@@ -20,8 +20,8 @@ from quiltwork.influence.curve.constant import curve_members
 from quiltwork.influence.curve.networks import network_epsilon
 from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.curve.timeline import loss_along_time
-from quiltwork.influence.delta import check_delta, kappa, smallest_epsilon
-from quiltwork.numeric import check_epsilon, check_length, round_up
+from quiltwork.influence.delta import kappa, smallest_epsilon
+from quiltwork.numeric import check_delta, check_epsilon, check_length, round_up
 from quiltwork.queries import Custom
 
 SMALLEST_RHO, LARGEST_RHO = 1e-100, 1e6

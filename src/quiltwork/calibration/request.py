@@ -6,8 +6,7 @@ from typing import Any
 
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.errors import BeliefError, ParameterError, QueryError
-from quiltwork.influence.delta import check_delta
-from quiltwork.numeric import check_epsilon, check_length
+from quiltwork.numeric import check_delta, check_epsilon, check_length
 from quiltwork.queries import Query, Workload, parse_query
 from quiltwork.types import Gaps, Guarantee, NoiseChoice
 

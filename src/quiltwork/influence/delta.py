@@ -16,10 +16,9 @@ from functools import lru_cache
 import numpy as np
 
 from quiltwork.errors import ParameterError
-from quiltwork.numeric import check_epsilon, round_up
+from quiltwork.numeric import check_delta, check_epsilon, round_up
 from quiltwork.types import Floats
 
-SMALLEST_DELTA, LARGEST_DELTA = 1e-200, 0.5
 PIECES, PARTS, ROUNDS = 256, 8, 8
 MARGIN = 10  # times the number of people: 1 / δ is at least as much
 LARGE_DELTA = (
@@ -31,19 +30,6 @@ TRIES, FURTHER, CLOSE = 40, 1.2, 1e-4  # of a search for the smallest ε
 SMALLEST, LARGEST = 1e-90, 1e3
 PRECISION = 1e-6  # of κ, relatively: it is larger by as much
 ROUNDING = 1e-10  # more than the rounding of a logarithm of H, relative to what it bounds
-
-
-def check_delta(delta: float) -> float:
-    """A usable δ above 0, or an error that says why not."""
-    number = isinstance(delta, int | float) and not isinstance(delta, bool)
-    if not number or not SMALLEST_DELTA <= delta <= LARGEST_DELTA:
-        raise ParameterError(
-            f"delta must be from {SMALLEST_DELTA:g} to {LARGEST_DELTA:g}",
-            got=repr(delta)[:40],
-            why="it is by how much probabilities may exceed what ε allows for",
-            fix="1e-6 is usual; it should be far below 1 / (number of people)",
-        )
-    return float(delta)
 
 
 def check_delta_for(delta: float, people: int) -> None:

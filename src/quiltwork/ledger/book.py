@@ -14,7 +14,6 @@ from quiltwork.beliefs import Belief, Secrets
 from quiltwork.beliefs.text import similar_file
 from quiltwork.errors import InputError, LedgerError, NotCoveredError
 from quiltwork.influence.curve.timeline import Losses
-from quiltwork.influence.delta import check_delta
 from quiltwork.ledger.address import in_memory, open_store
 from quiltwork.ledger.checks import SLACK, added_up, as_they_are, carried_over, verify_export, verify_rows
 from quiltwork.ledger.entries import (
@@ -42,7 +41,7 @@ from quiltwork.ledger.schema import MIGRATIONS, check_version, migrate, version_
 from quiltwork.ledger.seal import Seal, key_of_environment
 from quiltwork.ledger.store import Store, Transaction
 from quiltwork.ledger.terms import Reservation, Statement, Terms
-from quiltwork.numeric import check_epsilon
+from quiltwork.numeric import check_delta, check_epsilon
 from quiltwork.queries import Query
 from quiltwork.types import Guarantee, Shown
 
