@@ -49,6 +49,7 @@ Clock = Callable[[], datetime]
 LOOK = "`quiltwork ledger verify` names what is broken; compare it with an earlier export"
 MANY = 64  # releases, from which on ε is computed somewhat further than the sum, so that small ones need it once
 ROOM = 1.1, 1.01  # how much further: far from the end of the budget, and near it
+TRIES, LARGER = 3, 1.01  # to prove the room of a budget: where the quick look that noise is chosen by saw too little
 
 _SEEN_BY_THIS_PROCESS: dict[str, tuple[int, str]] = {}
 """Of each ledger, by the hash of its first row, the last row that this process has seen: it must never go back."""
@@ -535,13 +536,14 @@ def _with_delta(terms: Terms, delta: float, shape: Query | str) -> Terms:
     belief = terms.belief.without_network().without_given_start()  # data may begin later than the belief
     promised: dict[str, Any] = {"guarantee": terms.guarantee, "secrets": terms.secrets}
     envelope = Envelope.of(shape, belief=belief, epsilon=terms.budget, delta=check_delta(delta), **promised)
-    made = replace(terms, delta=delta, envelope=envelope)
-    accountant = replace(made, belief=belief).accountant()
-    record = ReleaseRecord(query=envelope.query, noise="gaussian", noise_scale=envelope.noise_scale)
-    full = accountant.plus(accountant.nothing(None if belief.variables is None else 0), record)
-    if not accountant.told_by(full).epsilon <= terms.budget * (1 + SLACK):
-        raise NotCoveredError("no room for squares could be proved", why="the curve comes to more than the budget")
-    return made
+    for _ in range(TRIES):
+        made = replace(terms, envelope=envelope)
+        odometer = made.accountant().odometer
+        full = None if odometer is None else odometer.at(envelope.whole).epsilon
+        if full is not None and full <= terms.budget * (1 + SLACK):
+            return made
+        envelope = replace(envelope, noise_scale=envelope.noise_scale * LARGER)
+    raise NotCoveredError("no room for squares could be proved", why="the curve comes to more than the budget")
 
 
 def _checked(budget: float) -> float:

@@ -257,8 +257,10 @@ def print_statement(now: "Statement") -> None:
     out.print(f"{'█' * full}{'░' * (width - full)} spent {now.spent:.6g} of {budget:g}, {now.remaining:.6g} remain")
     if now.room is not None:
         pure = "no ε holds without a δ" if now.pure is None else f"without a δ, ε = {now.pure:.6g}"
-        out.print(f"Promised is the budget: {now.terms.words}. What is spent is ε at this δ, had all releases been")
-        out.print(f"chosen in advance; {pure}. {now.used:.4g} of the room for squares is used. {now.room}")
+        out.print(
+            f"Promised is the budget: {now.terms.words}. What is spent is ε at this δ, whenever you stop; {pure}."
+        )
+        out.print(f"{now.used:.4g} of the room for squares is used. {now.room}")
     rows = statement_rows(now)
     out.print(table(rows) if rows else "Nothing has been released yet.")
     if rows:
