@@ -87,7 +87,7 @@ def test_gaussian_noise_keeps_its_delta(belief: Belief, length: int, delta: floa
 @given(st.one_of(networks(max_variables=4), trees(max_variables=5)), st.sampled_from([0.3, 0.02]))
 def test_records_keep_their_delta(network: BayesianNetwork, delta: float) -> None:
     """One count, and the same with another noise added up by the accountant."""
-    law = reference.records(network.variables, network.parents, network.tables)
+    law = reference.records(dict(network.variables), dict(network.parents), dict(network.tables))
     codes, probability = np.array([record for record, _ in law]), np.array([p for _, p in law])
     query = Count("s0")
     made = calibrate(query, belief=network, epsilon=0.4, delta=delta, noise="gaussian", mechanism="curve")
