@@ -295,8 +295,8 @@ class Ledger(Shown):
         facts_of = state.epsilon, state.rule, self.terms.budget, state.total.mixed, self.terms.delta, used
         return Reservation(row.number, row.hash, *facts_of)
 
-    def preview(self, record: ReleaseRecord) -> tuple[float, str]:
-        """ε of all releases together with one more, and the rule it is by. Nothing is written.
+    def preview(self, record: ReleaseRecord) -> tuple[float, str, float]:
+        """ε of all releases together with one more, the rule it is by, and with a δ the room used. Nothing is written.
 
         What :meth:`reserve` would refuse now is refused here too; others may spend before it is called.
 
@@ -307,10 +307,11 @@ class Ledger(Shown):
         """
         self._check_delta(record)
         before = self._total()
-        told = self._accountant.told_by(self._accountant.plus(before, record))
+        total = self._accountant.plus(before, record)
+        told = self._accountant.told_by(total)
         if not told.epsilon <= self.terms.budget * (1 + SLACK):
             raise self._refusals.explain(before, record, told.epsilon)
-        return told.epsilon, told.rule
+        return told.epsilon, told.rule, self._accountant.used(total)
 
     def complete(self, reservation: Reservation) -> None:
         """Note that a reserved release was made. If this is lost, the reservation still counts."""
