@@ -147,6 +147,8 @@ class ChainTables:
 
     def _influence(self, distance: int, table: Floats, support: Flags) -> Floats:
         """max over columns of log table[x] / table[x'], rounded up; flattened."""
+        # other layouts, and read-only arrays, would each be compiled for once more
+        table, support = (np.require(array, requirements=["C", "W"]) for array in (table, support))
         ratios = largest_ratios(table, support).ravel()
         # each entry of P^d is off by at most d (k + 4) roundings, P's own digits included; a ratio by twice that
         error = 2.02 * float(distance) * (len(self._everything) + 4) * UNIT_ROUNDOFF
