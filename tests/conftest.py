@@ -21,7 +21,21 @@ HERE = Path(__file__).parent
 NOT_MEASURED = (HERE / "property", HERE / "audit")
 
 
+# these take the longest, or wait for programs: begun first, none of them is left for one worker at the end
+LONGEST = (
+    "test_spark_counts_what_plain_loops_count",
+    "test_the_tutorial_runs",
+    "test_commands_in_the_documents_run",
+    "test_copies_and_forks_do_not_take_locks_away",
+    "test_any_length_neither_crashes_nor_lies",
+    "test_everything_at_once",
+)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    names = [getattr(item, "originalname", None) or item.name for item in items]
+    place = {item: LONGEST.index(name) for item, name in zip(items, names, strict=True) if name in LONGEST}
+    items.sort(key=lambda item: place.get(item, len(LONGEST)))
     if config.pluginmanager.hasplugin("_cov"):
         for item in items:
             if item.path.parent in NOT_MEASURED:

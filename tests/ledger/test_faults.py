@@ -36,6 +36,13 @@ def alone(script: str, *arguments: object, seconds: float = 60) -> subprocess.Co
     )
 
 
+LOADED = """
+import gc
+from quiltwork import MarkovChain, Session
+Session(["0", "1"], belief=MarkovChain([[0.5, 0.5], [0.5, 0.5]]), budget=1.0).count("1", epsilon=0.1)
+gc.freeze()
+"""
+"""Everything is loaded, and a child that ends looks only through what came later: five times as quick."""
 FORK = """
 import os, sys, threading
 from quiltwork import BudgetError, MarkovChain, Session
@@ -75,7 +82,7 @@ def test_a_session_belongs_to_the_process_that_opened_it(kept: bool, tmp_path: P
 
 
 def test_a_child_opens_a_session_of_its_own(tmp_path: Path) -> None:
-    script = """
+    script = f"""{LOADED}
 import os, sys
 from quiltwork import BudgetError, MarkovChain, Session
 coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial=[0.5, 0.5])
@@ -104,7 +111,7 @@ except BudgetError:
     assert alone(script, tmp_path / "ledger.db").stdout.split() == ["9", "[]"]
 
 
-TURNS = """
+TURNS = f"""{LOADED}
 import os, shutil, sys
 from quiltwork import BudgetError, MarkovChain, Session
 coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial=[0.5, 0.5])

@@ -1,7 +1,9 @@
 """(query, belief, ε) → how much noise, and why. One function a mechanism, all of one form."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, Protocol, cast
 
@@ -138,6 +140,20 @@ def calibrated(request: Request) -> Calibration:
     if request.belief.step_variables is not None:
         return replace(calibration, steps="chain", unrolled_up_to=request.belief.unrolled_up_to)
     return calibration
+
+
+def remembering(by: Callable[[Request], Calibration], *, most: int) -> Callable[[Request], Calibration]:
+    """The same, but what was calibrated before is not calibrated again."""
+    kept = lru_cache(maxsize=most)(by)
+
+    def once(request: Request) -> Calibration:
+        try:
+            hash(request)
+        except TypeError:  # a query with a table in it
+            return by(request)
+        return kept(request)
+
+    return once
 
 
 def with_noise(request: Request) -> Calibration:

@@ -8,7 +8,14 @@ from typing import Any, NamedTuple
 
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.calibration.accuracy import noise_error
-from quiltwork.calibration.calibrate import BY_PROFILE, MECHANISMS, calibrated, find_mechanism, takes_long
+from quiltwork.calibration.calibrate import (
+    BY_PROFILE,
+    MECHANISMS,
+    calibrated,
+    find_mechanism,
+    remembering,
+    takes_long,
+)
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Questions, Request
 from quiltwork.calibration.split import split
@@ -231,7 +238,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
         secrets=Secrets.of(secrets),
         quilt_size=quilt_size,
     )
-    as_asked, request = request, split(request)
+    as_asked, request, by = request, split(request), remembering(by, most=64)
     asked, values = request.query, check_length(values)
     for name in mechanisms or ():
         find_mechanism(name)
@@ -294,10 +301,10 @@ def _with_remedies(
     size = values or request.length
     people = 1 if values is None or not request.length else max(1, values // request.length)
 
-    def error_at(place: int) -> Callable[[float], float]:
+    def error_at(place: int, noise: NoiseChoice) -> Callable[[float], float]:
         def at(epsilon: float) -> float:
             asked_again = split(replace(as_asked, epsilon=epsilon))
-            offer = _offer(replace(asked_again, mechanism=best.mechanism), divisors, made.releases, by)
+            offer = _offer(replace(asked_again, mechanism=best.mechanism, noise=noise), divisors, made.releases, by)
             return _errors(offer)[place]
 
         return at
@@ -309,20 +316,30 @@ def _with_remedies(
         def improved(
             wanted: float, *, relative: bool, close: float, place: int = place, error: float = error
         ) -> Remedy:
-            return remedy(
-                questions[place],
-                error=error,
-                wanted=wanted,
-                relative=relative,
-                epsilon=request.epsilon,
-                error_at=error_at(place) if advice or target is not None else None,
-                values=None if made.records else size,
-                people=people,
-                length=request.length,
-                step=made.step,
-                mechanism=best.mechanism,
-                close=close,
-            )
+            def searched(noise: NoiseChoice) -> Remedy:
+                return remedy(
+                    questions[place],
+                    error=error,
+                    wanted=wanted,
+                    relative=relative,
+                    epsilon=request.epsilon,
+                    error_at=error_at(place, noise) if advice or target is not None else None,
+                    values=None if made.records else size,
+                    people=people,
+                    length=request.length,
+                    step=made.step,
+                    mechanism=best.mechanism,
+                    close=close,
+                )
+
+            noise = best.calibration.noise if best.calibration is not None else "laplace"
+            if not request.delta or request.noise != "best" or best.mechanism not in BY_PROFILE:
+                return searched(request.noise)
+            option = searched(noise)  # mostly it is the better one at other ε too, and to search with one is quicker
+            with_either, with_one = error_at(place, "best"), error_at(place, noise)
+            if option.epsilon is None or with_either(option.epsilon) < with_one(option.epsilon):
+                return searched("best")
+            return option
 
         if target is not None and (place == 0 or (target.relative and limits is not None)):
             option = improved(target.within(limits), relative=target.relative, close=CLOSE)

@@ -7,10 +7,8 @@ from typing import Any
 from quiltwork.beliefs import Belief, MarkovChain
 from quiltwork.beliefs.secrets import likely, posterior
 from quiltwork.calibration.calibrate import MECHANISMS as NAMES
-from quiltwork.calibration.calibrate import calibrated
+from quiltwork.calibration.calibrate import calibrated, remembering
 from quiltwork.calibration.plan import Plan
-from quiltwork.calibration.record import Calibration
-from quiltwork.calibration.request import Request
 from quiltwork.data.records import Records
 from quiltwork.data.series import Series
 from quiltwork.errors import NotCoveredError, ParameterError, QuiltworkError
@@ -229,18 +227,8 @@ def spans(belief: Belief, length: int | None, window: int | None) -> dict[str, s
     }
 
 
-@lru_cache(maxsize=512)
-def _once(request: Request) -> Calibration:
-    return calibrated(request)
-
-
-def calibrated_once(request: Request) -> Calibration:
-    """How much noise a request needs; what this worker has calibrated before is not calibrated again."""
-    try:
-        hash(request)
-    except TypeError:  # a query with a table in it
-        return calibrated(request)
-    return _once(request)
+calibrated_once = remembering(calibrated, most=512)
+"""How much noise a request needs; what this worker has calibrated before is not calibrated again."""
 
 
 def quick(belief: Belief) -> list[str]:

@@ -53,7 +53,7 @@ class AnyPast(CrossRatioSide):
 
     def __init__(self, P: Floats):
         super().__init__(len(P))
-        self._powers = {1: np.ascontiguousarray(P)}
+        self._powers = {1: np.array(P, order="C")}  # writable: read-only arrays are compiled for once more
         self._supports = {1: P > 0}
 
     def ratios(self, skip: int) -> Floats:

@@ -10,7 +10,7 @@ no subtraction. Zeros are tracked structurally; an entry too small to trust coun
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from quiltwork.types import Flags, Floats
 UNIT_ROUNDOFF = 2.0**-53
 LARGEST_LOG = 323.0  # of a trusted ratio
 FURTHEST = 2**50
+LAYOUT: Final = ("C", "W")  # other layouts, and read-only arrays, would each be compiled for once more
 STEPS_PER_FOLD = 128  # beyond the dense part, distances grow by one part in this many
 
 
@@ -147,7 +148,7 @@ class ChainTables:
 
     def _influence(self, distance: int, table: Floats, support: Flags) -> Floats:
         """max over columns of log table[x] / table[x'], rounded up; flattened."""
-        ratios = largest_ratios(table, support).ravel()
+        ratios = largest_ratios(np.require(table, None, LAYOUT), np.require(support, None, LAYOUT)).ravel()
         # each entry of P^d is off by at most d (k + 4) roundings, P's own digits included; a ratio by twice that
         error = 2.02 * float(distance) * (len(self._everything) + 4) * UNIT_ROUNDOFF
         logs = np.log(ratios)
