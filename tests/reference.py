@@ -205,3 +205,57 @@ def tail(scale: float, m: int) -> float:
     """P(|Z| > m) of discrete Laplace, summed from its law (1-α)/(1+α) α^|z|."""
     alpha = math.exp(-1 / scale)
     return 2 * (1 - alpha) / (1 + alpha) * alpha ** (m + 1) / (1 - alpha)
+
+
+Laws = list[tuple[Array, Array]]
+
+
+def given_secrets(codes: NDArray[np.int64], probability: Array) -> Laws:
+    """The laws of series (or records) given each two values at each place."""
+    pairs: Laws = []
+    for place in range(codes.shape[1]):
+        given_value = []
+        for value in np.unique(codes[:, place]):
+            here = np.where(codes[:, place] == value, probability, 0.0)
+            if here.sum() > 0:
+                given_value.append(here / here.sum())
+        pairs += itertools.permutations(given_value, 2)
+    return pairs
+
+
+def largest_delta(outputs: Array, pairs: Laws, epsilon: float) -> float:
+    """sup_S P(S) - e^ε Q(S), the largest over all pairs; one row of outputs for each series."""
+    return max(
+        (float(np.maximum(p @ outputs - math.exp(epsilon) * (q @ outputs), 0).sum()) for p, q in pairs), default=0.0
+    )
+
+
+def lattice_law(scale: float, noise: str, reach: int) -> Array:
+    """Noise on whole numbers up to a reach."""
+    steps = np.arange(-reach, reach + 1)
+    weights = np.exp(-(steps**2) / (2 * scale**2)) if noise == "gaussian" else np.exp(-np.abs(steps) / scale)
+    return np.asarray(weights / weights.sum())
+
+
+def noisy_outputs(counts: NDArray[np.int64], scale: float, noise: str, reach: int) -> Array:
+    """The law of each series' count with noise, cut off where next to nothing is left."""
+    law = lattice_law(scale, noise, 2 * reach)
+    return np.stack([law[reach - int(c) : 3 * reach + 1 - int(c)] for c in counts])
+
+
+def claimed_delta(outputs: Array, distance: Array, epsilon: float) -> float:
+    """e^ε · sup over x, x' of e^-d H_d: what Statement 77 says of any mechanism, straight from its definition."""
+    apart = np.maximum(outputs[:, None, :] - np.exp(distance)[:, :, None] * outputs[None, :, :], 0).sum(axis=2)
+    return math.exp(epsilon) * float((np.exp(-distance) * apart).max())
+
+
+def mechanisms_near(distance: Array, rng: np.random.Generator, number: int) -> list[Array]:
+    """Random mechanisms with five outputs; every other one nearly keeps to the distance."""
+    found = []
+    for n in range(number):
+        outputs = rng.random((len(distance), 5)) ** rng.choice([1, 4, 20])
+        if n % 2:
+            towards = np.exp(-distance[:, rng.integers(len(distance), size=5)])
+            outputs = towards * (1 + rng.choice([0.01, 0.3]) * outputs)
+        found.append(outputs / outputs.sum(axis=1, keepdims=True))
+    return found

@@ -2,6 +2,8 @@
 
 import itertools
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import Laws, claimed_delta, given_secrets, largest_delta, lattice_law, mechanisms_near, noisy_outputs
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 from strategies import chains, with_some_start
@@ -35,12 +38,11 @@ from quiltwork import (
 from quiltwork.accounting.envelope import Envelope
 from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.curve.timeline import loss_along_time
-from quiltwork.influence.delta import gaussian_kappa, kappa
+from quiltwork.influence.delta import gaussian_kappa, kappa, noise_kappa
 from quiltwork.queries import Workload
 from quiltwork.types import Guarantee, Noise
 
 LAZY = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
-Laws = list[tuple[np.ndarray, np.ndarray]]
 
 
 def start_of(chain: MarkovChain) -> np.ndarray:
@@ -49,25 +51,10 @@ def start_of(chain: MarkovChain) -> np.ndarray:
 
 def laws_given_secrets(chain: MarkovChain, length: int) -> tuple[np.ndarray, Laws]:
     """All series, and their laws given each two values at each time."""
-    k = len(chain.states)
-    series = np.array(list(itertools.product(range(k), repeat=length)))
+    series = np.array(list(itertools.product(range(len(chain.states)), repeat=length)))
     start = start_of(chain)
     probability = start[series[:, 0]] * np.prod(chain.transition[series[:, :-1], series[:, 1:]], axis=1)
-    pairs = []
-    for time in range(length):
-        given_value = []
-        for state in range(k):
-            own = np.where(series[:, time] == state, probability, 0.0)
-            given_value.append(own / own.sum() if own.sum() > 0 else None)
-        pairs += [(p, q) for p, q in itertools.permutations(given_value, 2) if p is not None and q is not None]
-    return series, pairs
-
-
-def largest_delta(outputs: np.ndarray, pairs: Laws, epsilon: float) -> float:
-    """sup_S P(S) - e^ε Q(S), the largest over all pairs; one row of outputs for each series."""
-    return max(
-        (float(np.maximum(p @ outputs - math.exp(epsilon) * (q @ outputs), 0).sum()) for p, q in pairs), default=0.0
-    )
+    return series, given_secrets(series, probability)
 
 
 @given(chain=chains(max_states=3), length=st.integers(1, 3), seed=st.integers(0, 2**32 - 1))
@@ -82,27 +69,8 @@ def test_any_mechanism_keeps_the_delta_of_the_curve(chain: MarkovChain, length: 
         profile = np.minimum(profile, profile[:, [middle]] + profile[[middle], :])
     epsilon = loss_along_time(chain, Profile.constant(profile, length=length)).epsilon
     distance = profile[series[:, None, :], series[None, :, :]].sum(axis=2)
-    for _ in range(4):
-        outputs = rng.random((len(series), 5)) ** rng.choice([1, 4, 20])
-        if rng.random() < 0.5:  # near to keeping the profile
-            towards = np.exp(-distance[:, rng.integers(len(series), size=5)])
-            outputs = towards * (1 + rng.choice([0.01, 0.3]) * outputs)
-        outputs /= outputs.sum(axis=1, keepdims=True)
-        apart = np.maximum(outputs[:, None, :] - np.exp(distance)[:, :, None] * outputs[None, :, :], 0).sum(axis=2)
-        claimed = math.exp(epsilon) * float((np.exp(-distance) * apart).max())
-        assert largest_delta(outputs, pairs, epsilon) <= claimed + 1e-12
-
-
-def lattice_law(scale: float, noise: Noise, reach: int) -> np.ndarray:
-    steps = np.arange(-reach, reach + 1)
-    weights = np.exp(-(steps**2) / (2 * scale**2)) if noise == "gaussian" else np.exp(-np.abs(steps) / scale)
-    return np.asarray(weights / weights.sum())
-
-
-def outputs_of(counts: np.ndarray, scale: float, noise: Noise, reach: int) -> np.ndarray:
-    """The law of each series' count with noise, cut off where next to nothing is left."""
-    law = lattice_law(scale, noise, 2 * reach)
-    return np.stack([law[2 * reach - reach - int(c) : 2 * reach + reach + 1 - int(c)] for c in counts])
+    for outputs in mechanisms_near(distance, rng, 4):
+        assert largest_delta(outputs, pairs, epsilon) <= claimed_delta(outputs, distance, epsilon) + 1e-12
 
 
 @given(
@@ -132,7 +100,7 @@ def test_releases_together_keep_what_the_accountant_says(
                 query=Count(chain.states[state]), noise=noise, noise_scale=scale, segment=(first, length), length=length
             )
         )
-        outputs = outputs_of(counts, scale, noise, reach)
+        outputs = noisy_outputs(counts, scale, noise, reach)
         joint = (joint[:, :, None] * outputs[:, None, :]).reshape(len(series), -1)
     try:
         told = Accountant(chain, length=length, releases=records, delta=delta).composed()
@@ -167,7 +135,7 @@ def test_adversaries_who_choose_by_what_they_saw(belief: MarkovChain) -> None:
     ]
     fitted = 0
     for (first, one), *then in itertools.product(options, repeat=3):
-        seen = outputs_of(first, one.noise_scale or 1.0, one.noise, reach)
+        seen = noisy_outputs(first, one.noise_scale or 1.0, one.noise, reach)
         for threshold in (2,):
             joint = []
             for place, (second, other) in enumerate(then):
@@ -177,10 +145,72 @@ def test_adversaries_who_choose_by_what_they_saw(belief: MarkovChain) -> None:
                     joint.append(chosen)  # refused: nothing more is seen
                     continue
                 fitted += 1
-                outputs = outputs_of(second, other.noise_scale or 1.0, other.noise, reach)
+                outputs = noisy_outputs(second, other.noise_scale or 1.0, other.noise, reach)
                 joint.append((chosen[:, :, None] * outputs[:, None, :]).reshape(len(series), -1))
             assert largest_delta(np.hstack(joint), pairs, epsilon) <= delta * (1 + 1e-9)
     assert fitted > 25
+
+
+def best_moment_to_stop(scale: float, epsilons: Sequence[float]) -> float:
+    """sup over stopping rules of E_a[1(stopped) ..]: how far what is seen exceeds the ε that is shown then.
+
+    One value of two alike, counted again and again with discrete Gaussian noise: the sum of results says everything.
+    """
+    count = len(epsilons)
+    reach = int(9 * scale * count**0.5) + count
+    sums, law = np.arange(-reach, reach + 1), lattice_law(scale, "gaussian", int(9 * scale) + 1)
+    value = np.zeros(len(sums))  # under b, what may still be gained by going on
+    for n in range(count, 0, -1):
+        stopped = np.maximum(np.exp((sums - n / 2) / scale**2) - math.exp(epsilons[n - 1]), 0)
+        value = np.convolve(np.maximum(stopped, value), law, mode="same")
+    return float(value[reach])
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "count"), [(1.0, 1e-3, 12), (3.0, 1e-2, 40), (0.5, 0.05, 25)])
+def test_whoever_stops_at_the_best_moment(epsilon: float, delta: float, count: int) -> None:
+    """Statement 83: what a budget shows as spent holds whenever one stops."""
+    coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial="stationary")
+    envelope = Envelope.of("count:1", belief=coin, epsilon=epsilon, delta=delta)
+    accountant = Accountant(coin, envelope=envelope)
+    scale = envelope.noise_scale * count**0.5
+    total, shown = accountant.nothing(), []
+    for _ in range(count):
+        record = ReleaseRecord(query="count:1", noise="gaussian", noise_scale=scale, segment=(1, 1), length=1)
+        total = accountant.plus(total, record)
+        shown.append(accountant.told_by(total).epsilon)
+    assert shown == sorted(shown)
+    assert shown[0] < 0.6 * shown[-1] <= 0.6 * epsilon * (1 + 1e-9)
+    assert best_moment_to_stop(scale, shown) <= delta
+    assert best_moment_to_stop(scale, [0.5 * e for e in shown]) > delta  # the test has teeth
+
+
+def test_the_epsilon_of_releases_chosen_in_advance_does_not_hold_at_the_best_moment() -> None:
+    """Why there is an odometer."""
+    coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial="stationary")
+    scale, in_advance = 4.0, []
+    for count in range(1, 31):
+        accountant = Accountant(coin, delta=0.01, length=1)
+        record = ReleaseRecord(query="count:1", noise="gaussian", noise_scale=scale / count**0.5, length=1)
+        in_advance.append(accountant.dry_run(record).epsilon)
+    assert best_moment_to_stop(scale, in_advance) > 0.01
+
+
+def test_levels_hold_what_they_say() -> None:
+    """Each level is a budget of its own, and all their δ together are the reserve."""
+    envelope = Envelope.of("count:1", belief=LAZY, epsilon=1.0, delta=1e-6)
+    levels = [envelope.level(share) for share in envelope.shares]
+    assert [level.share for level in levels] == list(envelope.shares)
+    assert sum(level.delta for level in levels) + envelope.whole.delta == pytest.approx(1e-6, rel=1e-12)
+    accountant = Accountant(LAZY, envelope=envelope)
+    assert accountant.odometer is not None
+    for level in (envelope.whole, *levels[::6]):
+        found = accountant.odometer.at(level).epsilon
+        assert found is not None
+        scale = calibrate("count:1", belief=LAZY, epsilon=found, delta=level.delta, noise="gaussian").noise_scale
+        assert envelope.filled(level.share).noise_scale == pytest.approx(scale, rel=2e-3)
+    assert Envelope.from_dict(envelope.to_dict(), epsilon=1.0, delta=1e-6) == envelope
+    without = replace(envelope, reserve=0.0, shares=())
+    assert without.level(1e-9) == without.whole
 
 
 def test_known_values() -> None:
@@ -188,10 +218,11 @@ def test_known_values() -> None:
     assert gaussian_kappa(1.0, 1e-6) == pytest.approx(4.2606, abs=2e-4)
     assert kappa(1.0, 1e-6) == pytest.approx(4.5663, abs=2e-4)
     one = calibrate("count:1", belief=LAZY, epsilon=1.0, delta=1e-6, noise="gaussian")
-    assert one.noise_scale * gaussian_kappa(1.0, 1e-6) / kappa(1.0, 1e-6) == pytest.approx(14.21, abs=0.01)
+    continuous = gaussian_kappa(1.0, 1e-6) / noise_kappa(1.0, 1e-6)
+    assert one.noise_scale * continuous == pytest.approx(14.21, abs=0.01)
     slow = MarkovChain([[0.99, 0.01], [0.02, 0.98]], initial="stationary")
     slower = calibrate("count:1", belief=slow, epsilon=1.0, delta=1e-6, noise="gaussian").noise_scale
-    assert slower * gaussian_kappa(1.0, 1e-6) / kappa(1.0, 1e-6) == pytest.approx(292.3, abs=0.1)
+    assert slower * continuous == pytest.approx(292.3, abs=0.1)
     assert one.verify(LAZY) <= 1.0
 
 
@@ -270,13 +301,25 @@ def test_a_ledger_with_a_delta_says_what_compose_says() -> None:
     now = ledger.statement()
     records = [ReleaseRecord.from_dict(row.content["record"]) for row in now.rows if row.kind == "reserved"]
     together = Accountant(LAZY, releases=records, length=1000, delta=1e-6).composed()
-    assert now.spent == pytest.approx(max(f.epsilon or 0 for f in together.rules if f.rule == "squares"), rel=2e-4)
+    in_advance = next(f.epsilon for f in together.rules if f.rule == "squares") or 0.0
+    assert in_advance < now.spent < 1.5 * in_advance  # it holds whenever one stops
     assert now.to_dict()["pure_epsilon"] is None
     assert 0.1 < now.used < 1
     assert ledger.verify() == []
     with pytest.raises(BudgetError, match="room for squares"):
         session.release("count:1", epsilon=0.95, noise="gaussian")
     assert ledger.statement().used == now.used
+
+
+@pytest.mark.parametrize("start", ["stationary", "any"])
+@pytest.mark.parametrize("budget", [0.3, 1.0, 4.0])
+def test_a_release_may_ask_for_all_of_a_budget(start: Any, budget: float) -> None:
+    chain = MarkovChain([[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.2, 0.2, 0.6]], initial=start)
+    session = Session(["0", "1", "2", "0"] * 250, belief=chain, budget=budget, delta=1e-6)
+    session.release("histogram", epsilon=budget, noise="gaussian")
+    now = session.statement()
+    assert now.used == pytest.approx(1.0, rel=0.02)
+    assert now.spent == pytest.approx(budget, rel=0.01)
 
 
 def test_a_ledger_without_a_delta_takes_no_gaussian_noise() -> None:

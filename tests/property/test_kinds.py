@@ -1,7 +1,6 @@
 """Phases behind values, orders and cycles, against enumeration: every path, straight from the definition."""
 
 import itertools
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -9,7 +8,8 @@ from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from strategies import Array, distributions, epsilons, transitions
+from paths import Paths, cases, cycles, hidden
+from strategies import Array, epsilons
 
 from quiltwork import (
     Belief,
@@ -28,21 +28,6 @@ from quiltwork import (
 from quiltwork.influence.curve.constant import InfluenceCurve
 from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.curve.timeline import loss_along_time
-
-Paths = tuple[NDArray[np.int64], Array]  # what is seen (paths x times), and how likely
-
-
-def enumerated(start: Array, kernels: Sequence[Array], shown: Sequence[int]) -> Paths:
-    """Every path of phases, one after the other."""
-    seen: dict[tuple[int, ...], float] = {}
-    for path in itertools.product(range(len(start)), repeat=len(kernels) + 1):
-        p = start[path[0]]
-        for (x, y), kernel in zip(itertools.pairwise(path), kernels, strict=True):
-            p *= kernel[x, y]
-        if p > 0:
-            states = tuple(shown[h] for h in path)
-            seen[states] = seen.get(states, 0.0) + p
-    return np.array(list(seen)), np.array(list(seen.values()))
 
 
 def largest_loss(paths: Paths, densities: Array) -> float:
@@ -77,49 +62,6 @@ def any_outputs(paths: Paths, profile: Profile, rng: np.random.Generator, number
         heights = rng.normal(size=len(seen)) * np.max(distance) * rng.uniform(0, 2)
         outputs.append(np.exp((heights[None, :] + distance).min(axis=1)))
     return np.array(outputs).T
-
-
-@st.composite
-def hidden(draw: st.DrawFn) -> HiddenChain:
-    P = draw(transitions(min_states=2, max_states=4))
-    states = draw(st.integers(1, len(P)))
-    rest = draw(st.lists(st.integers(0, states - 1), min_size=len(P) - states, max_size=len(P) - states))
-    chain = MarkovChain(P)
-    start = draw(st.sampled_from(["stationary", "any", "given"]))
-    if start == "stationary" and len(chain._closed) != 1:
-        start = "any"
-    initial = draw(distributions(len(P))) if start == "given" else start
-    return HiddenChain(P, shows=[*range(states), *rest], initial=initial)
-
-
-@st.composite
-def cycles(draw: st.DrawFn) -> CycleChain:
-    k, n = draw(st.integers(1, 3)), draw(st.integers(1, 4))
-    tables = [draw(transitions(min_states=k, max_states=k)) for _ in range(n)]
-    try:
-        return CycleChain(tables, initial=draw(st.sampled_from(["stationary", "any"])))
-    except QuiltworkError:
-        return CycleChain(tables, initial="any")
-
-
-def cases(belief: Belief, length: int, rng: np.random.Generator) -> list[Paths]:
-    """The laws that a belief allows: one for each time of a cycle, and a few starts where any is."""
-    if isinstance(belief, CycleChain):
-        k = len(belief.states)
-        starts = [rng.dirichlet(np.full(k, 0.5)) for _ in range(2)]
-        return [
-            enumerated(start, [belief.transitions[(begun + t) % belief.period] for t in range(length - 1)], range(k))
-            for begun in range(belief.period)
-            for start in ([belief.law[begun]] if belief.start == "stationary" else starts)
-        ]
-    assert isinstance(belief, HiddenChain)
-    phases = belief.phases
-    starts = (
-        [phases.initial]
-        if phases.initial is not None
-        else [rng.dirichlet(np.full(len(belief.shown), 0.4)) for _ in range(3)]
-    )
-    return [enumerated(start, [phases.transition] * (length - 1), belief.shown.tolist()) for start in starts]
 
 
 @settings(max_examples=examples(12))

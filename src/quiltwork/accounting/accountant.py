@@ -11,6 +11,7 @@ from quiltwork.accounting.approximate import THEOREMS, Approximate, Way, at_delt
 from quiltwork.accounting.case import Basis, Case
 from quiltwork.accounting.checks import quilt_epsilon
 from quiltwork.accounting.envelope import Envelope
+from quiltwork.accounting.odometer import Odometer
 from quiltwork.accounting.record import ReleaseRecord, numbered
 from quiltwork.accounting.rules import RULES, InfluenceCurveRule
 from quiltwork.accounting.total import Total
@@ -89,8 +90,7 @@ class Accountant:
     With a ``delta`` it is the smallest ε with which all releases are (ε, δ)-private: where there are many, squares add
     up to far less than sums. That holds for releases that were chosen before the first result was seen; with an
     ``envelope`` that was fixed before, releases may be chosen by earlier results as long as their squares stay within
-    it. What is promised then is the ε and δ that the envelope was made for; the ε here is what they would come to had
-    they been chosen in advance.
+    it. The ε is then one that holds whenever one stops, by the level of the envelope that they have reached.
 
     >>> from quiltwork import MarkovChain
     >>> accountant = Accountant(MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary"), length=1000)
@@ -117,7 +117,11 @@ class Accountant:
         self.terms = Basis(as_belief(belief), guarantee, Secrets.of(secrets))
         _ = self.terms.secret  # refused here, where it names what the belief does not have
         self.length = self.terms.belief.size(check_length(length))
+        if envelope is not None and delta not in (0.0, envelope.delta):
+            raise ParameterError("delta must be that of the envelope", got=f"{delta:g}, not {envelope.delta:g}")
+        delta = delta if envelope is None else envelope.delta
         self.delta, self.envelope = check_delta(delta) if delta else 0.0, envelope
+        self.odometer = None if envelope is None else Odometer(envelope, self.terms)
         self.total = self.nothing(self.length)
         self._releases: tuple[ReleaseRecord, ...] = ()
         for n, release in enumerate(releases, 1):
@@ -130,7 +134,7 @@ class Accountant:
 
     def used(self, total: Total) -> float:
         """The share of the envelope that a total has used; above 1 if it does not fit."""
-        return 0.0 if self.envelope is None else self.envelope.used(total, self.terms.belief)
+        return 0.0 if self.odometer is None else self.odometer.used(total)
 
     @property
     def releases(self) -> tuple[ReleaseRecord, ...]:
@@ -208,13 +212,11 @@ class Accountant:
 
     def _by(self, way: Way, total: Total) -> Approximate:
         """ε at δ; where releases are chosen one after the other only by squares, within the envelope."""
-        if self.envelope is None:
+        if self.odometer is None:
             return at_delta(self.terms, total, self.delta, way)
         if way == "mixture":
             return Approximate(None, "no theorem covers it for releases that are chosen one after the other")
-        if self.used(total) > 1:  # Statement 80
-            return Approximate(None, "the squares do not fit into the room that was fixed for them")
-        return at_delta(self.terms, total, self.delta, way)
+        return self.odometer.spent(total)
 
     def losses_of(self, total: Total) -> Losses:
         """What the releases of a total tell about each time, at most; no more than about all times together."""

@@ -39,8 +39,8 @@ class Approximate:
     case: Case | None = None
 
 
-def at_delta(terms: Basis, total: Total, delta: float, way: Way) -> Approximate:
-    """About the smallest ε for which all releases of a total are (ε, δ)-private."""
+def at_delta(terms: Basis, total: Total, delta: float, way: Way, *, first: float = 1.0) -> Approximate:
+    """About the smallest ε for which all releases of a total are (ε, δ)-private; ``first`` is tried first."""
     reason = _not_covered(terms, total, way)
     if reason is not None:
         return Approximate(None, reason)
@@ -52,7 +52,7 @@ def at_delta(terms: Basis, total: Total, delta: float, way: Way) -> Approximate:
         seen[epsilon] = case, why
         return bound
 
-    found = smallest_epsilon(bound_at)
+    found = smallest_epsilon(bound_at, first=first)
     if found is None:
         why = next((why for _, why in reversed(seen.values()) if why is not None), "no epsilon up to 1,000 is enough")
         return Approximate(None, why)

@@ -2,21 +2,31 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.accounting.total import Total, apart_from_neighbours
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.calibration.calibrate import calibrate
 from quiltwork.calibration.request import as_query
 from quiltwork.calibration.target import short
 from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.influence.delta import RESERVE
 from quiltwork.queries import Query, query_from_dict
 from quiltwork.types import Floats, Guarantee
 
-ROOM = 1e-9  # that the noise is larger than it has to be, so that what is added up and rounded fits
+ROUNDING = 1e-9  # of squares that are added up: as much more than the room still fits, and is counted
 EXAMPLES = (1, 10, 100, 1000)
+SHARES = tuple(0.75**n for n in range(1, 25))  # of the room, that are told apart while it is used
+
+
+class Level(NamedTuple):
+    """A part of the room, and the δ at which the ε of what fits into it is computed."""
+
+    share: float
+    delta: float
 
 
 @dataclass(frozen=True)
@@ -34,6 +44,14 @@ class Envelope:
 
     query: Query
     noise_scale: float
+    epsilon: float
+    """The ε that it was made for."""
+    delta: float
+    """The δ that it was made for."""
+    reserve: float = 0.0
+    """How much of δ is for levels below the whole room."""
+    shares: tuple[float, ...] = ()
+    """What these levels are, the largest first."""
 
     @classmethod
     def of(
@@ -63,10 +81,28 @@ class Envelope:
                 got=found.query.text,
                 fix="Choose histogram, or a count",
             )
-        return cls(found.query, found.noise_scale * (1 + ROOM))
+        return cls(found.query, found.noise_scale, epsilon, delta, RESERVE * delta, SHARES)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "query", as_query(self.query))
+        descending = all(a > b for a, b in zip((1.0, *self.shares), (*self.shares, 0.0), strict=True))
+        if not (descending and 0 <= self.reserve < self.delta < 1 and bool(self.shares) == (self.reserve > 0)):
+            raise ParameterError("the levels of a budget's room must be parts of it, the largest first")
+
+    @property
+    def whole(self) -> Level:
+        """All of the room, at the δ that is not reserved."""
+        return Level(1.0, self.delta - self.reserve)
+
+    def level(self, used: float) -> Level:
+        """The smallest level that a used share fits into."""
+        smallest = min((share for share in self.shares if share >= used), default=None)
+        return self.whole if smallest is None else Level(smallest, self.reserve / len(self.shares))
+
+    def filled(self, share: float) -> ReleaseRecord:
+        """A release with all the squares that a share of the room takes, at every time and for every pair."""
+        scale = self.noise_scale / (share * (1 + ROUNDING)) ** 0.5
+        return ReleaseRecord(query=self.query, noise="gaussian", noise_scale=scale)
 
     def squares(self, belief: Belief) -> tuple[Floats, ...]:
         """μ*², at every time or of each variable."""
@@ -79,7 +115,7 @@ class Envelope:
         room = self.squares(belief)
         rooms = room if belief.variables is not None else room * len(total.squares)
         shares = [_share(np.sum(both, axis=0), own) for both, own in zip(total.squares, rooms, strict=True)]
-        return max(shares, default=0.0) / (1 + ROOM)
+        return max(shares, default=0.0) / (1 + ROUNDING)
 
     def words(self, left: float = 1.0) -> str:
         """What there is room for, as examples."""
@@ -92,12 +128,14 @@ class Envelope:
 
     def to_dict(self) -> dict[str, Any]:
         """As a ledger keeps it."""
-        return {"query": self.query.to_dict(), "noise_scale": self.noise_scale}
+        levels = {"reserve": self.reserve, "shares": list(self.shares)} if self.shares else {}
+        return {"query": self.query.to_dict(), "noise_scale": self.noise_scale} | levels
 
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> "Envelope":
-        """As a ledger has it."""
-        return cls(query_from_dict(content["query"]), float(content["noise_scale"]))
+    def from_dict(cls, content: Mapping[str, Any], *, epsilon: float, delta: float) -> "Envelope":
+        """As a ledger for this budget has it."""
+        levels = float(content.get("reserve", 0.0)), tuple(map(float, content.get("shares", ())))
+        return cls(query_from_dict(content["query"]), float(content["noise_scale"]), epsilon, delta, *levels)
 
 
 def _share(told: Floats, room: Floats) -> float:

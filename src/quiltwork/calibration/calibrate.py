@@ -10,7 +10,7 @@ from quiltwork.calibration.accuracy import noise_error
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Questions, Request
 from quiltwork.errors import NotCoveredError, ParameterError, did_you_mean
-from quiltwork.influence.delta import kappa
+from quiltwork.influence.delta import noise_kappa
 from quiltwork.numeric import round_up
 from quiltwork.queries import Workload
 from quiltwork.queries.euclidean import Euclidean
@@ -170,7 +170,7 @@ def _gaussian(request: Request) -> Calibration:
         query=query,
         lipschitz=request.lipschitz,
         noise="gaussian",
-        noise_scale=round_up(kappa(request.epsilon, request.delta) * found.noise_scale),  # Statement 78
+        noise_scale=round_up(noise_kappa(request.epsilon, request.delta) * found.noise_scale),  # Statement 78
         delta=request.delta,
         guarantee="approximate bayesian" if request.guarantee == "bayesian" else "approximate pufferfish",
         theorem=f"{found.theorem}; Gaussian noise, by squares",

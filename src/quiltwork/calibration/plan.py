@@ -14,7 +14,7 @@ from quiltwork.calibration.request import Questions, Request
 from quiltwork.calibration.split import split
 from quiltwork.calibration.target import CLOSE, PURE_NOISE, ROUGH, USEFUL, Remedy, Target, noise_only, remedy
 from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.influence.delta import LARGE_DELTA, WARN_ABOVE, kappa
+from quiltwork.influence.delta import LARGE_DELTA, WARN_ABOVE, noise_kappa
 from quiltwork.numeric import check_length, round_up
 from quiltwork.queries import Query, TwoCounts, Workload
 from quiltwork.types import Duration, Guarantee, Noise, NoiseChoice, Shown
@@ -412,7 +412,7 @@ def _by_squares(request: Request, releases: int, noise: Noise, by: Calibrating) 
         one = by(replace(request, noise="gaussian"))
     else:
         pure = by(replace(request, noise="laplace", delta=0.0))
-        one = replace(pure, noise_scale=round_up(kappa(request.epsilon, request.delta) * pure.noise_scale))
+        one = replace(pure, noise_scale=round_up(noise_kappa(request.epsilon, request.delta) * pure.noise_scale))
     return _Each(one, "squares", round_up(math.sqrt(releases)))  # Statement 78
 
 

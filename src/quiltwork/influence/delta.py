@@ -26,6 +26,7 @@ LARGE_DELTA = (
     "1e-6 is usual."
 )
 USUAL_DELTA, WARN_ABOVE = 1e-6, 1e-4
+RESERVE = 0.01  # of δ, kept for what a ledger shows between releases (Statement 83)
 TRIES, FURTHER, CLOSE = 40, 1.2, 1e-4  # of a search for the smallest ε
 SMALLEST, LARGEST = 1e-90, 1e3
 PRECISION = 1e-6  # of κ, relatively: it is larger by as much
@@ -46,12 +47,13 @@ def check_delta_for(delta: float, people: int) -> None:
     )
 
 
-def smallest_epsilon(bound_at: Callable[[float], float]) -> float | None:
+def smallest_epsilon(bound_at: Callable[[float], float], *, first: float = 1.0) -> float | None:
     """About the smallest ε with bound_at(ε) ≤ ε, for a bound that grows with ε, and slowly. None if it is above 1,000.
 
-    From an ε that is enough the bound leads down: at the bound itself it is not larger.
+    From an ε that is enough the bound leads down: at the bound itself it is not larger. The ``first`` one that is tried
+    is returned if it is enough and no other is far below it.
     """
-    found, epsilon = None, 1.0
+    found, epsilon = None, first
     for _ in range(TRIES):
         bound = bound_at(epsilon)
         if not bound <= LARGEST:
@@ -75,6 +77,17 @@ def kappa(epsilon: float, delta: float) -> float:
     4.566
     """
     return _smallest(_Concentrated, check_epsilon(epsilon), check_delta(delta))
+
+
+def noise_kappa(epsilon: float, delta: float) -> float:
+    """κ by which noise is chosen: at the δ that is left without a ledger's reserve, and a little larger.
+
+    So a release that asks for all of a budget fits into it, whatever is rounded on the way.
+
+    >>> round(noise_kappa(1.0, 1e-6) / kappa(1.0, 1e-6), 4)
+    1.0005
+    """
+    return kappa(epsilon, check_delta(delta) * (1 - RESERVE)) * (1 + 2.0**-23)
 
 
 def gaussian_kappa(epsilon: float, delta: float) -> float:

@@ -49,6 +49,7 @@ Clock = Callable[[], datetime]
 LOOK = "`quiltwork ledger verify` names what is broken; compare it with an earlier export"
 MANY = 64  # releases, from which on ε is computed somewhat further than the sum, so that small ones need it once
 ROOM = 1.1, 1.01  # how much further: far from the end of the budget, and near it
+TRIES, LARGER = 3, 1.01  # to prove the room of a budget: where the quick look that noise is chosen by saw too little
 
 _SEEN_BY_THIS_PROCESS: dict[str, tuple[int, str]] = {}
 """Of each ledger, by the hash of its first row, the last row that this process has seen: it must never go back."""
@@ -294,8 +295,8 @@ class Ledger(Shown):
         facts_of = state.epsilon, state.rule, self.terms.budget, state.total.mixed, self.terms.delta, used
         return Reservation(row.number, row.hash, *facts_of)
 
-    def preview(self, record: ReleaseRecord) -> tuple[float, str]:
-        """ε of all releases together with one more, and the rule it is by. Nothing is written.
+    def preview(self, record: ReleaseRecord) -> tuple[float, str, float]:
+        """ε of all releases together with one more, the rule it is by, and with a δ the room used. Nothing is written.
 
         What :meth:`reserve` would refuse now is refused here too; others may spend before it is called.
 
@@ -306,10 +307,11 @@ class Ledger(Shown):
         """
         self._check_delta(record)
         before = self._total()
-        told = self._accountant.told_by(self._accountant.plus(before, record))
+        total = self._accountant.plus(before, record)
+        told = self._accountant.told_by(total)
         if not told.epsilon <= self.terms.budget * (1 + SLACK):
             raise self._refusals.explain(before, record, told.epsilon)
-        return told.epsilon, told.rule
+        return told.epsilon, told.rule, self._accountant.used(total)
 
     def complete(self, reservation: Reservation) -> None:
         """Note that a reserved release was made. If this is lost, the reservation still counts."""
@@ -535,13 +537,14 @@ def _with_delta(terms: Terms, delta: float, shape: Query | str) -> Terms:
     belief = terms.belief.without_network().without_given_start()  # data may begin later than the belief
     promised: dict[str, Any] = {"guarantee": terms.guarantee, "secrets": terms.secrets}
     envelope = Envelope.of(shape, belief=belief, epsilon=terms.budget, delta=check_delta(delta), **promised)
-    made = replace(terms, delta=delta, envelope=envelope)
-    accountant = replace(made, belief=belief).accountant()
-    record = ReleaseRecord(query=envelope.query, noise="gaussian", noise_scale=envelope.noise_scale)
-    full = accountant.plus(accountant.nothing(None if belief.variables is None else 0), record)
-    if not accountant.told_by(full).epsilon <= terms.budget * (1 + SLACK):
-        raise NotCoveredError("no room for squares could be proved", why="the curve comes to more than the budget")
-    return made
+    for _ in range(TRIES):
+        made = replace(terms, envelope=envelope)
+        odometer = made.accountant().odometer
+        full = None if odometer is None else odometer.at(envelope.whole).epsilon
+        if full is not None and full <= terms.budget * (1 + SLACK):
+            return made
+        envelope = replace(envelope, noise_scale=envelope.noise_scale * LARGER)
+    raise NotCoveredError("no room for squares could be proved", why="the curve comes to more than the budget")
 
 
 def _checked(budget: float) -> float:

@@ -8,6 +8,7 @@ from quiltwork.accounting.approximate import at_delta
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.accounting.total import Total
 from quiltwork.errors import BudgetError, NotCoveredError
+from quiltwork.influence.delta import RESERVE
 
 SCALED = ("curve", "group", "quilt-exact", "quilt-approx")  # their ε falls with the profile in a known way
 LOOKS = 12  # for the largest request that would fit
@@ -53,10 +54,10 @@ class Refusals:
         """ε with the release where the budget has a δ, and what is left in both ways."""
         accountant = self._accountant
         with_it = accountant.plus(total, record)
-        if math.isinf(after):
-            found = at_delta(accountant.terms, with_it, accountant.delta, "squares").epsilon
-            after = self._budget if found is None else found
         before, used = accountant.used(total), accountant.used(with_it)
+        if math.isinf(after) and accountant.odometer is not None and math.isfinite(used):
+            found = accountant.odometer.at(accountant.odometer.envelope.whole._replace(share=used)).epsilon
+            after = self._budget if found is None else found
         return after, (
             f"it would use {used:.4g} times the room for squares, of which {max(0.0, 1 - before):.4g} is left, and no "
             f"ε without δ up to {self._budget:g} holds with it"
@@ -67,6 +68,15 @@ class Refusals:
             return self._accountant.told_by(total, enough=self._budget).epsilon
         except NotCoveredError:
             return math.inf
+
+    def _alone(self, record: ReleaseRecord) -> float:
+        """The ε that one would ask for to have this noise."""
+        accountant = self._accountant
+        total = accountant.plus(accountant.nothing(), record)
+        if record.noise == "laplace":
+            return self._told(total)
+        found = at_delta(accountant.terms, total, accountant.delta * (1 - RESERVE), "squares").epsilon
+        return math.inf if found is None else found
 
     def _largest(self, total: Total, record: ReleaseRecord) -> float | None:
         """About the largest ε that could still be asked in this way: that of the same query with more noise."""
@@ -88,7 +98,7 @@ class Refusals:
         for _ in range(LOOKS):
             share = math.sqrt(low * high)
             low, high = (share, high) if fits(share) else (low, share)
-        alone = self._told(self._accountant.plus(self._accountant.nothing(), part(low)))
+        alone = self._alone(part(low))
         if not 0 < alone < math.inf:
             return None
         step = 10.0 ** (math.floor(math.log10(alone)) - 2)

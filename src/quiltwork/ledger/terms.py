@@ -24,10 +24,13 @@ class Terms:
     """The name of the key that its rows are sealed with, if they are."""
     secrets: Secrets = field(default_factory=Secrets.all)
     """What is kept apart: every release counts for what it tells about them."""
-    delta: float = 0.0
-    """The δ of the budget."""
     envelope: Envelope | None = None
     """With a δ: how large squares may grow."""
+
+    @property
+    def delta(self) -> float:
+        """The δ of the budget."""
+        return 0.0 if self.envelope is None else self.envelope.delta
 
     def to_dict(self) -> dict[str, Any]:
         """The content of a ledger's first row."""
@@ -45,9 +48,7 @@ class Terms:
     def accountant(self) -> Accountant:
         """Who adds up under these terms."""
         belief = self.belief.without_network()  # series may go on
-        return Accountant(
-            belief, guarantee=self.guarantee, secrets=self.secrets, delta=self.delta, envelope=self.envelope
-        )
+        return Accountant(belief, guarantee=self.guarantee, secrets=self.secrets, envelope=self.envelope)
 
     @property
     def words(self) -> str:
@@ -62,9 +63,10 @@ class Terms:
             secrets = Secrets.of(content.get("secrets"))
             secrets.on(belief)
             kept = content.get("envelope")
-            envelope = None if kept is None else Envelope.from_dict(kept)
-            delta = 0.0 if envelope is None else float(content["delta"])
-            return cls(belief, budget, content["promise"], content.get("key"), secrets, delta, envelope)
+            envelope = None
+            if kept is not None:
+                envelope = Envelope.from_dict(kept, epsilon=budget, delta=float(content["delta"]))
+            return cls(belief, budget, content["promise"], content.get("key"), secrets, envelope)
         except (KeyError, TypeError, ValueError, OverflowError, InputError, NotCoveredError) as problem:
             raise LedgerError("the first row of the ledger cannot be read", why="it was changed") from problem
 

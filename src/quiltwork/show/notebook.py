@@ -26,8 +26,9 @@ from quiltwork.releases.answer import plus_minus
 from quiltwork.releases.result import Release
 from quiltwork.session import Session
 from quiltwork.show.fit import other_lines
-from quiltwork.show.numbers import remarks, table_of
+from quiltwork.show.numbers import budget_words, remarks, share_of_budget, table_of
 from quiltwork.show.plots import drawn
+from quiltwork.show.reasons import capital
 from quiltwork.show.style import ACCENT, FONT, INK, WARNING, to_svg
 from quiltwork.show.terminal import cell, plan_rows, plan_title, statement_rows, statement_title
 from quiltwork.types import Shown
@@ -215,15 +216,14 @@ def _(session: Session) -> str:
 
 def _spending(now: Statement, lead: str) -> str:
     """What was spent of a budget: a bar, a picture and a table of releases."""
-    budget = now.terms.budget
-    title = f"Spent {now.spent:.6g} of {budget:g}, {now.remaining:.6g} remain"
-    colour = WARNING if now.remaining <= 0.1 * budget else ACCENT
-    full = min(100.0, 100 * now.spent / budget)
+    content = now.to_dict()
+    title, full = capital(budget_words(content)), 100 * share_of_budget(content)
+    colour = WARNING if full >= 90 else ACCENT
     bar = f'<div class="bar"><div style="width: {full:.1f}%; background: {colour}"></div></div>'
     rows = statement_rows(now)
     found = table(rows[-MOST_ROWS:]) if rows else lines("Nothing has been released yet.")
     rule = lines(f"Composition rule: {now.rule}.") if rows else ""
-    room = "" if now.room is None else lines(f"The budget has δ = {now.terms.delta:g}. {now.room}")
+    room = "" if now.room is None else lines(now.room)
     return block(title, bar, found, rule, room, lead=lead)
 
 

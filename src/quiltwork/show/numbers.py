@@ -1,8 +1,9 @@
 """Released numbers as people read them: rounded to their noise, each with how far off it may be."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import Any
 
 from quiltwork.releases.answer import PartAnswer, plus_minus
 from quiltwork.releases.result import Release
@@ -21,6 +22,32 @@ KEEP = (
     "To keep all digits, the numbers as drawn and estimates of the same release, add --out FILE.csv when you make it: "
     "a second release costs ε again."
 )
+
+
+def share_of_budget(ledger: Mapping[str, Any]) -> float:
+    """The share of a budget that is used, from what a ledger says; with a δ it is the room that adds up, not ε.
+
+    >>> share_of_budget({"spent": 0.5, "budget": 2.0}), share_of_budget({"spent": 0.5, "budget": 2.0, "used": 0.1})
+    (0.25, 0.1)
+    """
+    spent = float(ledger["spent"]) / float(ledger["budget"])
+    return min(1.0, spent, float(ledger.get("used", spent)))
+
+
+def budget_words(ledger: Mapping[str, Any]) -> str:
+    """What was spent of a budget and what remains, from what a ledger says.
+
+    >>> budget_words({"spent": 0.5, "budget": 2.0})
+    'spent 0.5 of 2, 1.5 remain'
+    >>> budget_words({"spent": 0.5, "budget": 2.0, "used": 0.0123, "delta": 1e-6})
+    'used 1.3 % of the budget (ε = 2, δ = 1e-06); so far ε = 0.5, whenever you stop'
+    """
+    spent, budget = float(ledger["spent"]), float(ledger["budget"])
+    if not ledger.get("delta"):
+        return f"spent {spent:.6g} of {budget:g}, {max(0.0, budget - spent):.6g} remain"
+    percent = math.ceil(1000 * share_of_budget(ledger) * (1 - 1e-12)) / 10
+    so_far = f"so far ε = {spent:.6g}, whenever you stop"
+    return f"used {percent:g} % of the budget (ε = {budget:g}, δ = {ledger['delta']:g}); {so_far}"
 
 
 def table_of(release: Release) -> list[dict[str, str]]:

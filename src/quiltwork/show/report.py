@@ -22,12 +22,12 @@ from quiltwork.show.beliefs import about_belief
 from quiltwork.show.charts import posterior_chart
 from quiltwork.show.fit import check_figures, other_lines
 from quiltwork.show.losses import noise_chart
-from quiltwork.show.numbers import above, below, remarks, table_of
+from quiltwork.show.numbers import above, below, budget_words, remarks, share_of_budget, table_of
 from quiltwork.show.page import code, facts, figure, items, paragraphs, table, write_page
 from quiltwork.show.plots import drawn
 from quiltwork.show.reasons import capital, cycle_figures, network_figures, refusals, titled
 from quiltwork.show.repeat import address_name, python_code
-from quiltwork.show.screen import cards
+from quiltwork.show.screen import cards, left_of
 from quiltwork.show.style import narrow, to_svg
 
 MOST_ROWS = 200  # of a table in a report
@@ -102,7 +102,7 @@ def _heading(release: Release) -> list[str]:
     data = "" if release.about is None or release.about.source is None else f" from {release.about.source}"
     lead = f"{release.subjects:,} {release.belief.noun}, {release.values:,} values{data}. {_made_by(release)}"
     least = max((release.questions or (release,)), key=lambda question: question.error())
-    left = None if ledger is None else (ledger["remaining"], ledger["budget"])
+    left = None if ledger is None else left_of(ledger)
     shown = cards(calibration, plus_minus(least.error()), several=bool(release.questions), left=left)
     boxes = "".join(f"<div class=card><b>{html.escape(b)}</b><span>{html.escape(s)}</span></div>" for b, s in shown)
     return [
@@ -302,13 +302,13 @@ def _recorded(release: Release) -> list[str]:
     if address == "sqlite://":
         address = "the session's own, in memory"
     spent, budget = ledger["spent"], ledger["budget"]
-    share = min(100.0, 100 * spent / budget)
+    share = 100 * share_of_budget(ledger)
     said = {
         "Ledger": code(address),
         "Row": f"{ledger['row']:,}",
         "Head": code(head),
         "Spent so far": f"{above(spent)} of {budget:g}, by {html.escape(str(ledger['rule']))}",
-        "Left": below(ledger["remaining"]),
+        **({"Budget": capital(budget_words(ledger))} if ledger.get("delta") else {"Left": below(ledger["remaining"])}),
     }
     verify = f"quiltwork ledger verify {shlex.quote(address)} --head {head}"
     checked = (

@@ -4,6 +4,7 @@ Text, tables and charts (Vega-Lite) as plain values: the page puts them in place
 are rounded up, and what is left of a budget is rounded down.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -19,8 +20,8 @@ from quiltwork.releases.prepared import Prepared
 from quiltwork.releases.result import Release
 from quiltwork.show.answers import caption, release_chart
 from quiltwork.show.losses import MOST_BARS, spending_chart, timeline_chart
-from quiltwork.show.numbers import above, below, remarks, table_of
-from quiltwork.show.reasons import titled
+from quiltwork.show.numbers import above, below, budget_words, remarks, share_of_budget, table_of
+from quiltwork.show.reasons import capital, titled
 from quiltwork.show.style import NARROW, Chart, narrow, to_spec
 
 MOST_ROWS = 200  # of a table on a screen
@@ -29,9 +30,9 @@ Content = dict[str, Any]
 
 
 def cards(
-    calibration: Calibration, error: str, *, several: bool, left: tuple[float, float] | None = None
+    calibration: Calibration, error: str, *, several: bool, left: tuple[str, str] | None = None
 ) -> list[tuple[str, str]]:
-    """The numbers that matter most, each with what it is; ``left`` is what remains of a budget, and the budget."""
+    """The numbers that matter most, each with what it is; ``left`` is what remains of a budget, if there is one."""
     if calibration.guarantee == "none":
         shown = [("none", "guarantee: this is not private")]
     else:
@@ -40,9 +41,20 @@ def cards(
         shown.append((f"50 → {likely(posterior(0.5, calibration.epsilon))}", "what a 50 % likely secret may become"))
     least = "the least precise number" if several else "each number"
     shown.append((f"± {error}", f"noise on {least}, with probability 95 %"))
-    if left is not None:
-        shown.append((below(left[0], 4), f"left of the budget of {left[1]:g}"))
-    return shown
+    return shown if left is None else [*shown, left]
+
+
+def left_of(ledger: Mapping[str, Any]) -> tuple[str, str]:
+    """What remains of a budget: an amount of ε, or with a δ a share of the room.
+
+    >>> left_of({"spent": 0.5, "budget": 2.0}), left_of({"spent": 0.5, "budget": 2.0, "used": 0.25, "delta": 1e-6})
+    (('1.5', 'left of the budget of 2'), ('75 %', 'left of the budget of ε = 2, δ = 1e-06'))
+    """
+    budget = float(ledger["budget"])
+    if not ledger.get("delta"):
+        return below(max(0.0, budget - float(ledger["spent"])), 4), f"left of the budget of {budget:g}"
+    left = math.floor(1000 * (1 - share_of_budget(ledger))) / 10
+    return f"{left:g} %", f"left of the budget of ε = {budget:g}, δ = {ledger['delta']:g}"
 
 
 def amount(number: float, digits: int = 3) -> str:
@@ -58,7 +70,7 @@ def preview_on_screen(prepared: Prepared, expected: Sequence[Content], ledger: C
     """What a release would cost and how precise it would be. ``expected`` is ``prepared.expected(..)``."""
     made, (subjects, values) = prepared.calibration, prepared.sizes
     least = max(expected, key=lambda question: float(question["error_95"]))
-    left = None if ledger is None else (ledger["remaining_after"], ledger["budget"])
+    left = None if ledger is None else left_of(_after(ledger))
     return {
         "title": _asked(question["query"] for question in expected),
         "lead": f"{subjects:,} {prepared.belief.noun}, {values:,} values. Mechanism {made.mechanism}.",
@@ -85,14 +97,19 @@ def _cost(ledger: Content) -> str:
     return above(max(0.0, ledger["spent_after"] - ledger["spent"]), 4)
 
 
+def _after(ledger: Content) -> Content:
+    """A ledger as it would be after a release."""
+    used = {"used": ledger["used_after"]} if "used_after" in ledger else {}
+    return ledger | {"spent": ledger["spent_after"]} | used
+
+
 def _budget(ledger: Content) -> Content:
     """What is spent, would be spent, and would be left: in words, and as shares of the budget."""
-    budget, spent, after = (float(ledger[key]) for key in ("budget", "spent", "spent_after"))
-    before = min(1.0, spent / budget)
-    left = below(ledger["remaining_after"], 4)
+    budget, spent, (left, _) = float(ledger["budget"]), float(ledger["spent"]), left_of(_after(ledger))
+    before, after = share_of_budget(ledger), share_of_budget(_after(ledger))
     return {
         "text": f"{above(spent, 4)} of {budget:g} is spent. This release adds {_cost(ledger)}, and {left} remains.",
-        "shares": [before, max(0.0, min(1.0, after / budget) - before)],
+        "shares": [before, max(0.0, after - before)],
         "facts": [
             ("Spent before", f"{above(spent, 4)} of {budget:g}"),
             ("This release", _cost(ledger)),
@@ -108,7 +125,7 @@ def release_on_screen(release: Release) -> Content:
     made, ledger = release.calibration, release.ledger
     questions = release.questions or (release,)
     least = max(questions, key=lambda question: question.error())
-    left = None if ledger is None else (ledger["remaining"], ledger["budget"])
+    left = None if ledger is None else left_of(ledger)
     source = "" if release.about is None or release.about.source is None else f" from {release.about.source}"
     content: Content = {
         "title": _asked(question.calibration.query.text for question in questions),
@@ -123,8 +140,8 @@ def release_on_screen(release: Release) -> Content:
     }
     if ledger is not None:
         content["recorded"] = {
-            "text": _spent_of(ledger["spent"], ledger["budget"]),
-            "shares": [min(1.0, ledger["spent"] / ledger["budget"])],
+            "text": _spent_of(ledger),
+            "shares": [share_of_budget(ledger)],
             "facts": [
                 ("Ledger", ledger["address"]),
                 ("Row", f"{ledger['row']:,}"),
@@ -160,12 +177,12 @@ def statement_on_screen(now: Statement, losses: Losses | None) -> Content:
     content: Content = {
         "ledger": now.name,
         "cards": [
-            (below(now.remaining, 4), f"left of the budget of {budget:g}"),
+            left_of(now.to_dict()),
             (above(now.spent, 4), "spent: privacy loss of all releases together, at most"),
             (f"50 → {likely(posterior(0.5, now.spent))}", "what a 50 % likely secret may have become"),
             (f"{count:,}", f"release{'s' * (count != 1)}"),
         ],
-        "budget": {"text": _spent_of(now.spent, budget), "shares": [min(1.0, now.spent / budget)]},
+        "budget": {"text": _spent_of(now.to_dict()), "shares": [share_of_budget(now.to_dict())]},
         "facts": _facts(now),
         "warnings": _warnings(now),
         "head": f"{now.rows[-1].number}:{now.head}",
@@ -199,7 +216,10 @@ def _of_losses(count: int) -> str:
     return shown if count <= MOST_BARS else f"{shown} The first {MOST_BARS} of {count:,} releases are drawn."
 
 
-def _spent_of(spent: float, budget: float) -> str:
+def _spent_of(ledger: Mapping[str, Any]) -> str:
+    if ledger.get("delta"):
+        return f"{capital(budget_words(ledger))}."
+    spent, budget = float(ledger["spent"]), float(ledger["budget"])
     return f"{above(spent, 4)} of {budget:g} is spent, {below(max(0.0, budget - spent), 4)} remains."
 
 

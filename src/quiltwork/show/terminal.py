@@ -17,7 +17,7 @@ from quiltwork.beliefs.secrets import likely, posterior
 from quiltwork.calibration.plan import Offer, Plan
 from quiltwork.errors import visible
 from quiltwork.releases.result import Release
-from quiltwork.show.numbers import KEEP, fitting, remarks, table_of
+from quiltwork.show.numbers import KEEP, budget_words, fitting, remarks, share_of_budget, table_of
 
 if TYPE_CHECKING:
     from quiltwork.accounting.accountant import Composed
@@ -251,14 +251,13 @@ def statement_title(now: "Statement") -> str:
 
 def print_statement(now: "Statement") -> None:
     """Print what was spent of a budget: a bar, and a table of releases."""
-    budget, width = now.terms.budget, 40
-    full = min(width, round(width * now.spent / budget))
+    width, content = 40, now.to_dict()
+    full = round(width * share_of_budget(content))
     out.print(statement_title(now))
-    out.print(f"{'█' * full}{'░' * (width - full)} spent {now.spent:.6g} of {budget:g}, {now.remaining:.6g} remain")
+    out.print(f"{'█' * full}{'░' * (width - full)} {budget_words(content)}")
     if now.room is not None:
-        pure = "no ε holds without a δ" if now.pure is None else f"without a δ, ε = {now.pure:.6g}"
-        out.print(f"Promised is the budget: {now.terms.words}. What is spent is ε at this δ, had all releases been")
-        out.print(f"chosen in advance; {pure}. {now.used:.4g} of the room for squares is used. {now.room}")
+        pure = "No ε holds without a δ." if now.pure is None else f"Without a δ it is ε = {now.pure:.6g}."
+        out.print(f"{pure} {now.room}")
     rows = statement_rows(now)
     out.print(table(rows) if rows else "Nothing has been released yet.")
     if rows:
@@ -285,8 +284,7 @@ def print_release(result: Release) -> None:
     out.print(("\n" if result.questions else "") + result.explain())
     if result.ledger is not None:
         out.print(
-            f"Recorded as row {result.ledger['row']} of {result.ledger['address']}: spent "
-            f"{result.ledger['spent']:.6g} of {result.ledger['budget']:g}, {result.ledger['remaining']:.6g} remain. "
+            f"Recorded as row {result.ledger['row']} of {result.ledger['address']}: {budget_words(result.ledger)}. "
             f"Head: {result.ledger['row']}:{result.ledger['hash']}"
         )
         allowed = likely(posterior(0.5, result.ledger["budget"]))

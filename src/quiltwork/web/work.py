@@ -213,8 +213,8 @@ def preview(ask: Ask, report: Reporter) -> dict[str, Any]:
             content["notes"].append(NO_LEDGER)
         else:
             book.check(belief=request.belief, guarantee=prepared.record.guarantee)
-            spent, budget = book.spent(), book.terms.budget
-            after, rule = book.preview(prepared.record)
+            now, budget = book.statement(), book.terms.budget
+            spent, (after, rule, used) = now.spent, book.preview(prepared.record)
             content["ledger"] = {
                 "budget": budget,
                 "spent": spent,
@@ -223,7 +223,7 @@ def preview(ask: Ask, report: Reporter) -> dict[str, Any]:
                 "remaining_after": max(0.0, budget - after),
                 "rule": rule,
                 "address": book.name,
-            }
+            } | ({"delta": book.terms.delta, "used": now.used, "used_after": used} if book.terms.delta else {})
     from quiltwork.show.screen import preview_on_screen
 
     content["shown"] = preview_on_screen(prepared, content["questions"], content["ledger"])
