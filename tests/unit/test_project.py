@@ -343,6 +343,19 @@ def test_every_cited_statement_is_there() -> None:
     assert len(theorems) >= 8
 
 
+FORM = ["Statement", "Proof", "In the code", "Example", "Limits"]
+OTHER_FORMS = {"statements.md", "index.md", "errata.md"}
+THEORY = [page for page in (ROOT / "docs" / "theory").glob("*.md") if page.name not in OTHER_FORMS]
+
+
+@pytest.mark.parametrize("page", sorted(THEORY), ids=lambda page: page.stem)
+def test_theory_pages_have_one_form(page: Path) -> None:
+    text = page.read_text()
+    assert re.findall(r"^## (.*)$", text, flags=re.M) == FORM
+    assert ">>> " in text.split("\n## Example\n")[1].split("\n## ")[0]
+    assert "(index.md#references)" in text
+
+
 def test_starting_up_loads_nothing_heavy() -> None:
     """Compiled code, tables, charts and databases are loaded when they are first needed."""
     heavy = "{'numba', 'polars', 'psycopg', 'scipy', 'altair', 'narwhals', 'opendp', 'pyagrum', 'flint'}"
