@@ -49,7 +49,7 @@ bench: $(STAMP) ## side-by-side benchmarks, written to bench/results.json
 	$(BIN)/python bench/run.py
 
 docs: $(STAMP) ## the site, in site/; warnings are errors
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 figures: $(STAMP) ## draw the pictures of the README again
 	$(BIN)/python tools/figures.py

@@ -3,10 +3,12 @@
 import json
 import shutil
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 
 import altair as alt
 import numpy as np
+import polars as pl
 
 from quiltwork import (
     Accountant,
@@ -28,10 +30,12 @@ from quiltwork.show.charts import network_chart, posterior_chart
 from quiltwork.show.cliques import clique_chart
 from quiltwork.show.fit import agreement_chart
 from quiltwork.show.losses import noise_chart, timeline_chart
-from quiltwork.show.style import PALETTE, Chart, styled, to_svg
+from quiltwork.show.style import ACCENT, LINE, PALETTE, QUIET, WARNING, Chart, styled, to_svg
+from quiltwork.types import Floats
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
+HOUR = 4  # values of the diary in an hour
 WAYS = {
     "group_with_zcdp": "group privacy, zCDP",
     "quilts_by_theorem_3_7": "quilts (C Theorem 3.7)",
@@ -64,6 +68,7 @@ def main() -> None:
     (IMAGES / "posterior.svg").write_text(to_svg(meant), encoding="utf-8")
     if losses is not None:
         (IMAGES / "loss.svg").write_text(to_svg(timeline_chart(losses, segments, budget=1.5)), encoding="utf-8")
+    (IMAGES / "moment.svg").write_text(to_svg(moment_chart()), encoding="utf-8")
     (IMAGES / "many.svg").write_text(to_svg(many_chart()), encoding="utf-8")
     building = sensors()
     found = calibrate(Count("on"), belief=building, epsilon=3.0, mechanism="quilt-exact")
@@ -75,6 +80,62 @@ def main() -> None:
         for one in reproduce_all(folder):
             drawn = one.files[2] if one.name == "theorem-3-4" else one.files[1]  # thousands of squares
             shutil.copy(drawn, IMAGES / "results" / drawn.name)
+
+
+def moment_chart() -> Chart:
+    """One day of the sample diary, and what noisy hourly counts reveal to somebody who knows that activities last."""
+    belief = diary_belief().with_start("stationary")
+    state = belief.states.index("sleep")
+    days = pl.read_parquet(diary_path()).filter(pl.col("person") == "p01").sort("time")["activity"]
+    asleep = (days[: 24 * HOUR] == "sleep").to_numpy()
+    needed = calibrate(Count("sleep"), belief=belief, epsilon=1.0, length=len(asleep)).noise_scale
+    nothing, ordinary, private = after = ["nothing", "ordinary noise", "quiltwork's noise"]
+    rows = [{"hour": hour, "believed": float(belief.stationary[state]), "after": nothing} for hour in (0.0, 24.0)]
+    for name, scale in ((ordinary, 1.0), (private, needed)):
+        counts = asleep.reshape(24, HOUR).sum(axis=1) + np.random.default_rng(1).laplace(0.0, scale, 24)
+        believed = posterior(belief.transition, belief.stationary, state, counts, scale)
+        rows += [{"hour": (t + 0.5) / HOUR, "believed": p, "after": name} for t, p in enumerate(believed.tolist())]
+    changes = [0, *(np.flatnonzero(np.diff(asleep)) + 1).tolist(), len(asleep)]
+    nights = [{"hour": a / HOUR, "end": b / HOUR} for a, b in pairwise(changes) if asleep[a]]
+    hours = alt.X("hour:Q", title="hour of the day", scale=alt.Scale(domain=[0, 24]), axis=alt.Axis(tickCount=9))
+    likely = alt.Y("believed:Q", title="how likely the person is asleep", axis=alt.Axis(format="%", tickCount=5))
+    colours = alt.Color("after:N", scale=alt.Scale(domain=after, range=[QUIET, WARNING, ACCENT]), legend=None)
+    dashes = alt.Scale(domain=after, range=[[4, 4], [1, 0], [1, 0]])
+    base = alt.Chart(alt.InlineData(rows)).encode(x=hours, y=likely, color=colours)
+    lines = base.mark_line(size=2.5).encode(strokeDash=alt.StrokeDash("after:N", scale=dashes, legend=None))
+    places = zip(after, (0.42, 0.06, 0.25), ("before", "with ordinary noise", "with quiltwork's noise"), strict=True)
+    words = [{"hour": 9.0, "believed": height, "after": name, "text": text} for name, height, text in places]
+    labels = alt.Chart(alt.InlineData(words)).mark_text(align="left", fontSize=13)
+    bands = alt.Chart(alt.InlineData(nights)).mark_rect(color=LINE).encode(x=hours, x2="end:Q")
+    layers = alt.layer(bands, lines, labels.encode(x=hours, y=likely, color=colours, text="text:N"))
+    return styled(layers.properties(width=620, height=240))
+
+
+def posterior(transition: Floats, start: Floats, state: int, counts: Floats, scale: float) -> Floats:
+    """How likely the state is at each time, given noisy counts of it in every hour: exact, forwards and backwards."""
+    within = np.arange(len(start)) == state
+    possible = np.arange(HOUR + 1)
+    weights = np.exp(-np.abs(counts[:, None] - possible) / scale)  # hour, count
+    forward = [start[:, None] * (possible == within[:, None])]  # state, count within the hour so far
+    for t in range(1, len(counts) * HOUR):
+        before = forward[-1]
+        if t % HOUR == 0:
+            before = np.outer(before @ weights[t // HOUR - 1], possible == 0)
+        moved = transition.T @ before
+        moved[state] = np.roll(moved[state], 1)
+        forward.append(moved / moved.sum())
+    backward = np.tile(weights[-1], (len(start), 1))
+    likely = np.empty(len(forward))
+    for t in range(len(forward) - 1, -1, -1):
+        joint = forward[t] * backward
+        likely[t] = joint[state].sum() / joint.sum()
+        after = backward.copy()
+        after[state] = np.roll(after[state], -1)  # entering the state adds one
+        backward = transition @ after
+        if t % HOUR == 0:
+            backward = weights[t // HOUR - 1] * backward[:, :1]
+        backward /= backward.max()
+    return likely
 
 
 def many_chart() -> Chart:

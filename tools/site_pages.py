@@ -83,11 +83,11 @@ def names_by_question() -> dict[str, list[str]]:
 
 
 def _names() -> list[str]:
-    """Each name under its question, by where it is defined: some modules have the name of a function."""
+    """Each name under its question."""
     lines = []
     for question, names in names_by_question().items():
         lines.append(f"## {question}")
-        lines.extend(f"::: {_path(name)}" for name in names)
+        lines.extend(f"::: quiltwork.{name}" for name in names)
     return lines
 
 
@@ -95,13 +95,8 @@ def _questions() -> list[str]:
     """A table of questions, with the names that answer each."""
     lines = ["| question | names |", "| --- | --- |"]
     for question, names in names_by_question().items():
-        lines.append(f"| {question} | {', '.join(f'[`{name}`][{_path(name)}]' for name in names)} |")
+        lines.append(f"| {question} | {', '.join(f'[`{name}`][quiltwork.{name}]' for name in names)} |")
     return lines
-
-
-def _path(name: str) -> str:
-    thing = getattr(quiltwork, name)
-    return f"{thing.__module__}.{thing.__qualname__}"
 
 
 def _commands(command: Any, path: str) -> list[str]:

@@ -10,9 +10,13 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import typer
+from markdown import Markdown
+from mkdocs.exceptions import PluginError
 from shell import run
 
 import quiltwork
@@ -64,14 +68,19 @@ def test_public_names_are_frozen() -> None:
     ]  # fmt: skip
 
 
-def generated(mark: str) -> str:
-    """What the site has in place of a mark: ``tools/site_pages.py`` fills it when the site is built."""
-    spec = importlib.util.spec_from_file_location("site_pages", ROOT / "tools" / "site_pages.py")
+def tool(name: str) -> Any:
+    """A module of ``tools/``."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
-    pages = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(pages)
-    return str(pages.on_page_markdown(mark))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def generated(mark: str) -> str:
+    """What the site has in place of a mark: ``tools/site_pages.py`` fills it when the site is built."""
+    return str(tool("site_pages").on_page_markdown(mark))
 
 
 def test_public_names_are_documented() -> None:
@@ -104,6 +113,40 @@ def test_every_command_and_option_is_documented() -> None:
                         assert parameter.help, f"{option} of {path} has no help"
 
     walk(typer.main.get_command(app), "quiltwork")
+
+
+def typeset(markdown: str) -> str:
+    """What the site makes of a page with formulas, with the extensions of ``mkdocs.yml`` that find them."""
+    options = {"generic": True, "inline_syntax": ["dollar"], "block_syntax": ["dollar"]}
+    extensions = ["tables", "pymdownx.superfences", "pymdownx.arithmatex"]
+    content = Markdown(extensions=extensions, extension_configs={"pymdownx.arithmatex": options}).convert(markdown)
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="theory/page.md"))
+    return str(tool("site_formulas").on_page_content(content, page=page))
+
+
+def test_formulas_are_typeset() -> None:
+    block = "$$\n\\max_{\\substack{x\\\\y}} \\frac{1}{2}\n$$"
+    shown = typeset(f"Let $a_i \\le b$.\n\n{block}\n\n`$HOME`\n\n```console\n$ quiltwork\n```\n")
+    assert shown.count("<math>") == 1
+    assert shown.count('<div class="formula"><math display="block">') == 1
+    assert "<mfrac><mn>1</mn><mn>2</mn></mfrac>" in shown
+    assert "$HOME" in shown
+    assert "$ </span>quiltwork" in shown
+
+
+@pytest.mark.parametrize(
+    ("markdown", "said"),
+    [
+        ("$\\unheard$", "cannot be typeset"),
+        ("$a_$", "cannot be typeset"),
+        ("for $ 5", "begins no formula"),
+        ("$a", "no formula"),
+    ],
+)
+def test_what_cannot_be_typeset_fails_the_build(markdown: str, said: str) -> None:
+    with pytest.raises(PluginError, match=said) as caught:
+        typeset(markdown)
+    assert "theory/page.md" in str(caught.value)
 
 
 def test_imports_point_one_way() -> None:
@@ -213,6 +256,9 @@ def test_the_shipped_diary_is_the_simulated_one() -> None:
         "README.md",
         "docs/quickstart.md",
         "docs/how-to/check-a-belief.md",
+        "docs/how-to/choose-a-belief.md",
+        "docs/how-to/choose-epsilon.md",
+        "docs/how-to/what-can-go-wrong.md",
         "docs/how-to/networks.md",
         "docs/how-to/budget.md",
         "docs/how-to/many-releases.md",
@@ -295,6 +341,19 @@ def test_every_cited_statement_is_there() -> None:
             theorems.add((paper, number))
     assert len(cited) >= 15
     assert len(theorems) >= 8
+
+
+FORM = ["Statement", "Proof", "In the code", "Example", "Limits"]
+OTHER_FORMS = {"statements.md", "index.md", "errata.md"}
+THEORY = [page for page in (ROOT / "docs" / "theory").glob("*.md") if page.name not in OTHER_FORMS]
+
+
+@pytest.mark.parametrize("page", sorted(THEORY), ids=lambda page: page.stem)
+def test_theory_pages_have_one_form(page: Path) -> None:
+    text = page.read_text()
+    assert re.findall(r"^## (.*)$", text, flags=re.M) == FORM
+    assert ">>> " in text.split("\n## Example\n")[1].split("\n## ")[0]
+    assert "(index.md#references)" in text
 
 
 def test_starting_up_loads_nothing_heavy() -> None:

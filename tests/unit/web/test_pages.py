@@ -16,6 +16,7 @@ from quiltwork.web import pages
 from quiltwork.web.samples import samples
 from quiltwork.web.service import Service
 
+ROOT = Path(__file__).parents[3]
 STATIC = Path(str(files("quiltwork.web") / "static"))
 EVIL = "<script>alert(1)</script>"
 
@@ -27,8 +28,8 @@ def asked(client: TestClient, path: str, content: dict[str, Any], status: int = 
     return answer
 
 
-def test_vendored_scripts_are_those_of_their_packages() -> None:
-    folder = STATIC / "vendor"
+@pytest.mark.parametrize("folder", [STATIC / "vendor", ROOT / "docs" / "assets" / "vendor"])
+def test_vendored_scripts_are_those_of_their_packages(folder: Path) -> None:
     listed = {one["file"]: one for one in json.loads((folder / "vendor.json").read_text())}
     assert set(listed) == {path.name for path in folder.iterdir()} - {"vendor.json"}
     for name, one in listed.items():
