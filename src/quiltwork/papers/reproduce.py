@@ -12,6 +12,7 @@ from quiltwork.beliefs import Belief
 from quiltwork.beliefs.text import why_unwritten
 from quiltwork.data import Series
 from quiltwork.errors import InputError, ParameterError, did_you_mean
+from quiltwork.papers.attack import attack
 from quiltwork.papers.base import Effort, Found
 from quiltwork.papers.bayesian import bayesian_counterexamples
 from quiltwork.papers.contagion import contagion
@@ -31,6 +32,7 @@ NAMES: dict[str, Callable[[Effort], Found]] = {
     "gap-counterexample": gap_counterexample,
     "activity": activity,
     "contagion": contagion,
+    "attack": attack,
 }
 
 
