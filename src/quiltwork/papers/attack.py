@@ -44,7 +44,7 @@ def noise_of(chain: MarkovChain, mechanism: str, epsilon: float, length: int) ->
 
     Counts of separate windows that cover a series need the same: a value changes one of them, by 1.
 
-    >>> noise_of(slow_home(), "entry", 0.5, 60)
+    >>> round(noise_of(slow_home(), "entry", 0.5, 60), 9)
     2.0
     """
     return calibrate(Count(HOME), belief=chain, epsilon=epsilon, length=length, mechanism=mechanism).noise_scale
