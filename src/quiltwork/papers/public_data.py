@@ -119,7 +119,8 @@ def _from_days(folder: Path) -> pl.DataFrame:
 def _from_day(file: Path, number: int) -> pl.DataFrame:
     columns = [SENSORS, SENSORS + 1]
     with _reading(file):
-        rows = pl.read_csv(file, separator=" ", has_header=False, columns=columns, new_columns=list(RESIDENTS))
+        rows = pl.read_csv(file, separator=" ", has_header=False, columns=columns)
+        rows.columns = list(RESIDENTS)
     rows = rows.with_row_index("second").with_columns(pl.col("second").cast(pl.Int64), day=pl.lit(number, pl.Int64))
     return rows.gather_every(QUARTER_HOUR).select("day", "second", *RESIDENTS)
 
