@@ -7,7 +7,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from quiltwork import MarkovChain
+from quiltwork import CycleChain, MarkovChain
 from quiltwork.errors import DataError, InputError, ParameterError
 from quiltwork.fitting.made_up import made_up
 from quiltwork.papers.base import Effort, Found
@@ -57,7 +57,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
     folder = tmp_path_factory.mktemp("public")
     write_house(folder)
     write_power(folder / "household_power_consumption.txt", powers(1200))
-    with mock.patch("quiltwork.papers.real.METHODS", METHODS[:5]):  # noise for phases takes long
+    with mock.patch("quiltwork.papers.real.METHODS", METHODS[:4]):  # noise for cycles and phases takes long
         return real(Effort(quick=True), folder)
 
 
@@ -137,12 +137,20 @@ def test_missing_minutes_split_the_series(tmp_path: Path) -> None:
     assert len(missing) == 1
 
 
+def test_the_time_of_day_is_fitted_by_the_quarter_hour(tmp_path: Path) -> None:
+    write_house(tmp_path)
+    (periods,), _ = public_data(tmp_path, residents=1)
+    cycle = FITS["time of day"](periods.before)
+    assert isinstance(cycle, CycleChain)
+    assert len(cycle.transitions) == QUARTERS
+
+
 def test_phases_of_long_series_are_fitted_to_the_last_values() -> None:
     series = made_up(MarkovChain([[0.9, 0.1], [0.4, 0.6]]), length=2000, people=3)
     latest = _latest(series)
     assert latest.size == 3000
     assert [len(stretch) for stretch in latest.stretches] == [1000, 2000]
-    assert len(FITS["2 phases"](made_up(MarkovChain([[0.9, 0.1], [0.4, 0.6]]), length=300)).hidden_chains) == 1
+    assert FITS["2 phases"](made_up(MarkovChain([[0.9, 0.1], [0.4, 0.6]]), length=300)).hidden_chains
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
