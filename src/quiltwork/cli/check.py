@@ -327,8 +327,8 @@ def _check_own_data(data: str | None, column: str | None, belief: Path | None, *
 
 
 def _print_reproduced(result: "Reproduced") -> None:
-    out.print(table(result.rows[:MOST_ROWS], title=result.title))
-    if len(result.rows) > MOST_ROWS:
+    out.print(table(result.brief or result.rows[:MOST_ROWS], title=result.title))
+    if result.brief is None and len(result.rows) > MOST_ROWS:
         out.print(f"... and {len(result.rows) - MOST_ROWS:,} more rows in the CSV file.")
     for line in result.remarks:
         out.print(line)

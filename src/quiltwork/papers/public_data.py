@@ -101,7 +101,7 @@ def resident_periods(source: Path, resident: str = RESIDENTS[0]) -> Periods:
         read_series(part, column="activity", states=list(GROUPS), time="time", missing="split", gap="15min")
         for part in (table.filter(pl.col("day") <= last), table.filter(pl.col("day") > last))
     )
-    return Periods(f"activities, {resident.replace('_', ' ')}", before, after)
+    return Periods(resident.replace("_", " "), before, after)
 
 
 def _from_table(source: Path) -> pl.DataFrame:
@@ -144,7 +144,7 @@ def power_periods(source: Path) -> Periods:
         )
         for part in (table.slice(0, half), table.slice(half))
     )
-    return Periods("power of a home", before, after)
+    return Periods("power", before, after)
 
 
 @contextmanager

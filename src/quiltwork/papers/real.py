@@ -31,7 +31,7 @@ DRAWS, SEED = 20, 2016
 MOST_FOR_PHASES = 3_000  # values that phases are fitted to: EM goes through all of them hundreds of times
 CROSS = "M-0.8,-0.8L0.8,0.8M0.8,-0.8L-0.8,0.8"  # a shape in the picture
 USELESS = 2.0  # two laws are never further apart
-CHAIN, ANY = "chain", "every belief"
+CHAIN, ANY = "chain", "any"
 STANDS, REFUTED = "the check does not refute the belief", "the check refutes it"
 METHODS = (
     ("group", ANY),
@@ -78,7 +78,7 @@ def real(effort: Effort, folder: str | Path) -> Found:
         remarks += _said(periods, fits)
     remarks += [*missing, NOTE]
     title = "L1 error of private frequencies of public data, beliefs from an earlier period"
-    return Found(title, rows, remarks, _picture(rows))
+    return Found(title, rows, remarks, _picture(rows), _brief(rows))
 
 
 NOTE = (
@@ -117,9 +117,9 @@ def _fitted(kind: str, periods: Periods) -> Fitted:
 
 def _row(periods: Periods, mechanism: str, belief: str, fitted: Fitted, epsilon: float) -> dict[str, Any]:
     """One line of the table: the noise and its error, or why there is none."""
-    row: dict[str, Any] = {"data": periods.name, "values": periods.after.size, "mechanism": mechanism, "belief": belief}
+    row: dict[str, Any] = {"data": periods.name, "mechanism": mechanism, "belief": belief}
     row |= {"epsilon": epsilon, "noise scale": None, "L1 error": None, "5 %": None, "95 %": None, "seconds": None}
-    row |= {"fitted in": None if belief == ANY else fitted.seconds, "check": _checked(belief, fitted), "refused": ""}
+    row |= {"fit seconds": None if belief == ANY else fitted.seconds, "check": _checked(belief, fitted), "refused": ""}
     if fitted.belief is None:
         return row | {"refused": fitted.verdict}
     begun = time.process_time()
@@ -150,6 +150,18 @@ def _said(periods: Periods, fits: dict[str, Fitted]) -> list[str]:
     return [
         f"{periods.name} ({size}): " + " ".join(f"{kind}: {fitted.verdict}" for kind, fitted in fits.items()),
     ]
+
+
+def _brief(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A line for each method, with the mean error at each ε."""
+    lines: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in rows:
+        start = {"data": row["data"], "method": _label(row)} | {f"ε = {epsilon:g}": None for epsilon in EPSILONS}
+        line = lines.setdefault((row["data"], _label(row)), start)
+        line[f"ε = {row['epsilon']:g}"] = None if row["L1 error"] is None else f"{row['L1 error']:.3g}"
+        line["seconds"] = f"{float(line.get('seconds', 0)) + (row['seconds'] or 0.0):.2f}"
+        line["check"] = row["check"] or "not fitted"
+    return list(lines.values())
 
 
 def _compile() -> None:

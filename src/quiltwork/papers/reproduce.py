@@ -50,6 +50,7 @@ class Reproduced:
     rows: list[dict[str, Any]]
     remarks: list[str]
     files: list[Path] = field(default_factory=list)
+    brief: list[dict[str, Any]] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As ``quiltwork reproduce --json`` prints it."""
@@ -107,7 +108,7 @@ def reproduce(
         svg.write_text(to_svg(result.chart), encoding="utf-8")
         png.write_bytes(to_png(result.chart))
     effort.done(1.0)
-    return Reproduced(name, result.title, rows, result.remarks, files)
+    return Reproduced(name, result.title, rows, result.remarks, files, result.brief)
 
 
 def _downloaded(name: str, data: str | Path | None) -> str | Path:

@@ -82,7 +82,7 @@ def test_ours_is_below_the_promise_and_ordinary_noise_above(found: Found) -> Non
         (release, mechanism) for release in (ONE, DAY) for mechanism in ("entry", "curve")
     }
     for row in found.rows:
-        promised = row["promised at most"]
+        promised = row["bound"]
         assert promised == pytest.approx(math.exp(row["epsilon"]) / (1 + math.exp(row["epsilon"])))
         assert row["advantage"] == pytest.approx(2 * row["success"] - 1)
         if row["mechanism"] == "curve":
