@@ -15,6 +15,7 @@ from quiltwork import Belief, Series, fit_chain, read_series
 from quiltwork.calibration.request import Request
 from quiltwork.fitting import with_step
 from quiltwork.fitting.cycle import fit_cycle
+from quiltwork.papers.public_data import resident_periods
 from quiltwork.releases.answer import PartAnswer
 from quiltwork.releases.pipeline import prepare
 from quiltwork.samples import diary_belief, diary_path
@@ -22,14 +23,6 @@ from quiltwork.samples import diary_belief, diary_path
 EPSILONS = (0.5, 1.0, 2.0, 5.0)
 WINDOWS = (None, "week", "day", "hour-of-day")
 DRAWS = 10
-GROUPS = {
-    "sleep": [11, 16],
-    "out": [2],
-    "meals": [3, 4, 5, 6, 7, 8, 9, 10],
-    "leisure": [12, 17, 18, 22, 23, 25, 26],
-    "care": [14, 15, 20, 21, 27],
-    "work": [1, 13, 19, 24],
-}
 Row = dict[str, Any]
 
 
@@ -105,17 +98,8 @@ def of_simulated_people(people: int = 200) -> list[Row]:
 
 def of_a_resident(path: Path) -> dict[str, list[Row]]:
     """A resident of ARAS house 1 by the quarter hour: beliefs from days 1 to 15, shares of days 16 to 30."""
-    name = {code: group for group, codes in GROUPS.items() for code in codes}
-    rows = pl.read_csv(path).filter(pl.col("second") % 900 == 0)
-    moment = pl.datetime(2024, 3, 3) + pl.duration(days=pl.col("day"), seconds=pl.col("second"))
-    table = rows.select(
-        "day", time=moment, activity=pl.col("resident_1").replace_strict(name, return_dtype=pl.String)
-    ).sort("time")
-    states = list(GROUPS)
-    before, after = (
-        read_series(part, column="activity", states=states, time="time")
-        for part in (table.filter(pl.col("day") <= 15), table.filter(pl.col("day") > 15))
-    )
+    periods = resident_periods(path)
+    before, after = periods.before, periods.after
     chain = fit_chain(before, initial="stationary").chain
     found = {"chain": errors_of_answers(after, chain)}
     cycle = with_step(fit_cycle(before, step=before.step, cycle="day"), "15min")

@@ -39,6 +39,7 @@ from quiltwork.types import Noise
 
 if TYPE_CHECKING:
     from quiltwork.beliefs import Secrets
+    from quiltwork.papers.reproduce import Reproduced
 
 
 ONE_COUNT = "Of two states one is counted, with this noise, as release does it; independent noise on both tells more."
@@ -264,7 +265,13 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help="Compute fewer points, in less than a minute.")] = False,
     data: Annotated[
         str | None,
-        typer.Option("--data", metavar="DATA", help="For activity: your own file instead of the sample diary."),
+        typer.Option(
+            "--data",
+            metavar="DATA",
+            help="For activity: your own file instead of the sample diary. For real: the folder with the public data "
+            "that you downloaded, aras_house1.csv.gz or DAY_1.txt to DAY_30.txt (ARAS), and "
+            "household_power_consumption.txt (UCI).",
+        ),
     ] = None,
     column: Annotated[
         str | None, typer.Option("--column", metavar="C", help="Column with the states in your data.")
@@ -277,13 +284,14 @@ def reproduce(
 ) -> None:
     """Recompute results from the papers. Writes a CSV file and figures."""
     from quiltwork import load_belief
+    from quiltwork.papers.reproduce import ON_PUBLIC_DATA, reproduce_all
     from quiltwork.papers.reproduce import reproduce as recompute
-    from quiltwork.papers.reproduce import reproduce_all
 
-    if (data is None) != (column is None) or (data is None) != (belief is None):
-        raise ParameterError("your own data needs --data, --column and --belief", got="only some of them")
-    if yes and data is None:
-        raise ParameterError("there is nothing to agree to", got="--yes without --data", fix="Leave it out")
+    downloaded = data if name in ON_PUBLIC_DATA else None
+    if downloaded is None:
+        _check_own_data(data, column, belief, yes=yes)
+    elif column is not None or belief is not None or yes or how.given():
+        raise ParameterError(f"{name} takes --data alone", got="other options for data", why="its files are known")
     held = None if belief is None else load_belief(belief)
     series = None
     if data is not None and name == "activity" and not yes:
@@ -298,19 +306,30 @@ def reproduce(
         if name == "all":
             made = reproduce_all(folder, quick=quick, progress=report)
         else:
-            made = [recompute(name, folder, quick=quick, progress=report, series=series, belief=held)]
+            made = [recompute(name, folder, quick=quick, progress=report, series=series, belief=held, data=downloaded)]
     if as_json:
-        one = made[0].to_dict()
-        print_json(
-            one if name != "all" else {"index": str(folder / "index.html"), "results": [m.to_dict() for m in made]}
-        )
+        results = [result.to_dict() for result in made]
+        every = {"index": str(folder / "index.html"), "results": results, "left_out": list(ON_PUBLIC_DATA)}
+        print_json(every if name == "all" else results[0])
         return
     for result in made:
-        out.print(table(result.rows[:MOST_ROWS], title=result.title))
-        if len(result.rows) > MOST_ROWS:
-            out.print(f"... and {len(result.rows) - MOST_ROWS:,} more rows in the CSV file.")
-        for line in result.remarks:
-            out.print(line)
-        out.print("Wrote " + ", ".join(str(file) for file in result.files) + "\n")
+        _print_reproduced(result)
     if name == "all":
         out.print(f"All of them: {folder / 'index.html'} (open it in a browser)")
+        out.print(f"Left out: {', '.join(ON_PUBLIC_DATA)}, on public data that you download (--data FOLDER).")
+
+
+def _check_own_data(data: str | None, column: str | None, belief: Path | None, *, yes: bool) -> None:
+    if (data is None) != (column is None) or (data is None) != (belief is None):
+        raise ParameterError("your own data needs --data, --column and --belief", got="only some of them")
+    if yes and data is None:
+        raise ParameterError("there is nothing to agree to", got="--yes without --data", fix="Leave it out")
+
+
+def _print_reproduced(result: "Reproduced") -> None:
+    out.print(table(result.brief or result.rows[:MOST_ROWS], title=result.title))
+    if result.brief is None and len(result.rows) > MOST_ROWS:
+        out.print(f"... and {len(result.rows) - MOST_ROWS:,} more rows in the CSV file.")
+    for line in result.remarks:
+        out.print(line)
+    out.print("Wrote " + ", ".join(str(file) for file in result.files) + "\n")

@@ -20,6 +20,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "quiltwork reproduce all --quick --out results",
         "quiltwork reproduce activity --data diary.csv --column activity \\\n"
         "    --subject person --time time --belief belief.json --yes",
+        "quiltwork reproduce real --data downloads --out results",
     ),
     "demo": ("quiltwork demo", "quiltwork demo --files sample"),
     "serve": (

@@ -76,10 +76,11 @@ def _em(values: Any, lengths: list[int], transition: Floats, k: int, phases: int
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of phases that are never entered
         model.fit(values[:, None], lengths)
+        rows = np.array(model.transmat_, dtype=np.float64)
+        lost = ~(rows.sum(axis=1) > 0.5)
+        rows[lost] = transition[lost]
+        model.transmat_ = rows
         likelihood = float(model.score(values[:, None], lengths))
-    rows = np.asarray(model.transmat_, dtype=np.float64)
-    lost = ~(rows.sum(axis=1) > 0.5)
-    rows[lost] = transition[lost]
     return likelihood, rows
 
 

@@ -9,12 +9,13 @@ from quiltwork.types import Progress
 
 @dataclass(frozen=True)
 class Found:
-    """A result: its table, what it shows, and its picture."""
+    """A result: its table, what it shows, and its picture; ``brief`` is the table as it fits on a screen."""
 
     title: str
     rows: list[dict[str, Any]]
     remarks: list[str]
     chart: Chart
+    brief: list[dict[str, Any]] | None = None
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,13 @@ from quiltwork.beliefs import Belief
 from quiltwork.beliefs.text import why_unwritten
 from quiltwork.data import Series
 from quiltwork.errors import InputError, ParameterError, did_you_mean
+from quiltwork.papers.attack import attack
 from quiltwork.papers.base import Effort, Found
 from quiltwork.papers.bayesian import bayesian_counterexamples
 from quiltwork.papers.contagion import contagion
 from quiltwork.papers.noise import activity, binary_grid, figure_2, gap_counterexample
+from quiltwork.papers.public_data import EXPECTED
+from quiltwork.papers.real import real
 from quiltwork.papers.sums import parallel, sequential, theorem_3_4
 from quiltwork.show.page import page
 from quiltwork.show.style import to_png, to_svg
@@ -31,7 +34,11 @@ NAMES: dict[str, Callable[[Effort], Found]] = {
     "gap-counterexample": gap_counterexample,
     "activity": activity,
     "contagion": contagion,
+    "attack": attack,
 }
+ON_PUBLIC_DATA: dict[str, Callable[[Effort, str | Path], Found]] = {"real": real}
+"""Results on data that a user downloads; not part of all."""
+LATER = ", on public data that you download.</p>"
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,7 @@ class Reproduced:
     rows: list[dict[str, Any]]
     remarks: list[str]
     files: list[Path] = field(default_factory=list)
+    brief: list[dict[str, Any]] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As ``quiltwork reproduce --json`` prints it."""
@@ -63,23 +71,31 @@ def reproduce(
     progress: Progress | None = None,
     series: Series | None = None,
     belief: Belief | None = None,
+    data: str | Path | None = None,
 ) -> Reproduced:
     """Compute a result again and write its table and figure into a folder; ``quick`` with fewer points.
 
-    ``series`` and ``belief`` are for ``activity``: your own in place of the sample diary.
+    ``series`` and ``belief`` are for ``activity``: your own in place of the sample diary. ``data`` is for ``real``: the
+    folder with the public data that you downloaded.
 
     >>> import tempfile
     >>> made = reproduce("bayesian-counterexamples", tempfile.mkdtemp())
     >>> sorted(file.suffix for file in made.files)
     ['.csv', '.png', '.svg']
     """
-    if name not in NAMES:
-        known = f"Known: {', '.join(NAMES)}, all"
-        raise ParameterError("the result is not known", got=repr(name), fix=did_you_mean(name, NAMES, known))
+    known = [*NAMES, *ON_PUBLIC_DATA]
+    if name not in known:
+        listed = f"Known: {', '.join(known)}, all"
+        raise ParameterError("the result is not known", got=repr(name), fix=did_you_mean(name, known, listed))
     effort = Effort(quick, progress)
     if series is not None and name != "activity":
         raise ParameterError("your own data is only for activity", got=name)
-    result = NAMES[name](effort) if series is None else activity(effort, series, belief)
+    if name in ON_PUBLIC_DATA:
+        result = ON_PUBLIC_DATA[name](effort, _downloaded(name, data))
+    elif data is not None:
+        raise ParameterError(f"a folder of public data is only for {', '.join(ON_PUBLIC_DATA)}", got=name)
+    else:
+        result = NAMES[name](effort) if series is None else activity(effort, series, belief)
     folder = Path(folder)
     table, svg, png = files = [folder / f"{name}.{kind}" for kind in ("csv", "svg", "png")]
     rows = result.rows
@@ -92,11 +108,22 @@ def reproduce(
         svg.write_text(to_svg(result.chart), encoding="utf-8")
         png.write_bytes(to_png(result.chart))
     effort.done(1.0)
-    return Reproduced(name, result.title, rows, result.remarks, files)
+    return Reproduced(name, result.title, rows, result.remarks, files, result.brief)
+
+
+def _downloaded(name: str, data: str | Path | None) -> str | Path:
+    if data is not None:
+        return data
+    raise ParameterError(
+        f"{name} needs a folder with public data",
+        got="none",
+        why="the data are not part of quiltwork: you download them once",
+        fix=f"Give --data FOLDER with {EXPECTED}",
+    )
 
 
 def reproduce_all(folder: str | Path, *, quick: bool = False, progress: Progress | None = None) -> list[Reproduced]:
-    """Every result, and a page that shows them all."""
+    """Every result that needs no data from elsewhere, and a page that shows them all."""
     results = []
     for n, name in enumerate(NAMES):
         results.append(reproduce(name, folder, quick=quick))
@@ -119,9 +146,11 @@ def _page(results: Sequence[Reproduced]) -> str:
             f"<a href={result.name}.png>PNG</a></p>"
         )
     listed = "".join(f"<li><a href=#{result.name}>{html.escape(result.title)}</a></li>" for result in results)
-    return page(
-        "Results of the papers, computed again", ["<h1>Results, computed again</h1>", f"<ul>{listed}</ul>", *parts]
+    left = "".join(
+        f"<p>Left out: <code>quiltwork reproduce {name} --data FOLDER</code>{LATER}" for name in ON_PUBLIC_DATA
     )
+    heading = "<h1>Results, computed again</h1>"
+    return page("Results of the papers, computed again", [heading, f"<ul>{listed}</ul>", left, *parts])
 
 
 @contextmanager

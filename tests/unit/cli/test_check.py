@@ -102,3 +102,12 @@ def test_the_command(tmp_path: Path) -> None:
     assert "only some of them" in run("reproduce", "activity", "--data", "x.csv", code=2).stderr
     assert "--gap" in run("reproduce", "sequential", "--gap", "1h", code=2).stderr
     assert "figure-2" in run("reproduce", "nothing", code=2).stderr
+
+
+def test_public_data_comes_from_a_folder(tmp_path: Path) -> None:
+    assert "Give --data FOLDER with aras_house1.csv.gz" in run("reproduce", "real", code=2).stderr
+    asked = ["reproduce", "real", "--data", tmp_path, "--out", tmp_path / "made"]
+    assert "has none of the files that real needs" in run(*asked, code=2).stderr
+    assert "real takes --data alone" in run(*asked, "--column", "power", code=2).stderr
+    assert "real takes --data alone" in run(*asked, "--yes", code=2).stderr
+    assert not (tmp_path / "made").exists()

@@ -78,6 +78,13 @@ def test_phases_keep_the_memory_that_one_chain_loses() -> None:
     assert fit.stay_survival([1, 30])[:, 0] == pytest.approx(SLOW.stay_survival([1, 30])[:, 0], abs=0.06)
 
 
+def test_phases_of_states_that_do_not_occur() -> None:
+    series = Series.from_values([*("aab" * 20 + "a" * 30 + "b") * 3], states=["a", "b", "c"])
+    fit = fit_hidden(series, phases=2)
+    assert fit.states == ("a", "b", "c")
+    assert fit.phases.transition.sum(axis=1) == pytest.approx(1)
+
+
 def test_an_order_is_found_again() -> None:
     true = OrderChain([[0.95, 0.05], [0.2, 0.8], [0.7, 0.3], [0.1, 0.9]], order=2, initial="stationary")
     path = simulated(true.phases.stationary, [true.phases.transition], 8000, 2)

@@ -123,6 +123,7 @@ def test_everything_at_once(tmp_path: Path) -> None:
         for kind in ("csv", "svg", "png"):
             assert (tmp_path / f"{name}.{kind}").stat().st_size > 200
     assert text.count("<svg") >= len(NAMES)
+    assert "Left out: <code>quiltwork reproduce real --data FOLDER</code>" in text
 
 
 def test_contagion_is_reproduced(tmp_path: Path) -> None:
