@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
@@ -102,7 +103,18 @@ class Case:
             return {"true_epsilon": audited}
         record = ReleaseRecord(noise_scale=scale, lipschitz=2.0)
         at_most = Accountant(self.belief, length=self.length, releases=[record]).composed().epsilon
-        return {"true_epsilon_at_least": audited, "true_epsilon_at_most": at_most}
+        rounded = {"true_epsilon_at_least": (audited, ROUND_FLOOR), "true_epsilon_at_most": (at_most, ROUND_CEILING)}
+        return {name: three_digits(epsilon, rounding) for name, (epsilon, rounding) in rounded.items()}
+
+
+def three_digits(number: float, rounding: str) -> float:
+    """A bound that can be shown in full, rounded to its safe side.
+
+    >>> three_digits(11.8199, ROUND_FLOOR), three_digits(19.381, ROUND_CEILING)
+    (11.8, 19.4)
+    """
+    exact = Decimal(repr(number))
+    return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - 2), rounding=rounding))
 
 
 def _laws(belief: MarkovChain, query: str, length: int) -> tuple[SecretLaws, float]:

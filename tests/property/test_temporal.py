@@ -4,6 +4,7 @@ import doctest
 import itertools
 import math
 
+import instead
 import numpy as np
 import pytest
 import scaling
@@ -99,5 +100,5 @@ def test_the_epsilon_of_a_step_keeps_the_limit() -> None:
 
 
 def test_examples_of_the_benchmarks_are_true() -> None:
-    for module in (temporal, scaling):
+    for module in (temporal, instead, scaling):
         assert doctest.testmod(module) == (0, doctest.testmod(module).attempted)
