@@ -344,8 +344,8 @@ def main() -> None:
             results[benchmark.__name__] = row
             print(benchmark.__name__, f"({(benchmark.__doc__ or '').strip()})")
             for key, value in row.items():
-                print(f"  {key:36} {value if isinstance(value, str) else f'{value:.4g}'}")
-    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+                print(f"  {key:36} {value if isinstance(value, str) else f'{value:.4g}'}", flush=True)
+            RESULTS.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -157,10 +157,17 @@ def _audited(length: int) -> object:
 
 def scaling_with_releases() -> Row:
     """Releases about segments of 10^7 values added up; one more reservation in a ledger, open and just opened."""
+    sizes = (30, 100, 300, 1000, 3000)
     row = grown(
         "releases_composed",
-        {count: partial(_composed, count) for count in (10, 100, 1000, 10_000)},
-        "O(releases log releases): `influence/curve/profile.py`, `timeline.py`",
+        {count: partial(_composed, count) for count in sizes},
+        "O(releases²), each is added to all stretches so far: `accounting/total.py`",
+        rounds=2,
+    )
+    row |= grown(
+        "releases_whole",
+        {count: partial(_composed, count, whole=True) for count in sizes},
+        "O(releases), all have one stretch: `accounting/total.py`",
     )
     with tempfile.TemporaryDirectory() as folder:
         again, opened = {}, {}
@@ -177,10 +184,10 @@ def scaling_with_releases() -> Row:
     return row
 
 
-def _composed(count: int) -> object:
+def _composed(count: int, *, whole: bool = False) -> object:
     cuts = np.sort(np.random.default_rng(5).choice(10**7, size=2 * count, replace=False)) + 1
     records = [
-        ReleaseRecord(noise_scale=50.0, lipschitz=1.0, segment=(int(first), int(last)))
+        ReleaseRecord(noise_scale=50.0 * count, lipschitz=1.0, segment=None if whole else (int(first), int(last)))
         for first, last in zip(cuts[::2], cuts[1::2], strict=True)
     ]
     return Accountant(TWO_STATES, length=10**7, releases=records).composed()

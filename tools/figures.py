@@ -69,7 +69,11 @@ GROWTH = {
     "length, exact audit": ("scaling_with_length", {"length_audit": "audit"}),
     "releases": (
         "scaling_with_releases",
-        {"releases_composed": "added up", "releases_ledger": "one more", "releases_opened": "one more, just opened"},
+        {
+            "releases_composed": "segments added up",
+            "releases_whole": "added up",
+            "releases_ledger": "one more in a ledger",
+        },
     ),
 }
 

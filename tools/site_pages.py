@@ -143,7 +143,8 @@ GROWTH = {
     "length_curve": "length: curve",
     "length_quilts": "length: exact quilts",
     "length_audit": "length: exact audit, two states",
-    "releases_composed": "releases about segments: adding up",
+    "releases_composed": "releases about segments of their own: adding up",
+    "releases_whole": "releases about all times: adding up",
     "releases_ledger": "releases in an open ledger: one more",
     "releases_opened": "releases in a ledger just opened: one more",
 }
