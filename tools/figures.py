@@ -46,7 +46,7 @@ INSTEAD = {
     "opendp": "OpenDP",
     "diffprivlib": "diffprivlib",
     "group": "group privacy",
-    "quilt-approx": "quilts, approximate",
+    "quilt-approx": "quilts, approx.",
     "quilt-exact": "quilts, exact",
     "wasserstein": "Wasserstein",
     "curve": "influence curve",
