@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from chains import band_chain
 from fleet import memory_of_many_rows, private_histogram, private_histogram_on_spark
+from instead import instead_noise_and_true_loss, instead_step_by_step
 from ledgers import (
     check_after_many,
     cut_connections,
@@ -43,6 +44,14 @@ from scales import (
     curve_at_every_scale,
     curve_on_slow_chains,
     memory_of_a_thousand_states,
+)
+from scaling import (
+    scaling_on_spark,
+    scaling_with_length,
+    scaling_with_people,
+    scaling_with_releases,
+    scaling_with_rows,
+    scaling_with_states,
 )
 
 from quiltwork import Count, MarkovChain, Noisy, Sum, audit, calibrate, plan, save_belief
@@ -311,6 +320,14 @@ BENCHMARKS = (
     shifts_of_long_weights,
     exact_sums,
     levels_against_gaussian,
+    instead_noise_and_true_loss,
+    instead_step_by_step,
+    scaling_with_rows,
+    scaling_with_people,
+    scaling_with_states,
+    scaling_with_length,
+    scaling_with_releases,
+    scaling_on_spark,
 )
 
 
@@ -327,8 +344,8 @@ def main() -> None:
             results[benchmark.__name__] = row
             print(benchmark.__name__, f"({(benchmark.__doc__ or '').strip()})")
             for key, value in row.items():
-                print(f"  {key:36} {value if isinstance(value, str) else f'{value:.4g}'}")
-    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+                print(f"  {key:36} {value if isinstance(value, str) else f'{value:.4g}'}", flush=True)
+            RESULTS.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
-"""Draw the pictures of the README again."""
+"""Draw the pictures of the documents again."""
 
 import json
+import re
 import shutil
 import tempfile
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -30,7 +32,7 @@ from quiltwork.show.charts import network_chart, posterior_chart
 from quiltwork.show.cliques import clique_chart
 from quiltwork.show.fit import agreement_chart
 from quiltwork.show.losses import noise_chart, timeline_chart
-from quiltwork.show.style import ACCENT, LINE, PALETTE, QUIET, WARNING, Chart, styled, to_svg
+from quiltwork.show.style import ACCENT, INK, LINE, PALETTE, QUIET, WARNING, Chart, styled, to_svg
 from quiltwork.types import Floats
 
 ROOT = Path(__file__).parents[1]
@@ -42,6 +44,41 @@ WAYS = {
     "laplace_by_sums": "Laplace by sums",
     "laplace_by_squares": "Laplace by squares",
     "gaussian_by_squares": "Gaussian by squares",
+}
+
+INSTEAD = {
+    "opendp": "OpenDP",
+    "diffprivlib": "diffprivlib",
+    "group": "group privacy",
+    "quilt-approx": "quilts, approx.",
+    "quilt-exact": "quilts, exact",
+    "wasserstein": "Wasserstein",
+    "curve": "influence curve",
+    "audited": "least possible",
+}
+SETTINGS = {
+    "mixing": "[[.9, .1], [.4, .6]], count, 1,000 values",
+    "sticky": "[[.99, .01], [.02, .98]], count, 1,000 values",
+    "ten_states": "10 states, count, 300 values",
+    "diary": "sample diary, histogram, 2,688 values",
+}
+GROWTH = {
+    "rows": ("scaling_with_rows", {"rows": "histogram"}),
+    "people (20 million rows)": ("scaling_with_people", {"people": "histogram"}),
+    "states": (
+        "scaling_with_states",
+        {"states_curve_rows": "curve, random rows", "states_curve_band": "curve, slow band", "states_quilts": "quilts"},
+    ),
+    "length, calibration": ("scaling_with_length", {"length_curve": "curve", "length_quilts": "quilts"}),
+    "length, exact audit": ("scaling_with_length", {"length_audit": "audit"}),
+    "releases": (
+        "scaling_with_releases",
+        {
+            "releases_composed": "segments added up",
+            "releases_whole": "added up",
+            "releases_ledger": "one more in a ledger",
+        },
+    ),
 }
 
 
@@ -70,6 +107,8 @@ def main() -> None:
         (IMAGES / "loss.svg").write_text(to_svg(timeline_chart(losses, segments, budget=1.5)), encoding="utf-8")
     (IMAGES / "moment.svg").write_text(to_svg(moment_chart()), encoding="utf-8")
     (IMAGES / "many.svg").write_text(to_svg(many_chart()), encoding="utf-8")
+    (IMAGES / "instead.svg").write_text(to_svg(instead_chart()), encoding="utf-8")
+    (IMAGES / "scaling.svg").write_text(to_svg(scaling_chart()), encoding="utf-8")
     building = sensors()
     found = calibrate(Count("on"), belief=building, epsilon=3.0, mechanism="quilt-exact")
     (IMAGES / "network.svg").write_text(to_svg(network_chart(building, found)), encoding="utf-8")
@@ -138,9 +177,83 @@ def posterior(transition: Floats, start: Floats, state: int, counts: Floats, sca
     return likely
 
 
+def measured(benchmark: str) -> dict[str, Any]:
+    """What a benchmark found in its last run."""
+    found: dict[str, Any] = json.loads((ROOT / "bench" / "results.json").read_text())[benchmark]
+    return found
+
+
+def instead_chart() -> Chart:
+    """The error of everything that one could use, with the privacy loss that is really there."""
+    figures, ways = measured("instead_noise_and_true_loss"), list(INSTEAD.values())
+    panels = []
+    for place, (setting, title) in enumerate(SETTINGS.items()):
+        rows: list[dict[str, Any]] = []
+        for way, name in INSTEAD.items():
+            found = {
+                key.removeprefix(f"{setting}_{way}_"): n for key, n in figures.items() if f"{setting}_{way}_" in key
+            }
+            if "error_95" in found:
+                most = found.get("true_epsilon", found.get("true_epsilon_at_most", 0.0))
+                label = f"{found.get('true_epsilon_at_least', most):.3g}"
+                label += f" to {most:.3g}" if "true_epsilon_at_least" in found else ""
+                kind = "more than ε" if most > 1.001 else "within ε"
+                rows.append({"way": name, "error": found["error_95"], "kind": kind, "label": f"ε {label}"})
+            else:
+                rows.append({"way": name, "error": 1.0, "kind": "", "label": "tables too large"})
+        axis = alt.Axis(title=None, ticks=False, domain=False, labels=place % 2 == 0)
+        base = alt.Chart(alt.InlineData(rows), title=alt.Title(title, color=INK, fontSize=12)).encode(
+            y=alt.Y("way:N", sort=ways, axis=axis),
+            x=alt.X(
+                "error:Q",
+                title="± of each number, 95 % (log axis)",
+                scale=alt.Scale(type="log", domain=[1, 100_000]),
+                axis=alt.Axis(values=[10**n for n in range(6)], format="~s"),
+            ),
+            color=alt.Color(
+                "kind:N",
+                scale=alt.Scale(domain=["more than ε", "within ε", ""], range=[WARNING, ACCENT, QUIET]),
+                legend=None,
+            ),
+        )
+        points = base.transform_filter("datum.kind != ''").mark_point(filled=True, size=70, opacity=1)
+        panels.append(
+            (points + base.mark_text(align="left", dx=9).encode(text="label:N")).properties(width=270, height=190)
+        )
+    return styled(alt.concat(*panels, columns=2, spacing=24))
+
+
+def scaling_chart() -> Chart:
+    """How seconds grow with each size, on logarithmic axes."""
+    panels = []
+    for title, (benchmark, series) in GROWTH.items():
+        figures = measured(benchmark)
+        rows = [
+            {"size": int(found[1]), "seconds": seconds, "series": f"{name} ({figures[f'{key}_exponent']:.1f})"}
+            for key, name in series.items()
+            for figure, seconds in figures.items()
+            if (found := re.fullmatch(rf"{key}_(\d+)_seconds", figure))
+        ]
+        names = list(dict.fromkeys(row["series"] for row in rows))
+        base = alt.Chart(alt.InlineData(rows), title=alt.Title(title, color=INK, fontSize=12)).encode(
+            x=alt.X(
+                "size:Q", title=None, scale=alt.Scale(type="log"), axis=alt.Axis(format="~s", tickCount=4, grid=False)
+            ),
+            y=alt.Y("seconds:Q", title="seconds", scale=alt.Scale(type="log"), axis=alt.Axis(format="~s", tickCount=5)),
+            color=alt.Color(
+                "series:N",
+                scale=alt.Scale(domain=names, range=list(PALETTE[: len(names)])),
+                legend=alt.Legend(title=None, orient="bottom", direction="vertical"),
+            ),
+        )
+        panel = base.mark_line(size=2) + base.mark_point(filled=True, size=45, opacity=1)
+        panels.append(panel.properties(width=200, height=150))
+    return styled(alt.concat(*panels, columns=3, spacing=20).resolve_scale(color="independent"))
+
+
 def many_chart() -> Chart:
     """The error of each of K releases within one (ε, δ), as the benchmark measured it."""
-    figures = json.loads((ROOT / "bench" / "results.json").read_text())["many_releases"]
+    figures = measured("many_releases")
     counts = (1, 10, 100, 1000)
     rows = [
         {"releases": count, "error": figures[f"diary_histogram_{way}_{count}_error_95"], "way": name}

@@ -16,6 +16,8 @@ from quiltwork.cli import app
 COMMANDS, PYTHON, BENCHMARKS = "<!-- commands -->", "<!-- names -->", "<!-- benchmarks -->"
 QUESTIONS = "<!-- questions -->"
 RELIABILITY = "<!-- reliability -->"
+INSTEAD, STEPS = "<!-- instead -->", "<!-- step by step -->"
+SCALING, SPARK = "<!-- scaling -->", "<!-- spark -->"
 TOOLS = Path(__file__).parent
 NOTEBOOK = re.compile(r"<!-- notebook (\S+) -->")
 RESULTS = Path(__file__).parents[1] / "bench" / "results.json"
@@ -31,6 +33,9 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
         markdown = markdown.replace(QUESTIONS, "\n".join(_questions()))
     if RELIABILITY in markdown:
         markdown = markdown.replace(RELIABILITY, "\n".join(_reliability(json.loads(RESULTS.read_text()))))
+    for mark, table in ((INSTEAD, _instead), (STEPS, _steps), (SCALING, _scaling), (SPARK, _spark)):
+        if mark in markdown:
+            markdown = markdown.replace(mark, "\n".join(table(json.loads(RESULTS.read_text()))))
     if BENCHMARKS in markdown:
         markdown = markdown.replace(BENCHMARKS, "\n".join(_benchmarks(json.loads(RESULTS.read_text()))))
     return NOTEBOOK.sub(lambda mark: _notebook(mark[1]), markdown)
@@ -56,6 +61,126 @@ def _reliability(results: dict[str, Any]) -> list[str]:
         f"| races of 64 processes for 100 releases (PostgreSQL) | 3,200 requests | {many['postgresql_granted']} | 0 |",
         f"| fuzz cases in continuous integration | {cases:,} | | 0 |",
     ]
+
+
+SETTINGS = {
+    "mixing": "[[.9, .1], [.4, .6]], count of 1,000 values",
+    "sticky": "[[.99, .01], [.02, .98]], count of 1,000 values",
+    "ten_states": "band chain of 10 states, count of 300 values",
+    "diary": "sample diary, histogram, 24 people with 2,688 values each",
+}
+WAYS = {
+    "opendp": "OpenDP, entry level",
+    "diffprivlib": "diffprivlib, entry level",
+    "group": "group privacy",
+    "gk16": "GK16",
+    "quilt-approx": "Markov quilts, approximate",
+    "quilt-exact": "Markov quilts, exact",
+    "wasserstein": "Wasserstein",
+    "curve": "**influence curve**",
+    "audited": "least possible (`audited`)",
+}
+
+
+def _instead(results: dict[str, Any]) -> list[str]:
+    """A table for each setting: noise, the loss that is really there, and time."""
+    figures, lines = results["instead_noise_and_true_loss"], []
+    for setting, title in SETTINGS.items():
+        lines += [
+            f"### {title}",
+            "",
+            "| way | noise scale | ± 95 % | true ε | time |",
+            "| --- | --- | --- | --- | --- |",
+        ]
+        for way, name in WAYS.items():
+            start = f"{setting}_{way}_"
+            found = {key.removeprefix(start): value for key, value in figures.items() if key.startswith(start)}
+            if "refused" in found:
+                lines.append(f"| {name} | refuses: {found['refused'].partition(', got')[0]} | | | |")
+            elif found:
+                noise, error = _short(found["noise"]), _short(found["error_95"])
+                lines.append(f"| {name} | {noise} | {error} | {_loss(found)} | {_time(found['seconds'])} |")
+        lines.append("")
+    return lines
+
+
+def _loss(found: dict[str, float]) -> str:
+    """The true ε, or between what; bold where it is more than the 1 that was asked for."""
+    if "true_epsilon" in found:
+        text, most = f"{found['true_epsilon']:.3g}", found["true_epsilon"]
+    else:
+        low, most = found["true_epsilon_at_least"], found["true_epsilon_at_most"]
+        text = f"{low:.3g} to {most:.3g}"
+    return f"**{text}**" if most > 1.001 else text
+
+
+def _short(number: float) -> str:
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
+
+
+def _steps(results: dict[str, Any]) -> list[str]:
+    """A table of what a value released at every step reveals."""
+    figures = results["instead_step_by_step"]
+    lines = [
+        "| belief | leakage if each step has ε = 1: TPL | curve | ε of each step for a leakage of 1: TPL | curve "
+        "| ± 95 % of the count, added up from these values | time: TPL | curve |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    keys = ("leakage", "curve_leakage", "step_epsilon", "curve_step_epsilon", "summed_error_95")
+    for setting, title in SETTINGS.items():
+        cells = [_short(figures[f"{setting}_{key}"]) for key in keys]
+        cells += [_time(figures[f"{setting}_{key}"]) for key in ("seconds", "curve_seconds")]
+        lines.append(f"| {title.partition(', 24')[0]} | {' | '.join(cells)} |")
+    return lines
+
+
+GROWTH = {
+    "rows": "rows: histogram of Parquet files",
+    "people": "people: the same 20 million rows",
+    "states_curve_rows": "states: curve, random rows",
+    "states_curve_band": "states: curve, slow band",
+    "states_quilts": "states: exact quilts",
+    "length_curve": "length: curve",
+    "length_quilts": "length: exact quilts",
+    "length_audit": "length: exact audit, two states",
+    "releases_composed": "releases about segments of their own: adding up",
+    "releases_whole": "releases about all times: adding up",
+    "releases_ledger": "releases in an open ledger: one more",
+    "releases_opened": "releases in a ledger just opened: one more",
+}
+
+
+def _scaling(results: dict[str, Any]) -> list[str]:
+    """A table of how time grows, with the cost on paper."""
+    figures = {key: value for name, row in results.items() if name.startswith("scaling_") for key, value in row.items()}
+    lines = ["| what grows | from | to | exponent | on paper |", "| --- | --- | --- | --- | --- |"]
+    for key, title in GROWTH.items():
+        sizes = sorted(int(found[1]) for name in figures if (found := re.fullmatch(rf"{key}_(\d+)_seconds", name)))
+        ends = []
+        for size in (sizes[0], sizes[-1]):
+            memory = figures.get(f"{key}_{size}_mib")
+            ends.append(
+                f"{size:,}: {_time(figures[f'{key}_{size}_seconds'])}" + (f", {memory:,} MiB" if memory else "")
+            )
+        lines.append(
+            f"| {title} | {ends[0]} | {ends[1]} | {figures[f'{key}_exponent']:.2f} | {figures[f'{key}_paper']} |"
+        )
+    return lines
+
+
+def _time(seconds: float) -> str:
+    return f"{1000 * seconds:.2g} ms" if seconds < 0.1 else f"{seconds:.2g} s"
+
+
+def _spark(results: dict[str, Any]) -> list[str]:
+    """A table of one worker and two."""
+    figures = results["scaling_on_spark"]
+    lines = ["| rows | order | one worker | two workers | times as fast |", "| --- | --- | --- | --- | --- |"]
+    for rows, order in ((5, "by_person"), (10, "by_person"), (20, "by_person"), (20, "by_time")):
+        one, two = (figures[f"workers_{n}_{order}_{rows}000000"] for n in (1, 2))
+        said = "by person, then time" if order == "by_person" else "by time, then person"
+        lines.append(f"| {rows} million | {said} | {one:.2f} s | {two:.2f} s | {one / two:.2f} |")
+    return lines
 
 
 def _benchmarks(results: dict[str, Any]) -> list[str]:
