@@ -20,6 +20,7 @@ from quiltwork.data import Series
 from quiltwork.data.records import Records
 from quiltwork.data.steps import check_step
 from quiltwork.errors import DataError, ParameterError
+from quiltwork.influence.delta import check_delta_for
 from quiltwork.ledger import Ledger, Statement
 from quiltwork.queries import Count, Frequencies, Histogram, Mean, Query, Sum, Transitions
 from quiltwork.releases.pipeline import as_series, prepare
@@ -74,6 +75,8 @@ class Session(Shown):
         self.belief, self.guarantee = as_belief(belief), guarantee
         self.data = _held(data, self.belief)
         terms: dict[str, Any] = {"guarantee": guarantee, "secrets": None if secrets is None else Secrets.of(secrets)}
+        if delta:
+            check_delta_for(delta, len(self.data) if isinstance(self.data, Records) else self.data.subjects)
         self.ledger = _opened(ledger, self.belief, budget, delta, envelope, terms)
         self._gaps = gaps
         self._who = written_down(who, program)
@@ -83,7 +86,7 @@ class Session(Shown):
         data = self.data
         held = repr(data) if isinstance(data, Records) else f"{data.subjects:,} series with {data.size:,} values"
         where = "" if self.ledger.name == IN_MEMORY else f", ledger {self.ledger.name!r}"
-        return f"Session({held}, budget {self.budget:g}, {self.belief!r}{where})"
+        return f"Session({held}, budget {self.ledger.terms.words}, {self.belief!r}{where})"
 
     def __str__(self) -> str:
         return self.explain()
@@ -119,7 +122,7 @@ class Session(Shown):
         *,
         epsilon: float,
         mechanism: str | None = None,
-        noise: NoiseChoice = "laplace",
+        noise: NoiseChoice | None = None,
         segment: Segment | None = None,
         quilt_size: int | None = None,
         window: str | int | None = None,
@@ -134,15 +137,17 @@ class Session(Shown):
         charged for what it tells about the session's.
 
         With ``window`` or ``by_subject`` there is an answer for each window or subject; all of them are one release.
-        ``noise`` may be "gaussian" or "best" where the budget has a δ, which is then that of the release, too.
+        ``noise`` is Gaussian where the budget has a δ, which is then that of the release, too, and Laplace noise
+        elsewhere; with a δ it may be "laplace" or "best" as well.
         """
+        noise, delta = self.ledger.noise_and_delta(noise)
         request = Request.of(
             query,
             belief=self.belief,
             epsilon=epsilon,
             mechanism=mechanism,
             noise=noise,
-            delta=0.0 if noise == "laplace" else self.ledger.terms.delta,
+            delta=delta,
             guarantee=self.guarantee,
             secrets=self.secrets if secrets is None else Secrets.of(secrets),
             quilt_size=quilt_size,

@@ -25,6 +25,7 @@ from quiltwork import (
     Ledger,
     MarkovChain,
     NotCoveredError,
+    ParameterError,
     Query,
     ReleaseRecord,
     Series,
@@ -320,6 +321,48 @@ def test_a_release_may_ask_for_all_of_a_budget(start: Any, budget: float) -> Non
     now = session.statement()
     assert now.used == pytest.approx(1.0, rel=0.02)
     assert now.spent == pytest.approx(budget, rel=0.01)
+
+
+def test_a_ledger_with_a_delta_says_which_noise_and_what_is_left() -> None:
+    session = Session(["0", "1", "0", "0"] * 250, belief=LAZY, budget=1.0, delta=1e-6)
+    assert session.release("count:1", epsilon=0.5).calibration.noise == "gaussian"
+    with pytest.raises(NotCoveredError, match="delta of its ledger"):
+        session.ledger.noise_and_delta(delta=1e-5)
+    with pytest.raises(BudgetError, match="shares of the room") as refused:
+        session.release("count:1", epsilon=0.95)
+    assert refused.value.requested > refused.value.remaining
+    assert refused.value.short_by == pytest.approx(refused.value.requested - refused.value.remaining)
+    fits = float(str(refused.value).partition("A request of ε = ")[2].split()[0])
+    session.release("count:1", epsilon=fits)
+    assert 0.95 < session.statement().used <= 1
+    with pytest.raises(BudgetError, match="Next to nothing"):
+        session.release("count:1", epsilon=0.5)
+    sums = Session(["0", "1", "0", "0"] * 250, belief=LAZY, budget=1.0, delta=1e-6)
+    sums.release("count:1", epsilon=0.9, noise="laplace")  # more than the room, and still within ε
+    with pytest.raises(BudgetError, match="would bring the total to"):
+        sums.release("count:1", epsilon=0.9, noise="laplace")
+    with pytest.raises(ParameterError, match="number of people"):
+        Session(["0", "1"] * 50, belief=LAZY, budget=1.0, delta=0.2)
+
+
+@pytest.mark.parametrize(("releases", "delta"), [(24, 1e-6), (7, 0.0)])
+def test_a_plan_says_which_epsilon_to_give_each_release(releases: int, delta: float) -> None:
+    made = plan("count:1", belief=LAZY, epsilon=1.0, delta=delta, releases=releases, length=1000, mechanisms=["curve"])
+    each = made.to_dict()["epsilon_each"]
+    session = Session(["0", "1", "0", "0"] * 250, belief=LAZY, budget=1.0, delta=delta or None)
+    for _ in range(releases):
+        session.release("count:1", epsilon=each)
+    with pytest.raises(BudgetError):
+        session.release("count:1", epsilon=each)
+
+
+@pytest.mark.parametrize("delta", [1e-200, 1e-199, 1e-150, 0.4])
+def test_extreme_deltas_have_ledgers_that_work(delta: float) -> None:
+    ledger = Ledger.in_memory(belief=LAZY, budget=1.0, delta=delta)
+    record = ReleaseRecord(query="count:1", noise="gaussian", noise_scale=1e4, length=10)
+    assert 0 < ledger.preview(record)[0] <= 1.0
+    with pytest.raises(ParameterError, match="in the shape of a count"):
+        Ledger.in_memory(belief=LAZY, budget=1.0, delta=delta, envelope="share:1")
 
 
 def test_a_ledger_without_a_delta_takes_no_gaussian_noise() -> None:

@@ -198,9 +198,8 @@ class Accountant:
         if not usable:
             told = {finding.why: finding.rule for finding in reversed(findings) if finding.rule in MOST_USED}
             reasons = "; ".join(f"{rule}: {why}" for why, rule in reversed(told.items()))
-            raise NotCoveredError(
-                "no theorem bounds the privacy loss of these releases together", why=reasons, fix=NEXT
-            )
+            fix = f"Gaussian noise needs a δ: --delta 1e-6, or delta=. {NEXT}" if self._without_delta(total) else NEXT
+            raise NotCoveredError("no theorem bounds the privacy loss of these releases together", why=reasons, fix=fix)
         best = min(usable, key=lambda finding: finding.epsilon or 0.0)
         chosen = next((found.case for way, found in ways.items() if way == best.rule), None)
         if chosen is not None:
@@ -209,6 +208,10 @@ class Accountant:
         if drawn is not None and case.by_curve < drawn.epsilon:  # the network of all steps knows better
             drawn = replace(drawn, epsilon_at=np.minimum(drawn.epsilon_at, case.by_curve))
         return Composed(best.epsilon or 0.0, best.rule, findings, drawn, self.delta, pure)
+
+    def _without_delta(self, total: Total) -> bool:
+        """Whether all that is missing may be a δ."""
+        return not self.delta and any(record.noise == "gaussian" for record in total.records or ())
 
     def _by(self, way: Way, total: Total) -> Approximate:
         """ε at δ; where releases are chosen one after the other only by squares, within the envelope."""

@@ -14,6 +14,7 @@ from quiltwork.calibration.request import as_query
 from quiltwork.calibration.target import short
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.influence.delta import RESERVE
+from quiltwork.numeric import SMALLEST_DELTA
 from quiltwork.queries import Query, query_from_dict
 from quiltwork.types import Floats, Guarantee
 
@@ -75,13 +76,15 @@ class Envelope:
             guarantee=guarantee,
             secrets=secrets,
         )
-        if not found.noise_scale > 0:
+        if not found.noise_scale > 0 or found.query.divisor(2) != 1:
             raise ParameterError(
-                "the room of a budget must be in the shape of a query that tells something",
+                "the room of a budget must be in the shape of a count, a sum or a histogram that tells something",
                 got=found.query.text,
+                why="shares and means are divided counts and sums, and take the room of those",
                 fix="Choose histogram, or a count",
             )
-        return cls(found.query, found.noise_scale, epsilon, delta, RESERVE * delta, SHARES)
+        shares = SHARES if RESERVE * delta / len(SHARES) >= SMALLEST_DELTA else ()
+        return cls(found.query, found.noise_scale, epsilon, delta, RESERVE * delta if shares else 0.0, shares)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "query", as_query(self.query))

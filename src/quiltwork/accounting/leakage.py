@@ -114,7 +114,7 @@ def _at_delta(
     known = [bound for bound in bounds if bound is not None]
     if not known:
         raise NotCoveredError("no useful bound holds", got="an epsilon above 1,000", fix="Use more noise")
-    return Leakage(min(known), None, {}, None, method="projective")
+    return Leakage(min(known), None, {}, None, method="projective", delta=delta)
 
 
 def _of_real_values(

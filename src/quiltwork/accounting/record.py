@@ -199,10 +199,9 @@ class ReleaseRecord:
         An answer that changes by c(y, y') under Laplace noise of scale s has λ = c / s.
         """
         known: dict[object, tuple[Floats, ...] | None] = self.__dict__.setdefault("_profiles", {})
-        about = tuple(belief.variables or ()), belief.state_sets, belief.distance
-        if about not in known:
-            known[about] = self._profile(belief)
-        return known[about]
+        if belief.fingerprint not in known:
+            known[belief.fingerprint] = self._profile(belief)
+        return known[belief.fingerprint]
 
     def squares(self, belief: Belief) -> tuple[Floats, ...] | None:
         """μ²(y, y'), which adds up over releases: that of the profile, and of Gaussian noise (c / σ)² in L2 norm."""

@@ -57,14 +57,17 @@ class Leakage:
     looked: int = 0
     adversaries: int = 0
     member: int | None = None
+    delta: float = 0.0
+    """The δ at which a bound holds."""
 
     def lines(self) -> list[str]:
         """The leakage in words."""
         if self.method == "projective":
             return [
-                f"Leakage: at most {self.epsilon:.7g}, against every adversary who knows any of the other values.",
+                f"Leakage: at most {self.epsilon:.7g}{f' at δ = {self.delta:g}' if self.delta else ''}, against every "
+                "adversary who knows any of the other values.",
                 "This is an upper bound (projective). Exact leakage needs a short series with a known start, and a "
-                "query that adds up over values.",
+                f"query that adds up over values{', and no δ' if self.delta else ''}.",
             ]
         sign = "=" if self.complete else "≥"
         lines = [f"Leakage {sign} {self.epsilon:.7g}, exactly."]

@@ -6,6 +6,7 @@ apart. Less in Q never needs more noise; a promise about fewer pairs says nothin
 """
 
 import itertools
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -411,7 +412,7 @@ class Secrets:
             words.append("values at other times")
         return "; ".join(words) + ". These may show, except where that would tell more than ε about a secret"
 
-    def meaning(self, epsilon: float, belief: Belief | None = None) -> str:
+    def meaning(self, epsilon: float, belief: Belief | None = None, *, delta: float = 0.0) -> str:
         """What ε means for somebody who thought one of the secrets as likely as not.
 
         >>> print(Secrets.state("hospital").meaning(1.0))  # doctest: +NORMALIZE_WHITESPACE
@@ -424,17 +425,17 @@ class Secrets:
         if part.variables is not None or named:
             value = f"{(part.variables or tuple(named or ()))[0]} in one record"
             value = value if belief is None or belief.step_variables is None else value.replace("record", "step")
-        after = likely(posterior(0.5, epsilon))
+        after, but_for = believed_after(epsilon, delta)
         one, other = part.named[0] if part.named else (_first(belief, part), None)
         state = " or ".join(one)
         if other is None:
             return (
                 f"Someone who thought it 50 % likely that {value} was {state} will think it at most {after} likely "
-                "after seeing this."
+                f"after seeing this{but_for}."
             )
         return (
             f"Someone who knew that {value} was {state} or {' or '.join(other)}, and thought {state} 50 % likely, will "
-            f"think it at most {after} likely after seeing this."
+            f"think it at most {after} likely after seeing this{but_for}."
         )
 
 
@@ -536,6 +537,24 @@ def posterior(prior: float, epsilon: float) -> float:
     if prior <= 0 or prior >= 1:
         return prior
     return float(1 / (1 + np.exp(-min(epsilon, 700.0)) * (1 - prior) / prior))
+
+
+def believed_after(epsilon: float, delta: float = 0.0) -> tuple[str, str]:
+    """What 50 % may become, and with a δ the probability that it becomes more (from e^(2ε) on).
+
+    If p_a > e^(2ε) p_b on a set S of results, P_a(S) ≤ e^ε P_b(S) + δ ≤ e^-ε P_a(S) + δ, so P_a(S) ≤ δ / (1 - e^-ε).
+
+    >>> believed_after(1.0), believed_after(1.0, 1e-6)
+    (('73.1 %', ''), ('88.1 %', ', but for a probability of at most 1.6e-06'))
+    """
+    if not delta:
+        return likely(posterior(0.5, epsilon)), ""
+    beyond = delta / -math.expm1(-epsilon)
+    if beyond >= 1:
+        return "100 %", ""
+    power = 10.0 ** (math.floor(math.log10(beyond)) - 1)
+    most = math.ceil(beyond / power) * power
+    return likely(posterior(0.5, 2 * epsilon)), f", but for a probability of at most {most:.2g}"
 
 
 def likely(probability: float) -> str:

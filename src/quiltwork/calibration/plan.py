@@ -21,7 +21,7 @@ from quiltwork.calibration.request import Questions, Request
 from quiltwork.calibration.split import split
 from quiltwork.calibration.target import CLOSE, PURE_NOISE, ROUGH, USEFUL, Remedy, Target, noise_only, remedy
 from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.influence.delta import LARGE_DELTA, WARN_ABOVE, noise_kappa
+from quiltwork.influence.delta import large_delta, noise_kappa
 from quiltwork.numeric import check_length, round_up
 from quiltwork.queries import Query, TwoCounts, Workload
 from quiltwork.types import Duration, Guarantee, Noise, NoiseChoice, Shown
@@ -31,6 +31,7 @@ SHARED = {"curve": "influence-curve", "group": "group privacy adds", "entry": "d
 ONE_COUNT = "Of two states one is counted, with this noise; the other number is the rest. It has the same noise."
 SPLIT = {"quilt-exact": "sequential-quilt", "quilt-approx": "sequential-quilt"}
 MOST_RELEASES = 10**9
+TRIES, CLOSE_NOISE = 8, 1.02  # to find the ε that each of several releases may ask for
 Calibrating = Callable[[Request], Calibration]
 
 
@@ -97,10 +98,13 @@ class Way:
     error_95: float
     least_from: int | None
     """The number of releases; None if another way is always better."""
+    least_up_to: int | None = None
+    """The number of releases from which on another way is better, less one; None if none is."""
 
     def to_dict(self) -> dict[str, Any]:
         """The way as plain values."""
-        return {key: getattr(self, key) for key in ("name", "noise", "noise_scale", "error_95", "least_from")}
+        keys = ("name", "noise", "noise_scale", "error_95", "least_from", "least_up_to")
+        return {key: getattr(self, key) for key in keys}
 
 
 @dataclass(frozen=True, repr=False)
@@ -134,6 +138,8 @@ class Plan(Shown):
     delta: float = 0.0
     ways: tuple[Way, ...] = ()
     """Where a δ is allowed for: the ways in which releases by the influence curve may share it."""
+    epsilon_each: float | None = None
+    """For several releases of one question by the curve: the ε to ask for in each of them, so that all fit."""
 
     def __repr__(self) -> str:
         span = "any length" if self.length is None else f"length {self.length:,}"
@@ -182,6 +188,7 @@ class Plan(Shown):
             | ({} if self.note is None else {"note": self.note})
             | ({"delta": self.delta} if self.delta else {})
             | ({"ways": [way.to_dict() for way in self.ways]} if self.ways else {})
+            | ({} if self.epsilon_each is None else {"epsilon_each": self.epsilon_each})
             | ({} if self.secrets.everything else {"secrets": self.secrets.text})
         )
 
@@ -274,11 +281,41 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
         secrets=request.secrets,
         note=next((ONE_COUNT for question in questions if isinstance(question, TwoCounts)), None),
         delta=request.delta,
-        warnings=(LARGE_DELTA,) if request.delta > WARN_ABOVE else (),
+        warnings=large_delta(request.delta),
         ways=_ways(request, divisors, releases, by) if request.delta and "curve" in names else (),
     )
+    if releases > 1 and advice and not isinstance(asked, Workload):
+        made = replace(made, epsilon_each=_for_one(made, request, by))
     target = None if target_error is None else Target.parse(target_error)
     return _with_remedies(made, request, as_asked, divisors, values, target, advice=advice, by=by)
+
+
+def _for_one(made: Plan, request: Request, by: Calibrating) -> float | None:
+    """About the largest ε at which a single release has at least the noise that each of several needs."""
+    best = made.best
+    if best is None or best.mechanism != "curve" or best.calibration is None or best.rule is None:
+        return None
+    noise = best.calibration.noise
+    asked = replace(request, mechanism="curve", noise=noise, delta=request.delta if noise == "gaussian" else 0.0)
+    growth = math.sqrt(made.releases) if best.rule == "squares" else float(made.releases)
+    wanted, epsilon = best.calibration.noise_scale * growth, request.epsilon / growth
+    for _ in range(TRIES):
+        epsilon = _three_digits(epsilon)
+        scale = by(replace(asked, epsilon=epsilon)).noise_scale
+        if wanted <= scale <= wanted * CLOSE_NOISE:
+            return epsilon
+        epsilon *= scale / wanted  # noise is nearly proportional to 1 / ε
+    return None
+
+
+def _three_digits(epsilon: float) -> float:
+    """Rounded down to three digits.
+
+    >>> _three_digits(0.19859)
+    0.198
+    """
+    digits = 2 - math.floor(math.log10(epsilon))
+    return float(f"{math.floor(epsilon * 10.0**digits * (1 + 1e-12)) / 10.0**digits:.6g}")
 
 
 def _with_remedies(
@@ -454,11 +491,16 @@ def _ways(request: Request, divisors: Sequence[int], releases: int, by: Calibrat
         return min(of_one, key=lambda name: error(name, count).error_95)
 
     counts = sorted({round(10 ** (n / 200)) for n in range(1801)})
-    first = {name: next((count for count in counts if least(count) == name), None) for name in of_one}
-    return tuple(
-        Way(name, each.calibration.noise, (found := error(name, releases)).noise_scale, found.error_95, first[name])
-        for name, each in of_one.items()
-    )
+    best = [least(count) for count in counts]
+    spans = {name: [count for count, other in zip(counts, best, strict=True) if other == name] for name in of_one}
+
+    def way(name: str) -> Way:
+        found, span = error(name, releases), spans[name]
+        later = next((count for count in counts if span and count > span[-1]), None)
+        first, last = (span[0] if span else None), (None if later is None else later - 1)
+        return Way(name, of_one[name].calibration.noise, found.noise_scale, found.error_95, first, last)
+
+    return tuple(map(way, of_one))
 
 
 def _by_sums(name: str, request: Request, releases: int, by: Calibrating) -> _Each:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from quiltwork.beliefs import Belief, Secrets
-from quiltwork.beliefs.secrets import likely, posterior
+from quiltwork.beliefs.secrets import believed_after
 from quiltwork.calibration.request import Request
 from quiltwork.certificate import Certificate
 from quiltwork.errors import CertificateError, InputError, ParameterError
@@ -216,10 +216,11 @@ class Calibration(Shown):
     def meaning(self, belief: Belief | None = None) -> str:
         """What ε means for somebody who thought one of the secrets as likely as not."""
         if self.apart is None:
-            return self.secrets.meaning(self.epsilon, belief)
+            return self.secrets.meaning(self.epsilon, belief, delta=self.delta)
+        after, but_for = believed_after(self.epsilon, self.delta)
         return (
             f"Someone who knew that a value was one of two at most {self.apart} apart, and thought one of them 50 % "
-            f"likely, will think it at most {likely(posterior(0.5, self.epsilon))} likely after seeing this."
+            f"likely, will think it at most {after} likely after seeing this{but_for}."
         )
 
     def along_time(self) -> str:

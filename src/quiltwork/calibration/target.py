@@ -225,5 +225,5 @@ def coarser(query: Query) -> str | None:
     if isinstance(query, Transitions):
         return "frequencies need less noise than transitions."
     if isinstance(query, Histogram | Frequencies):
-        return "A single share (share:STATE) needs half the noise."
+        return "A single share (share:STATE) needs less noise."
     return None

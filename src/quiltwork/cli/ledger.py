@@ -8,7 +8,7 @@ import typer
 
 from quiltwork.cli.options import AsJson, GuaranteeName, KeyFile, SecretsText, SecretTimes, WhoName, secrets_of
 from quiltwork.errors import LedgerError, ParameterError
-from quiltwork.show.terminal import json_line, out, print_json, print_statement
+from quiltwork.show.terminal import err, json_line, out, print_json, print_statement
 
 if TYPE_CHECKING:
     from quiltwork.ledger import Ledger, Row
@@ -30,8 +30,11 @@ def create(
         float, typer.Option("--delta", metavar="D", help="Budget on (ε, δ): releases add up by squares. 1e-6 is usual.")
     ] = 0.0,
     envelope: Annotated[
-        str, typer.Option("--envelope", metavar="Q", help="With --delta: the query in whose shape room is made.")
-    ] = "histogram",
+        str | None,
+        typer.Option(
+            "--envelope", metavar="Q", help="With --delta: the query in whose shape room is made (default: histogram)."
+        ),
+    ] = None,
     key: Annotated[
         Path | None,
         typer.Option(
@@ -44,8 +47,13 @@ def create(
 ) -> None:
     """Create a ledger with a privacy budget. It stores the belief and no data."""
     from quiltwork import load_belief
+    from quiltwork.influence.delta import large_delta
     from quiltwork.ledger import Ledger, new_key, read_key
 
+    if envelope is not None and not delta:
+        raise ParameterError(
+            "room for squares needs a delta", got="--envelope without --delta", fix="Add --delta 1e-6, or leave it out"
+        )
     held, is_new = load_belief(belief), key is not None and not key.exists()
     seal = None if key is None else new_key(key) if is_new else read_key(key)
     apart = secrets_of(secrets, secret_times)
@@ -56,7 +64,7 @@ def create(
         guarantee=guarantee,
         secrets=apart,
         delta=delta,
-        envelope=envelope,
+        envelope=envelope or "histogram",
         key=seal,
     )
     statement = created.statement()
@@ -66,6 +74,12 @@ def create(
     out.print(f"Created {statement.name} with a budget of {statement.terms.words}, for {held!r}.")
     if statement.room is not None:
         out.print(statement.room)
+        out.print(
+            "Releases draw Gaussian noise unless they ask for another. To learn which ε to give each of K releases:"
+        )
+        out.print(f"quiltwork plan B --query Q --length N --epsilon {budget:g} --delta {delta:g} --releases K")
+    for warning in large_delta(statement.terms.delta):
+        err.print(f"warning: {warning}")
     if not statement.terms.secrets.everything:
         out.print(f"Its budget is about these secrets only: {statement.terms.secrets.text}.")
     if is_new:

@@ -68,13 +68,15 @@ Delta = Annotated[
     typer.Option(
         "--delta",
         metavar="D",
-        help="Allow for a weaker (ε, δ) guarantee with this δ, such as 1e-6 (which --noise gaussian uses without it).",
+        help="Allow for a weaker (ε, δ) guarantee with this δ, such as 1e-6.",
     ),
 ]
 NoiseName = Annotated[
     NoiseChoice | None,
     typer.Option(
-        "--noise", help="Laplace or Gaussian noise, or the one with the smaller error (the default with --delta)."
+        "--noise",
+        help="Laplace or Gaussian noise (which needs --delta; 1e-6 if left out), or the one with the smaller error "
+        "(the default with --delta). A ledger with a δ has Gaussian noise by default.",
     ),
 ]
 GuaranteeName = Annotated[
@@ -98,7 +100,12 @@ SecretTimes = Annotated[
     ),
 ]
 NoiseScale = Annotated[
-    float, typer.Option("--noise-scale", metavar="S", help="Scale of the Laplace noise on each number.")
+    float,
+    typer.Option(
+        "--noise-scale",
+        metavar="S",
+        help="Scale of the Laplace noise on each number, or the standard deviation of Gaussian noise.",
+    ),
 ]
 Seen = Annotated[int, typer.Option("--releases", metavar="K", help="Number of such releases seen together.")]
 QuiltSize = Annotated[

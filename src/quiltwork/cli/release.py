@@ -165,8 +165,8 @@ def release(
     apart = secrets_of(secrets, secret_times)
     if apart is None:
         apart = Secrets.all() if book is None else book.terms.secrets
-    if not delta and noise in ("gaussian", "best") and book is not None:
-        delta = book.terms.delta
+    if book is not None:
+        noise, delta = book.noise_and_delta(noise, delta)
     elif not delta and noise == "gaussian":
         delta = USUAL_DELTA
     with progress("Calibrating"):
@@ -231,7 +231,7 @@ def _printed_as(form: Form, *, as_json: bool) -> Form:
 def _show(result: "Release", files: list[Path], form: Form) -> None:
     """Print the value. It is spent: where standard output does not take it, standard error does."""
     from quiltwork.data.steps import NO_STEP
-    from quiltwork.influence.delta import LARGE_DELTA
+    from quiltwork.influence.delta import large_delta
 
     try:
         if NO_STEP in result.notes:
@@ -249,9 +249,8 @@ def _show(result: "Release", files: list[Path], form: Form) -> None:
                 sys.stdout.write(content(result, form).decode())
             sys.stdout.flush()
         else:  # what was a warning is not said twice
-            print_release(
-                replace(result, notes=tuple(note for note in result.notes if note not in (NO_STEP, LARGE_DELTA)))
-            )
+            said = (NO_STEP, *large_delta(result.calibration.delta))
+            print_release(replace(result, notes=tuple(note for note in result.notes if note not in said)))
     except BrokenPipeError:
         raise  # whoever reads has gone
     except (OSError, ValueError, AttributeError) as problem:

@@ -16,21 +16,32 @@ from functools import lru_cache
 import numpy as np
 
 from quiltwork.errors import ParameterError
-from quiltwork.numeric import check_delta, check_epsilon, round_up
+from quiltwork.numeric import SMALLEST_DELTA, check_delta, check_epsilon, round_up
 from quiltwork.types import Floats
 
 PIECES, PARTS, ROUNDS = 256, 8, 8
 MARGIN = 10  # times the number of people: 1 / δ is at least as much
-LARGE_DELTA = (
-    "δ is above 0.0001: it would allow for publishing everything about one person in ten thousand, chosen at random. "
-    "1e-6 is usual."
-)
 USUAL_DELTA, WARN_ABOVE = 1e-6, 1e-4
 RESERVE = 0.01  # of δ, kept for what a ledger shows between releases (Statement 83)
 TRIES, FURTHER, CLOSE = 40, 1.2, 1e-4  # of a search for the smallest ε
 SMALLEST, LARGEST = 1e-90, 1e3
 PRECISION = 1e-6  # of κ, relatively: it is larger by as much
 ROUNDING = 1e-10  # more than the rounding of a logarithm of H, relative to what it bounds
+
+
+def large_delta(delta: float) -> tuple[str, ...]:
+    """A warning where δ is larger than is usual.
+
+    >>> large_delta(0.01)[0].partition(":")[2]
+    ' it would allow for publishing everything about one person in 100, chosen at random. 1e-6 is usual.'
+    """
+    if not delta > WARN_ABOVE:
+        return ()
+    many = f"{math.floor(1 / delta):,}"
+    return (
+        f"δ is above {WARN_ABOVE:g}: it would allow for publishing everything about one person in {many}, chosen at "
+        f"random. {USUAL_DELTA:.0e} is usual.".replace("1e-06", "1e-6"),
+    )
 
 
 def check_delta_for(delta: float, people: int) -> None:
@@ -87,7 +98,7 @@ def noise_kappa(epsilon: float, delta: float) -> float:
     >>> round(noise_kappa(1.0, 1e-6) / kappa(1.0, 1e-6), 4)
     1.0005
     """
-    return kappa(epsilon, check_delta(delta) * (1 - RESERVE)) * (1 + 2.0**-23)
+    return kappa(epsilon, max(check_delta(delta) * (1 - RESERVE), SMALLEST_DELTA)) * (1 + 2.0**-23)
 
 
 def gaussian_kappa(epsilon: float, delta: float) -> float:

@@ -43,7 +43,7 @@ from quiltwork.ledger.store import Store, Transaction
 from quiltwork.ledger.terms import Reservation, Statement, Terms
 from quiltwork.numeric import check_delta, check_epsilon
 from quiltwork.queries import Query
-from quiltwork.types import Guarantee, Shown
+from quiltwork.types import Guarantee, NoiseChoice, Shown
 
 Clock = Callable[[], datetime]
 LOOK = "`quiltwork ledger verify` names what is broken; compare it with an earlier export"
@@ -220,6 +220,37 @@ class Ledger(Shown):
     def name(self) -> str:
         """The address, without a password."""
         return self._store.name
+
+    def noise_and_delta(self, noise: NoiseChoice | None = None, delta: float = 0.0) -> tuple[NoiseChoice, float]:
+        """Noise and δ of a release that asks for these, or for none: Gaussian noise where its squares add up.
+
+        >>> from quiltwork import MarkovChain
+        >>> coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]])
+        >>> Ledger.in_memory(belief=coin, budget=1.0, delta=1e-6).noise_and_delta()
+        ('gaussian', 1e-06)
+        >>> Ledger.in_memory(belief=coin, budget=1.0).noise_and_delta()
+        ('laplace', 0.0)
+        """
+        held = self.terms.delta
+        if delta and held and delta != held:
+            raise NotCoveredError(
+                "a release must have the delta of its ledger",
+                got=f"{delta:g}",
+                why=f"ledger {self.name} has {held:g} for all releases together",
+                fix="Leave delta out",
+            )
+        noise = noise or ("gaussian" if held else "laplace")
+        if not held and (delta or noise != "laplace"):
+            raise self._takes_no_delta(f"{noise} noise" if noise != "laplace" else f"delta = {delta:g}")
+        return noise, 0.0 if noise == "laplace" else held
+
+    def _takes_no_delta(self, got: str) -> NotCoveredError:
+        return NotCoveredError(
+            f"ledger {self.name} takes no releases with a delta",
+            got=got,
+            why="its budget is on ε alone",
+            fix="Use Laplace noise without a delta, or create a ledger with --delta",
+        )
 
     def check(
         self,
@@ -505,12 +536,7 @@ class Ledger(Shown):
         if not isinstance(record, ReleaseRecord) or not (record.delta > 0 or record.noise == "gaussian"):
             return
         if not self.terms.delta:
-            raise NotCoveredError(
-                f"ledger {self.name} takes no releases with a delta",
-                got="Gaussian noise" if record.noise == "gaussian" else f"delta = {record.delta:g}",
-                why="its budget is on ε alone",
-                fix="Leave delta out, or create a ledger with --delta",
-            )
+            raise self._takes_no_delta("Gaussian noise" if record.noise == "gaussian" else f"delta = {record.delta:g}")
         if record.noise != "gaussian":
             raise NotCoveredError(
                 "a ledger with a delta takes Laplace noise without one, and Gaussian noise",

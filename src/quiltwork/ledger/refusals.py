@@ -12,6 +12,7 @@ from quiltwork.influence.delta import RESERVE
 
 SCALED = ("curve", "group", "quilt-exact", "quilt-approx")  # their ε falls with the profile in a known way
 LOOKS = 12  # for the largest request that would fit
+TINY = 1e-3  # of a budget: a request as small as that is noise only
 
 
 class Refusals:
@@ -37,30 +38,34 @@ class Refusals:
                 f"The ledger counts what it tells about {counted.text}, not about {record.secrets.text}: ask for a "
                 "smaller epsilon, or for the ledger's secrets"
             )
+        if fits is not None and fits < TINY * budget:
+            fix = "Next to nothing is left for this release"
+        if self._accountant.envelope is not None and not (record.noise == "laplace" and math.isfinite(after)):
+            return self._without_room(total, record, after, fix)
         own = "" if record.epsilon is None else f" (ε = {record.epsilon:g})"
-        why = f"together with earlier releases this one{own} would bring the total to {after:.6g} of {budget:g}"
-        if self._accountant.envelope is not None:
-            after, why = self._by_squares(total, record, after)
         return BudgetError(
             "this release would exceed the budget",
             requested=after - before,
             remaining=max(0.0, budget - before),
             short_by=max(0.0, after - budget),
-            why=why,
+            why=f"together with earlier releases this one{own} would bring the total to {after:.6g} of {budget:g}",
             fix=fix,
         )
 
-    def _by_squares(self, total: Total, record: ReleaseRecord, after: float) -> tuple[float, str]:
-        """ε with the release where the budget has a δ, and what is left in both ways."""
+    def _without_room(self, total: Total, record: ReleaseRecord, after: float, fix: str) -> BudgetError:
+        """Where the budget has a δ: what is left of the room for squares, and that sums are too large as well."""
         accountant = self._accountant
-        with_it = accountant.plus(total, record)
-        before, used = accountant.used(total), accountant.used(with_it)
-        if math.isinf(after) and accountant.odometer is not None and math.isfinite(used):
-            found = accountant.odometer.at(accountant.odometer.envelope.whole._replace(share=used)).epsilon
-            after = self._budget if found is None else found
-        return after, (
-            f"it would use {used:.4g} times the room for squares, of which {max(0.0, 1 - before):.4g} is left, and no "
-            f"ε without δ up to {self._budget:g} holds with it"
+        before, used = accountant.used(total), accountant.used(accountant.plus(total, record))
+        sums = "no ε holds without a δ" if math.isinf(after) else f"without a δ ε would be {after:.6g}"
+        if record.noise == "laplace" and before < 1:
+            fix += ". Gaussian noise takes less of the room"
+        return BudgetError(
+            "this release would exceed the budget's room for squares",
+            requested=used - before,
+            remaining=max(0.0, 1 - before),
+            short_by=max(0.0, used - 1),
+            why=f"shares of the room; {sums}, of {self._budget:g}",
+            fix=fix,
         )
 
     def _told(self, total: Total) -> float:

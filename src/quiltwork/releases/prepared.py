@@ -19,7 +19,7 @@ from quiltwork.data import Reading, Series, Window
 from quiltwork.data.about import About
 from quiltwork.data.layout import Layout
 from quiltwork.errors import DataError, LedgerError, ParameterError, QuiltworkError, check_name
-from quiltwork.influence.delta import LARGE_DELTA, WARN_ABOVE, check_delta_for
+from quiltwork.influence.delta import check_delta_for, large_delta
 from quiltwork.numeric import round_up
 from quiltwork.queries import Limits, Numbers, Query, Workload
 from quiltwork.queries.workload import picked
@@ -96,7 +96,7 @@ class Prepared:
 
     def warnings(self, answers: list[Answer]) -> tuple[str, ...]:
         """Which answers would be noise only, and what would change that; and a large δ. It looks at public sizes."""
-        said = list(self._large_delta())
+        said = list(large_delta(self.calibration.delta))
         for place, question in enumerate(self.each or (self,)):
             own = [answer for answer in answers if answer.question == place]
             poor = {n: share for n, answer in enumerate(own) if (share := question._share(answer)) >= PURE_NOISE}
@@ -129,9 +129,6 @@ class Prepared:
             return ()
         where = f" for {len(poor):,} of {len(answers):,} parts" if poor[0].part else ""
         return (f"{self.request.query.text} is noise only{where}: the noise may be larger than any difference.",)
-
-    def _large_delta(self) -> tuple[str, ...]:
-        return (LARGE_DELTA,) if self.calibration.delta > WARN_ABOVE else ()
 
     def _share(self, answer: Answer) -> float:
         """The ± of an answer as a share of what it can be."""
@@ -249,7 +246,7 @@ class Prepared:
             calibration=calibration,
             recorded=self.record,
             about=self.about,
-            notes=(*self.notes, *self._poor(answers), *self._large_delta()),
+            notes=(*self.notes, *self._poor(answers), *large_delta(self.calibration.delta)),
         )
 
     def _place(self, part: str) -> tuple[str, str]:

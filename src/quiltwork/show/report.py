@@ -185,7 +185,8 @@ def _meaning(release: Release) -> list[str]:
     calibration, ledger = release.calibration, release.ledger
     if calibration.guarantee == "none":
         return []
-    epsilons = {f"this release (ε = {calibration.epsilon:g})": calibration.epsilon}
+    weaker = f", δ = {calibration.delta:g}" if calibration.delta else ""
+    epsilons = {f"this release (ε = {calibration.epsilon:g}{weaker})": calibration.epsilon}
     whose = "this release"
     if ledger is not None:
         epsilons[f"the whole budget (ε = {ledger['budget']:g})"] = ledger["budget"]
@@ -193,8 +194,8 @@ def _meaning(release: Release) -> list[str]:
         if ledger.get("secrets", "all") != calibration.secrets.text:
             whose += f" (which is about {ledger.get('secrets', 'all')})"
     shown = (
-        f"How far the probability of a secret can be moved by {whose}: odds change by a factor of at most e^ε. On the "
-        "dashed line nothing is learned."
+        f"How far the probability of a secret can be moved by {whose}: odds change by a factor of at most e^ε"
+        f"{' up to δ' if weaker else ''}. On the dashed line nothing is learned."
     )
     promise = next(line for line in calibration.explain(release.belief).splitlines() if line.startswith("Guarantee"))
     words = paragraphs(
@@ -277,9 +278,10 @@ def certified(release: Release, *, verify: bool = True) -> str:
     except CertificateError as problem:
         return f"NOT VERIFIED: {problem}"
     seconds = time.perf_counter() - begun
+    up_to = f", up to δ = {calibration.delta:g} (by Statement 78)" if calibration.delta else ""
     return (
         f"Verified by interval arithmetic when this report was written, in {max(seconds, 0.01):.2g} s: this noise "
-        f"keeps the privacy loss at or below {above(proved)}."
+        f"keeps the privacy loss at or below {above(proved)}{up_to}."
     )
 
 
@@ -333,11 +335,13 @@ def _signatures(release: Release) -> str:
     ledger = release.ledger
     head = "" if ledger is None else f" · ledger row {ledger['row']}, {str(ledger['hash'])[:16]}"
     roles = ("Responsible for the data", "Responsible for privacy")
+    weaker = f", δ = {release.calibration.delta:g}" if release.calibration.delta else ""
     lines = [line for role in roles for line in (f"{role}: name", "Place, date, signature")]
     room = "".join(f"<span>{line}</span>" for line in lines)
     return (
         f"<div class=together><h2>Signatures</h2><p>{SIGNED}</p><div class=sign>{room}</div>"
-        f"<p class=note>{html.escape(titled(release.calibration.query.text))}, ε = {release.calibration.epsilon:g} · "
-        f"belief {release.belief.fingerprint[:16]}{head} · quiltwork {__version__} · "
+        f"<p class=note>{html.escape(titled(release.calibration.query.text))}, "
+        f"ε = {release.calibration.epsilon:g}{weaker} · belief {release.belief.fingerprint[:16]}{head} · "
+        f"quiltwork {__version__} · "
         f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC</p></div>"
     )

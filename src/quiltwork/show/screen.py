@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from quiltwork.beliefs import Belief
-from quiltwork.beliefs.secrets import likely, posterior
+from quiltwork.beliefs.secrets import believed_after
 from quiltwork.calibration.record import Calibration
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.ledger.rows import record_of
@@ -38,7 +38,8 @@ def cards(
     else:
         delta = f", δ = {calibration.delta:g}" if calibration.delta else ""
         shown = [(f"ε = {calibration.epsilon:g}{delta}", "privacy loss for any one secret, at most")]
-        shown.append((f"50 → {likely(posterior(0.5, calibration.epsilon))}", "what a 50 % likely secret may become"))
+        after, but_for = believed_after(calibration.epsilon, calibration.delta)
+        shown.append((f"50 → {after}", f"what a 50 % likely secret may become{but_for}"))
     least = "the least precise number" if several else "each number"
     shown.append((f"± {error}", f"noise on {least}, with probability 95 %"))
     return shown if left is None else [*shown, left]
@@ -173,13 +174,14 @@ def picture(chart: Chart, said: str) -> Content:
 def statement_on_screen(now: Statement, losses: Losses | None) -> Content:
     """A ledger at one moment: what is left, what was spent when and by whom, and the loss along time."""
     budget, releases = now.terms.budget, now.releases()
-    count = len(releases)
+    count, delta = len(releases), 0.0 if now.pure == now.spent else now.terms.delta
+    after, but_for = believed_after(now.spent, delta) if count else believed_after(0.0)
     content: Content = {
         "ledger": now.name,
         "cards": [
             left_of(now.to_dict()),
             (above(now.spent, 4), "spent: privacy loss of all releases together, at most"),
-            (f"50 → {likely(posterior(0.5, now.spent))}", "what a 50 % likely secret may have become"),
+            (f"50 → {after}", f"what a 50 % likely secret may have become{but_for}"),
             (f"{count:,}", f"release{'s' * (count != 1)}"),
         ],
         "budget": {"text": _spent_of(now.to_dict()), "shares": [share_of_budget(now.to_dict())]},

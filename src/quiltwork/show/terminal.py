@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from quiltwork.beliefs.secrets import likely, posterior
-from quiltwork.calibration.plan import Offer, Plan
+from quiltwork.beliefs.secrets import believed_after
+from quiltwork.calibration.plan import Offer, Plan, Way
 from quiltwork.errors import visible
 from quiltwork.releases.result import Release
 from quiltwork.show.numbers import KEEP, budget_words, fitting, remarks, share_of_budget, table_of
@@ -131,6 +131,13 @@ def print_plan(made: Plan, *, other: Mapping[str, float | None] | None = None) -
         out.print(table(way_rows(made), title=f"By the influence curve, noise of {shared}"))
     elif made.releases > 1:
         out.print(_against_adding(made))
+    if made.epsilon_each is not None and made.best is not None and made.best.calibration is not None:
+        noise = " --noise gaussian" if made.best.calibration.noise == "gaussian" else ""
+        budget = f"--budget {made.epsilon:g}" + (f" --delta {made.delta:g}" if noise else "")
+        out.print(
+            f"For these {made.releases:,} releases, create a ledger with {budget} and give each release --epsilon "
+            f"{made.epsilon_each:g}{noise}."
+        )
     if made.remedy is not None:
         out.print(made.remedy.words())
     for warning in made.warnings:
@@ -160,10 +167,14 @@ def _by_question(
     return rows
 
 
-def _from(count: int | None) -> str:
-    if count is None:
+def _span(way: Way) -> str:
+    """For how many releases a way needs the least noise."""
+    first, last = way.least_from, way.least_up_to
+    if first is None:
         return "never"
-    return "from the first release on" if count == 1 else f"from {count:,} releases on"
+    if last is None:
+        return "always" if first == 1 else f"from {first:,} releases on"
+    return f"up to {last:,} release{'s' * (last > 1)}" if first == 1 else f"from {first:,} to {last:,} releases"
 
 
 def way_rows(made: Plan) -> list[dict[str, Any]]:
@@ -173,7 +184,7 @@ def way_rows(made: Plan) -> list[dict[str, Any]]:
             "way": way.name,
             "noise scale": way.noise_scale,
             "±95 %": way.error_95,
-            "least noise": _from(way.least_from),
+            "least noise": _span(way),
         }
         for way in made.ways
     ]
@@ -234,6 +245,7 @@ def statement_rows(now: "Statement") -> list[dict[str, Any]]:
             "query": release["query"]
             + ("" if release["segment"] is None else f" {release['segment'][0]}:{release['segment'][1]}"),
             "mechanism": release["mechanism"],
+            **({"noise": release.get("noise", "laplace")} if now.terms.delta else {}),
             "ε": release["epsilon"],
             "together": release["spent"],
             "who": release["who"],
@@ -287,9 +299,9 @@ def print_release(result: Release) -> None:
             f"Recorded as row {result.ledger['row']} of {result.ledger['address']}: {budget_words(result.ledger)}. "
             f"Head: {result.ledger['row']}:{result.ledger['hash']}"
         )
-        allowed = likely(posterior(0.5, result.ledger["budget"]))
+        allowed, but_for = believed_after(result.ledger["budget"], result.ledger.get("delta", 0.0))
         about = "" if "secrets" not in result.ledger else f" (secrets {result.ledger['secrets']})"
-        out.print(f"Within the whole budget, what was 50 % likely becomes at most {allowed} likely{about}.")
+        out.print(f"Within the whole budget, what was 50 % likely becomes at most {allowed} likely{but_for}{about}.")
         if "mixed" in result.ledger:
             out.print(
                 f"The data was not always read in the same way ({result.ledger['mixed']}), so every release in this "

@@ -349,18 +349,21 @@ def _prepared(ask: Ask, report: Reporter) -> _Ready:
         segment=None if segment is None else (segment[0], segment[1]),
         gaps=gaps,
     )
-    secrets = _secrets(ask)
+    secrets, delta = _secrets(ask), float(ask.get("delta", 0.0))
+    noise = ask.get("noise") or ("best" if delta else "laplace")
     with _ledger(ask) as book:
         if secrets is None:
             secrets = Secrets.all() if book is None else book.terms.secrets
+        if book is not None:
+            noise, delta = book.noise_and_delta(ask.get("noise"), delta)
     report.phase("Calibrating")
     request = Request(
         query=asked,
         belief=belief,
         epsilon=ask["epsilon"],
         mechanism=ask.get("mechanism"),
-        delta=ask.get("delta", 0.0),
-        noise=ask.get("noise") or ("best" if ask.get("delta") else "laplace"),
+        delta=delta,
+        noise=noise,
         guarantee=ask.get("guarantee", "pufferfish"),
         secrets=secrets,
         quilt_size=ask.get("quilt_size"),

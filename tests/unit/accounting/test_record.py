@@ -14,6 +14,7 @@ from quiltwork import (
     BayesianNetwork,
     Count,
     Custom,
+    DynamicNetwork,
     InputError,
     Ledger,
     MarkovChain,
@@ -153,3 +154,17 @@ def test_a_record_says_all_of_its_query() -> None:
     profile = ReleaseRecord.from_dict(asked.to_dict()).profile(odd)
     assert profile is not None
     assert [bool(matrix.any()) for matrix in profile] == [True, False]
+
+
+def test_a_profile_is_remembered_for_one_belief_only() -> None:
+    """A step of records over time is a state of the chain of steps, but it consists of several values."""
+    network = DynamicNetwork(
+        {"a": "01", "b": "01"},
+        parents={"b": ["a"]},
+        tables={"a": [0.5, 0.5], "b": [[0.99, 0.01], [0.01, 0.99]]},
+        initial="stationary",
+    )
+    record = ReleaseRecord(lipschitz=1.0, noise_scale=2.0, length=5)
+    fresh = Accountant(network, length=5, releases=[dataclasses.replace(record)]).composed().epsilon
+    Accountant(network.as_chain_of_steps(), length=5, releases=[record]).composed()
+    assert Accountant(network, length=5, releases=[record]).composed().epsilon == fresh > 0.9

@@ -12,7 +12,7 @@ from shell import run
 from quiltwork import Accountant, Ledger, ReleaseRecord, Session, calibrate, plan, release, save_belief
 from quiltwork.data import Series
 from quiltwork.errors import ParameterError
-from quiltwork.influence.delta import LARGE_DELTA, check_delta_for
+from quiltwork.influence.delta import check_delta_for, large_delta
 
 WANTED: dict[str, Any] = {"belief": LAZY, "epsilon": 1.0, "noise": "gaussian"}
 
@@ -38,9 +38,11 @@ def test_delta_is_far_below_one_in_the_number_of_people() -> None:
 
 
 def test_a_large_delta_warns() -> None:
-    assert LARGE_DELTA in release(people(5), "count:1", **WANTED, delta=2e-4).notes
-    assert LARGE_DELTA not in release(people(5), "count:1", **WANTED, delta=1e-4).notes
-    assert LARGE_DELTA in plan("count:1", **WANTED, delta=2e-4, length=10**6, mechanisms=["curve"]).warnings
+    (warning,) = large_delta(2e-4)
+    assert "one person in 5,000" in warning
+    assert warning in release(people(5), "count:1", **WANTED, delta=2e-4).notes
+    assert not any("δ is above" in note for note in release(people(5), "count:1", **WANTED, delta=1e-4).notes)
+    assert warning in plan("count:1", **WANTED, delta=2e-4, length=10**6, mechanisms=["curve"]).warnings
     assert not plan("count:1", **WANTED, delta=1e-4, length=10**6, mechanisms=["curve"]).warnings
 
 
