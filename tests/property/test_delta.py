@@ -25,7 +25,6 @@ from quiltwork import (
     Ledger,
     MarkovChain,
     NotCoveredError,
-    ParameterError,
     Query,
     ReleaseRecord,
     Series,
@@ -37,6 +36,7 @@ from quiltwork import (
     release,
 )
 from quiltwork.accounting.envelope import Envelope
+from quiltwork.errors import ParameterError
 from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.curve.timeline import loss_along_time
 from quiltwork.influence.delta import gaussian_kappa, kappa, noise_kappa
@@ -298,7 +298,7 @@ def test_a_ledger_with_a_delta_says_what_compose_says() -> None:
     for _ in range(5):
         made = session.release("count:1", epsilon=0.2, noise="gaussian")
         assert (made.calibration.noise, made.record().noise) == ("gaussian", "gaussian")
-    session.release("count:1", epsilon=0.05)
+    session.release("count:1", epsilon=0.05, noise="laplace")
     now = ledger.statement()
     records = [ReleaseRecord.from_dict(row.content["record"]) for row in now.rows if row.kind == "reserved"]
     together = Accountant(LAZY, releases=records, length=1000, delta=1e-6).composed()
@@ -328,15 +328,13 @@ def test_a_ledger_with_a_delta_says_which_noise_and_what_is_left() -> None:
     assert session.release("count:1", epsilon=0.5).calibration.noise == "gaussian"
     with pytest.raises(NotCoveredError, match="delta of its ledger"):
         session.ledger.noise_and_delta(delta=1e-5)
-    with pytest.raises(BudgetError, match="shares of the room") as refused:
+    with pytest.raises(BudgetError, match="numbers are shares of the room") as refused:
         session.release("count:1", epsilon=0.95)
     assert refused.value.requested > refused.value.remaining
     assert refused.value.short_by == pytest.approx(refused.value.requested - refused.value.remaining)
     fits = float(str(refused.value).partition("A request of ε = ")[2].split()[0])
     session.release("count:1", epsilon=fits)
     assert 0.95 < session.statement().used <= 1
-    with pytest.raises(BudgetError, match="Next to nothing"):
-        session.release("count:1", epsilon=0.5)
     sums = Session(["0", "1", "0", "0"] * 250, belief=LAZY, budget=1.0, delta=1e-6)
     sums.release("count:1", epsilon=0.9, noise="laplace")  # more than the room, and still within ε
     with pytest.raises(BudgetError, match="would bring the total to"):

@@ -96,7 +96,7 @@ def noise_kappa(epsilon: float, delta: float) -> float:
     So a release that asks for all of a budget fits into it, whatever is rounded on the way.
 
     >>> round(noise_kappa(1.0, 1e-6) / kappa(1.0, 1e-6), 4)
-    1.0005
+    1.0004
     """
     return kappa(epsilon, max(check_delta(delta) * (1 - RESERVE), SMALLEST_DELTA)) * (1 + 2.0**-23)
 

@@ -56,7 +56,7 @@ class Refusals:
         """Where the budget has a δ: what is left of the room for squares, and that sums are too large as well."""
         accountant = self._accountant
         before, used = accountant.used(total), accountant.used(accountant.plus(total, record))
-        sums = "no ε holds without a δ" if math.isinf(after) else f"without a δ ε would be {after:.6g}"
+        sums = "no ε holds" if math.isinf(after) else f"ε would be {after:.6g}, of {self._budget:g}"
         if record.noise == "laplace" and before < 1:
             fix += ". Gaussian noise takes less of the room"
         return BudgetError(
@@ -64,7 +64,7 @@ class Refusals:
             requested=used - before,
             remaining=max(0.0, 1 - before),
             short_by=max(0.0, used - 1),
-            why=f"shares of the room; {sums}, of {self._budget:g}",
+            why=f"these numbers are shares of the room. Without a δ {sums}",
             fix=fix,
         )
 

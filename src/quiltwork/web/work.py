@@ -28,6 +28,7 @@ from quiltwork.releases.pipeline import prepare
 from quiltwork.releases.prepared import Answer, Prepared
 from quiltwork.releases.result import Release
 from quiltwork.session import written_down
+from quiltwork.types import NoiseChoice
 from quiltwork.web import drawn
 
 Ask = Mapping[str, Any]
@@ -350,7 +351,7 @@ def _prepared(ask: Ask, report: Reporter) -> _Ready:
         gaps=gaps,
     )
     secrets, delta = _secrets(ask), float(ask.get("delta", 0.0))
-    noise = ask.get("noise") or ("best" if delta else "laplace")
+    noise: NoiseChoice = ask.get("noise") or ("best" if delta else "laplace")
     with _ledger(ask) as book:
         if secrets is None:
             secrets = Secrets.all() if book is None else book.terms.secrets

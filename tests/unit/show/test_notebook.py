@@ -113,7 +113,7 @@ def test_what_is_spent_is_seen_at_once() -> None:
     text = session._repr_html_()
     assert "Spent 0.4 of 1, 0.6 remain" in text.replace("0.399999", "0.4").replace("0.600001", "0.6")
     assert "ann &lt;script&gt;" in text
-    assert repr(session) == "Session(1 series with 100 values, budget 1, MarkovChain(2 states, initial=stationary))"
+    assert repr(session) == "Session(1 series with 100 values, budget ε = 1, MarkovChain(2 states, initial=stationary))"
     assert str(session) == session.explain()
     empty = Session(["sit & rest"], belief=CHAIN, budget=1.0)
     assert "Nothing has been released yet" in empty._repr_html_()
