@@ -25,6 +25,7 @@ from quiltwork import (
     read_series,
     release,
 )
+from quiltwork.papers.guessing import HourlyCounts
 from quiltwork.papers.reproduce import reproduce_all
 from quiltwork.samples import diary_belief, diary_path
 from quiltwork.show.answers import values_chart
@@ -33,7 +34,6 @@ from quiltwork.show.cliques import clique_chart
 from quiltwork.show.fit import agreement_chart
 from quiltwork.show.losses import noise_chart, timeline_chart
 from quiltwork.show.style import ACCENT, INK, LINE, PALETTE, QUIET, WARNING, Chart, styled, to_svg
-from quiltwork.types import Floats
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
@@ -130,10 +130,11 @@ def moment_chart() -> Chart:
     needed = calibrate(Count("sleep"), belief=belief, epsilon=1.0, length=len(asleep)).noise_scale
     nothing, ordinary, private = after = ["nothing", "ordinary noise", "quiltwork's noise"]
     rows = [{"hour": hour, "believed": float(belief.stationary[state]), "after": nothing} for hour in (0.0, 24.0)]
+    adversary = HourlyCounts(belief, HOUR, state)
     for name, scale in ((ordinary, 1.0), (private, needed)):
         counts = asleep.reshape(24, HOUR).sum(axis=1) + np.random.default_rng(1).laplace(0.0, scale, 24)
-        believed = posterior(belief.transition, belief.stationary, state, counts, scale)
-        rows += [{"hour": (t + 0.5) / HOUR, "believed": p, "after": name} for t, p in enumerate(believed.tolist())]
+        (believed,) = adversary.posterior(counts[None], noise_scale=scale).tolist()
+        rows += [{"hour": (t + 0.5) / HOUR, "believed": p, "after": name} for t, p in enumerate(believed)]
     changes = [0, *(np.flatnonzero(np.diff(asleep)) + 1).tolist(), len(asleep)]
     nights = [{"hour": a / HOUR, "end": b / HOUR} for a, b in pairwise(changes) if asleep[a]]
     hours = alt.X("hour:Q", title="hour of the day", scale=alt.Scale(domain=[0, 24]), axis=alt.Axis(tickCount=9))
@@ -148,33 +149,6 @@ def moment_chart() -> Chart:
     bands = alt.Chart(alt.InlineData(nights)).mark_rect(color=LINE).encode(x=hours, x2="end:Q")
     layers = alt.layer(bands, lines, labels.encode(x=hours, y=likely, color=colours, text="text:N"))
     return styled(layers.properties(width=620, height=240))
-
-
-def posterior(transition: Floats, start: Floats, state: int, counts: Floats, scale: float) -> Floats:
-    """How likely the state is at each time, given noisy counts of it in every hour: exact, forwards and backwards."""
-    within = np.arange(len(start)) == state
-    possible = np.arange(HOUR + 1)
-    weights = np.exp(-np.abs(counts[:, None] - possible) / scale)  # hour, count
-    forward = [start[:, None] * (possible == within[:, None])]  # state, count within the hour so far
-    for t in range(1, len(counts) * HOUR):
-        before = forward[-1]
-        if t % HOUR == 0:
-            before = np.outer(before @ weights[t // HOUR - 1], possible == 0)
-        moved = transition.T @ before
-        moved[state] = np.roll(moved[state], 1)
-        forward.append(moved / moved.sum())
-    backward = np.tile(weights[-1], (len(start), 1))
-    likely = np.empty(len(forward))
-    for t in range(len(forward) - 1, -1, -1):
-        joint = forward[t] * backward
-        likely[t] = joint[state].sum() / joint.sum()
-        after = backward.copy()
-        after[state] = np.roll(after[state], -1)  # entering the state adds one
-        backward = transition @ after
-        if t % HOUR == 0:
-            backward = weights[t // HOUR - 1] * backward[:, :1]
-        backward /= backward.max()
-    return likely
 
 
 def measured(benchmark: str) -> dict[str, Any]:

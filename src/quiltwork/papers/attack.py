@@ -56,7 +56,7 @@ def attack(effort: Effort) -> Found:
     epsilons = (0.2, 1.0, 3.0) if effort.quick else EPSILONS
     series = made_up(chain, length=HOUR * HOURS, people=FEW_DAYS if effort.quick else DAYS, seed=SEED)
     days: Codes = np.stack([np.asarray(stretch) for stretch in series.stretches])
-    counted, rows, lines = HourlyCounts(chain, HOUR), [], {}
+    counted, rows, lines = HourlyCounts(chain, HOUR, 1), [], {}
     for n, (mechanism, epsilon) in enumerate((name, epsilon) for name in RELEASES for epsilon in epsilons):
         effort.done(n / (len(RELEASES) * len(epsilons)))
         rows.append(_one_count(chain, mechanism, epsilon))

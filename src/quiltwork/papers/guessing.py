@@ -1,6 +1,6 @@
 """An adversary who knows the chain and guesses values from noisy counts: exact posteriors, exact rates of success.
 
-Plain computations of their own, for chains with two states: nothing here is used by a release.
+Plain computations of their own: nothing here is used by a release.
 """
 
 import math
@@ -77,10 +77,10 @@ def _between(a: float, c: float, step: float) -> float:
 
 @dataclass(frozen=True)
 class HourlyCounts:
-    """A chain with two states in its long-run law, counted in windows of the same width, one after the other.
+    """A chain in its long-run law, of which one state is counted in windows of the same width, one after the other.
 
     >>> slow = MarkovChain([[0.9, 0.1], [0.1, 0.9]], initial="stationary")
-    >>> counted = HourlyCounts(slow, width=4)
+    >>> counted = HourlyCounts(slow, width=4, state=1)
     >>> told = counted.posterior(np.array([[4.0, 0.0]]), noise_scale=0.1)
     >>> told.shape, bool((told[0, :4] > 0.9).all()), bool((told[0, 4:] < 0.1).all())
     ((1, 8), True, True)
@@ -88,44 +88,47 @@ class HourlyCounts:
 
     chain: MarkovChain
     width: int
+    state: int
 
     @cached_property
     def _joint(self) -> Floats:
         """P(X_i = x, X_last = b, count = s | value before the window = a), as [s, i, a, x, b]."""
-        P, width = np.asarray(self.chain.transition), self.width
-        until = np.zeros((width, 2, 2, width + 1))  # [i, a, x, s]: of values up to i
-        after = np.zeros((width, 2, 2, width + 1))  # [i, x, b, s]: of values after i
-        until[0, :, 0, 0], until[0, :, 1, 1] = P[:, 0], P[:, 1]
-        after[-1, :, :, 0] = np.eye(2)
+        P, width, k, state = np.asarray(self.chain.transition), self.width, len(self.chain.states), self.state
+        until = np.zeros((width, k, k, width + 1))  # [i, a, x, s]: of values up to i
+        after = np.zeros((width, k, k, width + 1))  # [i, x, b, s]: of values after i
+        until[0, :, :, 0] = P
+        after[-1, :, :, 0] = np.eye(k)
+        until[0, :, state] = np.roll(until[0, :, state], 1, axis=-1)
         for i in range(1, width):
-            moved = np.einsum("axs,xy->ays", until[i - 1], P)
-            until[i, :, 0], until[i, :, 1, 1:] = moved[:, 0], moved[:, 1, :-1]
+            until[i] = np.einsum("axs,xy->ays", until[i - 1], P)
+            until[i, :, state] = np.roll(until[i, :, state], 1, axis=-1)  # the last count is still 0
             counted = after[width - i].copy()
-            counted[1, :, 1:], counted[1, :, 0] = counted[1, :, :-1].copy(), 0.0
+            counted[state] = np.roll(counted[state], 1, axis=-1)
             after[width - 1 - i] = np.einsum("xy,ybs->xbs", P, counted)
-        joint = np.zeros((width + 1, width, 2, 2, 2))
+        joint = np.zeros((width + 1, width, k, k, k))
         for s in range(width + 1):
             joint[s] = np.einsum("iaxt,ixbt->iaxb", until[..., : s + 1], after[..., s::-1])
         return joint
 
     def posterior(self, noisy: Floats, *, noise_scale: float) -> Floats:
-        """P(X_t = 1 | all noisy counts) for each series (row) and time."""
-        series, windows = noisy.shape
+        """P(X_t = state | all noisy counts) for each series (row) and time."""
+        (series, windows), k = noisy.shape, len(self.chain.states)
         apart = np.abs(noisy[..., None] - np.arange(self.width + 1)) / noise_scale
         likely = np.exp(apart.min(axis=2, keepdims=True) - apart)  # [n, h, s]
         told = np.tensordot(likely, self._joint, axes=1)  # [n, h, i, a, x, b]
         steps = told[:, :, 0].sum(axis=3)  # [n, h, a, b]
-        before = np.ones((windows, series, 2)) * np.asarray(self.chain.stationary)
-        ahead = np.ones((windows, series, 2))
+        before = np.ones((windows, series, k)) * np.asarray(self.chain.stationary)
+        ahead = np.ones((windows, series, k))
         for h in range(1, windows):
             before[h] = _normalised(np.einsum("na,nab->nb", before[h - 1], steps[:, h - 1]))
             ahead[windows - 1 - h] = _normalised(np.einsum("nab,nb->na", steps[:, windows - h], ahead[windows - h]))
         weights = np.einsum("hna,nhiaxb,hnb->nhix", before, told, ahead)
-        return np.asarray(weights[..., 1] / weights.sum(axis=3)).reshape(series, windows * self.width)
+        return np.asarray(weights[..., self.state] / weights.sum(axis=3)).reshape(series, windows * self.width)
 
     def counts(self, values: Codes) -> Floats:
         """The true count of each window, for each series."""
-        return np.asarray(values.reshape(len(values), -1, self.width).sum(axis=2, dtype=np.float64))
+        counted = values == self.state
+        return np.asarray(counted.reshape(len(values), -1, self.width).sum(axis=2, dtype=np.float64))
 
 
 def _normalised(rows: Floats) -> Floats:

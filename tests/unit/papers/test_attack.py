@@ -43,26 +43,28 @@ def test_independent_values_are_guessed_as_ordinary_privacy_says() -> None:
 
 
 @pytest.mark.parametrize("scale", [0.3, 2.0, 50.0])
-def test_the_posterior_is_that_of_all_series(scale: float) -> None:
-    chain = MarkovChain([[0.9, 0.1], [0.3, 0.7]], initial="stationary")
+@pytest.mark.parametrize("table", [[[0.9, 0.1], [0.3, 0.7]], [[0.8, 0.1, 0.1], [0.3, 0.7, 0.0], [0.2, 0.2, 0.6]]])
+def test_the_posterior_is_that_of_all_series(scale: float, table: list[list[float]]) -> None:
+    chain = MarkovChain(table, initial="stationary")
     noisy = np.array([[2.2, -0.4, 1.1], [0.3, 1.9, 2.6]])
-    told = HourlyCounts(chain, width=2).posterior(noisy, noise_scale=scale)
+    told = HourlyCounts(chain, width=2, state=1).posterior(noisy, noise_scale=scale)
     for counts, row in zip(noisy, told, strict=True):
         weights, ones = 0.0, np.zeros(6)
-        for values in itertools.product((0, 1), repeat=6):
+        for values in itertools.product(range(len(table)), repeat=6):
             chance = float(chain.stationary[values[0]])
             for before, after in itertools.pairwise(values):
                 chance *= float(chain.transition[before, after])
-            sums = np.array(values).reshape(3, 2).sum(axis=1)
+            counted = np.array(values) == 1
+            sums = counted.reshape(3, 2).sum(axis=1)
             chance *= math.exp(-np.abs(counts - sums).sum() / scale)
             weights += chance
-            ones += chance * np.array(values)
+            ones += chance * counted
         assert row == pytest.approx(ones / weights)
 
 
 def test_the_promise_holds_for_every_minute_and_every_output() -> None:
     chain = slow_home()
-    counted, chance = HourlyCounts(chain, HOUR), np.random.default_rng(1)
+    counted, chance = HourlyCounts(chain, HOUR, 1), np.random.default_rng(1)
     for epsilon in EPSILONS:
         bound = best_success(epsilon) + 1e-9
         one = success_from_count(chain, HOUR, noise_of(chain, "curve", epsilon, HOUR))
