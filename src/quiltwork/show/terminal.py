@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from quiltwork.beliefs.secrets import believed_after
-from quiltwork.calibration.plan import Offer, Plan, Way
+from quiltwork.calibration.plan import Offer, Plan
+from quiltwork.calibration.sharing import Way
 from quiltwork.errors import visible
 from quiltwork.releases.result import Release
 from quiltwork.show.numbers import KEEP, budget_words, fitting, remarks, share_of_budget, table_of
