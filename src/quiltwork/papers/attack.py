@@ -164,7 +164,7 @@ def _rates(named: str, title: str) -> Chart:
         ),
     )
     promised = base.transform_filter(f"datum.line == '{PROMISED}'").mark_line(strokeDash=[6, 4])
-    measured = base.transform_filter(f"datum.line != '{PROMISED}'").mark_line(point=True, interpolate="monotone")
+    measured = base.transform_filter(f"datum.line != '{PROMISED}'").mark_line(point=True)
     return alt.layer(promised, measured).properties(width=300, height=240)
 
 

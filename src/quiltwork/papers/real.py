@@ -32,7 +32,7 @@ MOST_FOR_PHASES = 3_000  # values that phases are fitted to: EM goes through all
 CROSS = "M-0.8,-0.8L0.8,0.8M0.8,-0.8L-0.8,0.8"  # a shape in the picture
 USELESS = 2.0  # two laws are never further apart
 CHAIN, ANY = "chain", "any"
-STANDS, REFUTED = "the check does not refute the belief", "the check refutes it"
+STANDS, REFUTED = "not refuted by the check, or no belief needed", "refuted by the check"
 METHODS = (
     ("group", ANY),
     ("quilt-approx", CHAIN),
@@ -82,7 +82,8 @@ def real(effort: Effort, folder: str | Path) -> Found:
 
 
 NOTE = (
-    "Errors are those of the noise, from 20 draws with a fixed seed: mean, 5 % and 95 %. Seconds are those of the "
+    "Errors are those of the noise, from 20 draws with a fixed seed: the mean here, 5 % and 95 % in the table that is "
+    "written. An error of 2 (dashed) is that of shares that have nothing in common with the true ones. Seconds are those of the "
     "processor, for the noise and for fitting the belief. Group privacy needs no "
     "belief. The check compares each belief with the later period, which only public data allow. Where it refutes a "
     "belief, the noise is too small for the promise to be true of such data, however good the error looks."
