@@ -24,6 +24,8 @@ setup: $(STAMP) ## create .venv from the lock file
 demo: $(STAMP) ## a private histogram from the sample diary, and a report to open
 	$(BIN)/quiltwork demo
 
+test thorough: export OPENBLAS_NUM_THREADS = 1 # each worker has a core: more threads only wait for one another
+
 test: $(STAMP) ## all tests
 	$(BIN)/python tools/system_parts.py
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations 10

@@ -62,6 +62,7 @@ SETTINGS = {
     "ten_states": "10 states, count, 300 values",
     "diary": "sample diary, histogram, 2,688 values",
 }
+POWERS = [10.0**n for n in range(-3, 10)]
 GROWTH = {
     "rows": ("scaling_with_rows", {"rows": "histogram"}),
     "people (20 million rows)": ("scaling_with_people", {"people": "histogram"}),
@@ -203,17 +204,16 @@ def scaling_chart() -> Chart:
     for title, (benchmark, series) in GROWTH.items():
         figures = measured(benchmark)
         rows = [
-            {"size": int(found[1]), "seconds": seconds, "series": f"{name} ({figures[f'{key}_exponent']:.1f})"}
+            {"size": int(found[1]), "seconds": seconds, "series": f"{name} ({figures[f'{key}_exponent']:z.1f})"}
             for key, name in series.items()
             for figure, seconds in figures.items()
             if (found := re.fullmatch(rf"{key}_(\d+)_seconds", figure))
         ]
         names = list(dict.fromkeys(row["series"] for row in rows))
+        logarithmic = alt.Scale(type="log")
         base = alt.Chart(alt.InlineData(rows), title=alt.Title(title, color=INK, fontSize=12)).encode(
-            x=alt.X(
-                "size:Q", title=None, scale=alt.Scale(type="log"), axis=alt.Axis(format="~s", tickCount=4, grid=False)
-            ),
-            y=alt.Y("seconds:Q", title="seconds", scale=alt.Scale(type="log"), axis=alt.Axis(format="~s", tickCount=5)),
+            x=alt.X("size:Q", title=None, scale=logarithmic, axis=alt.Axis(values=POWERS, format="~s", grid=False)),
+            y=alt.Y("seconds:Q", title="seconds", scale=logarithmic, axis=alt.Axis(values=POWERS, format="~g")),
             color=alt.Color(
                 "series:N",
                 scale=alt.Scale(domain=names, range=list(PALETTE[: len(names)])),

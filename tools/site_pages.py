@@ -163,7 +163,7 @@ def _scaling(results: dict[str, Any]) -> list[str]:
                 f"{size:,}: {_time(figures[f'{key}_{size}_seconds'])}" + (f", {memory:,} MiB" if memory else "")
             )
         lines.append(
-            f"| {title} | {ends[0]} | {ends[1]} | {figures[f'{key}_exponent']:.2f} | {figures[f'{key}_paper']} |"
+            f"| {title} | {ends[0]} | {ends[1]} | {figures[f'{key}_exponent']:z.2f} | {figures[f'{key}_paper']} |"
         )
     return lines
 

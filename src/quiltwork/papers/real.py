@@ -83,8 +83,8 @@ def real(effort: Effort, folder: str | Path) -> Found:
 
 NOTE = (
     "Errors are those of the noise, from 20 draws with a fixed seed: the mean here, 5 % and 95 % in the table that is "
-    "written. An error of 2 (dashed) is that of shares that have nothing in common with the true ones. Seconds are those of the "
-    "processor, for the noise and for fitting the belief. Group privacy needs no "
+    "written. An error of 2 (dashed) is that of shares that have nothing in common with the true ones. Seconds are "
+    "those of the processor, for the noise and for fitting the belief. Group privacy needs no "
     "belief. The check compares each belief with the later period, which only public data allow. Where it refutes a "
     "belief, the noise is too small for the promise to be true of such data, however good the error looks."
 )
