@@ -227,9 +227,11 @@ def promises_chart(rows: Sequence[dict[str, Any]]) -> Chart:
     kinds = ["printed promise", "true leakage", "quiltwork"]
     data = [{"example": row["example"], "what": kind, "value": row[kind]} for row in rows for kind in kinds]
     base = alt.Chart(alt.InlineData(data)).encode(
-        y=alt.Y("example:N", title=None, sort=None, axis=alt.Axis(labelLimit=300)),
+        y=alt.Y(
+            "example:N", title=None, sort=None, axis=alt.Axis(labelLimit=300, labelExpr="split(datum.label, ': ')")
+        ),
         yOffset=alt.YOffset("what:N", sort=kinds),
-        x=alt.X("value:Q", title="leakage (ε)", scale=alt.Scale(zero=True)),
+        x=alt.X("value:Q", title="leakage (ε)", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=5)),
     )
     bars = base.mark_bar(height=16).encode(
         color=alt.Color(
