@@ -2,6 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 STAMP := .venv/.ready
+WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1) # one more than cores: many tests wait for a process, a browser or Java
 # every process that a test starts would compile the sources anew
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -28,7 +29,7 @@ test thorough: export OPENBLAS_NUM_THREADS = 1 # each worker has a core: more th
 
 test: $(STAMP) ## all tests
 	$(BIN)/python tools/system_parts.py
-	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations 10
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --durations 10
 
 thorough: $(STAMP) ## all properties on ten times as many random cases
 	QUILTWORK_EFFORT=10 $(BIN)/python -m pytest tests/property tests/audit --numprocesses auto --dist worksteal
