@@ -50,6 +50,7 @@ NOISE_ONLY = (
     "These limits cover the added noise only, not how well the data represents a larger population. A noisy count or "
     "share may be negative; setting it to 0 costs no privacy."
 )
+BUT_FOR = ", with a δ of e^(2ε) but for results with a probability of at most δ / (1 - e^-ε)"
 SIGNED = (
     "Signed for the release described above: the belief and the assumptions are justified for these data, and the "
     "privacy loss is acceptable."
@@ -185,17 +186,17 @@ def _meaning(release: Release) -> list[str]:
     calibration, ledger = release.calibration, release.ledger
     if calibration.guarantee == "none":
         return []
-    weaker = f", δ = {calibration.delta:g}" if calibration.delta else ""
-    epsilons = {f"this release (ε = {calibration.epsilon:g}{weaker})": calibration.epsilon}
-    whose = "this release"
+    epsilons = _limits("this release", calibration.epsilon, calibration.delta)
+    whose, delta = "this release", calibration.delta
     if ledger is not None:
-        epsilons[f"the whole budget (ε = {ledger['budget']:g})"] = ledger["budget"]
+        delta = max(delta, ledger.get("delta", 0.0))
+        epsilons |= _limits("the whole budget", ledger["budget"], ledger.get("delta", 0.0))
         whose = "this release, or by all releases within the budget"
         if ledger.get("secrets", "all") != calibration.secrets.text:
             whose += f" (which is about {ledger.get('secrets', 'all')})"
     shown = (
         f"How far the probability of a secret can be moved by {whose}: odds change by a factor of at most e^ε"
-        f"{' up to δ' if weaker else ''}. On the dashed line nothing is learned."
+        f"{BUT_FOR if delta else ''}. On the dashed line nothing is learned."
     )
     promise = next(line for line in calibration.explain(release.belief).splitlines() if line.startswith("Guarantee"))
     words = paragraphs(
@@ -206,6 +207,13 @@ def _meaning(release: Release) -> list[str]:
     )
     picture = figure(to_svg(posterior_chart(epsilons)), shown)
     return ["<h2>What is secret, and what ε means</h2>", f"<div class=beside>{picture}<div>{words}</div></div>"]
+
+
+def _limits(whose: str, epsilon: float, delta: float) -> dict[str, float]:
+    """How far log odds may move, by name; with a δ, but for unlikely results."""
+    return (
+        {f"{whose} (ε = {epsilon:g}, δ = {delta:g})": 2 * epsilon} if delta else {f"{whose} (ε = {epsilon:g})": epsilon}
+    )
 
 
 def _belief(release: Release, check: BeliefCheck | None) -> list[str]:

@@ -36,8 +36,8 @@ def cards(
     if calibration.guarantee == "none":
         shown = [("none", "guarantee: this is not private")]
     else:
-        delta = f", δ = {calibration.delta:g}" if calibration.delta else ""
-        shown = [(f"ε = {calibration.epsilon:g}{delta}", "privacy loss for any one secret, at most")]
+        up_to = f", up to δ = {calibration.delta:g}" if calibration.delta else ""
+        shown = [(f"ε = {calibration.epsilon:g}", f"privacy loss for any one secret, at most{up_to}")]
         after, but_for = believed_after(calibration.epsilon, calibration.delta)
         shown.append((f"50 → {after}", f"what a 50 % likely secret may become{but_for}"))
     least = "the least precise number" if several else "each number"
