@@ -1,4 +1,6 @@
-"""How far released shares are from the truth: as drawn, consistent with public facts, and estimated by the belief.
+"""How far released shares are from the truth: as drawn, and consistent with public facts.
+
+Both sides of noise that keeps the public total are drawn in one run, with independent noise of the same scale.
 
 python bench/answers.py                 the sample diary, and people simulated from its belief
 python bench/answers.py ARAS.csv.gz     also a resident of ARAS house 1: belief from 15 days, shares of 15 others
@@ -16,8 +18,9 @@ from quiltwork.calibration.request import Request
 from quiltwork.fitting import with_step
 from quiltwork.fitting.cycle import fit_cycle
 from quiltwork.papers.public_data import resident_periods
-from quiltwork.releases.answer import PartAnswer
+from quiltwork.releases.noise import add_noise
 from quiltwork.releases.pipeline import prepare
+from quiltwork.releases.prepared import Answer
 from quiltwork.samples import diary_belief, diary_path
 
 EPSILONS = (0.5, 1.0, 2.0, 5.0)
@@ -27,7 +30,7 @@ Row = dict[str, Any]
 
 
 def errors_of_answers(series: Series, belief: Belief, *, draws: int = DRAWS) -> list[Row]:
-    """The mean distance of a share from the truth, for each window and ε, and how often a range holds the truth."""
+    """The mean distance of a share from the truth, for each window and ε."""
     rows = []
     for window in WINDOWS:
         for epsilon in EPSILONS:
@@ -37,34 +40,27 @@ def errors_of_answers(series: Series, belief: Belief, *, draws: int = DRAWS) -> 
             ready = prepare(series, request)
             counted = ready.answers()
             truth = np.array([np.asarray(answer.numbers, dtype=np.float64) / answer.values for answer in counted])
-            off: dict[str, list[float]] = {"raw": [], "consistent": [], "estimated": []}
-            held = []
+            off: dict[str, list[float]] = {"independent": [], "raw": [], "consistent": []}
             for _ in range(draws):
                 answers = ready.draw(counted).answers
+                off["independent"].append(_distance(_independent(counted, ready.calibration.noise_scale), truth))
                 off["raw"].append(_distance([answer.numbers for answer in answers], truth))
                 off["consistent"].append(_distance([answer.best for answer in answers], truth))
-                if answers[0].estimate is not None:
-                    off["estimated"].append(_distance([_estimate(answer).numbers for answer in answers], truth))
-                    held.append(np.mean([_holds(answer, own) for answer, own in zip(answers, truth, strict=True)]))
             rows.append(
                 {"window": window or "all", "epsilon": epsilon, "noise_scale": ready.calibration.noise_scale}
-                | {name: float(np.mean(found)) if found else None for name, found in off.items()}
-                | {"held": float(np.mean(held)) if held else None}
+                | {name: float(np.mean(found)) for name, found in off.items()}
+                | {"raw / independent": float(np.mean(off["raw"]) / np.mean(off["independent"]))}
             )
     return rows
 
 
-def _estimate(answer: PartAnswer) -> Any:
-    return answer.estimate
+def _independent(counted: list[Answer], scale: float) -> list[tuple[float, ...]]:
+    """The shares with independent noise on each count."""
+    return [tuple(float(n) / one.values for n in add_noise(one.numbers, scale=scale)) for one in counted]
 
 
 def _distance(numbers: list[tuple[float, ...]], truth: np.ndarray) -> float:
     return float(np.abs(np.array(numbers) - truth).mean())
-
-
-def _holds(answer: PartAnswer, truth: np.ndarray) -> float:
-    estimate = _estimate(answer)
-    return float(np.mean((np.array(estimate.low) - 1e-9 <= truth) & (truth <= np.array(estimate.high) + 1e-9)))
 
 
 def of_the_sample() -> list[Row]:

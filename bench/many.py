@@ -47,7 +47,7 @@ def noise_of_each(belief: Belief, query: str, length: int, releases: int) -> dic
     (quilts,) = plan(query, **asked, mechanisms=["quilt-exact"], advice=False).offers
     if quilts.noise_scale is not None and quilts.error_95 is not None:
         found["quilts_by_theorem_3_7"] = quilts.noise_scale, quilts.error_95
-    changes = parse_query(query).simplest(belief).on(belief).euclidean
+    changes = parse_query(query).within(belief).on(belief).euclidean
     change = max(float(matrix.max()) for matrix in changes)
     sigma = change * length * math.sqrt(releases) / shift_of_a_pair(EPSILON, DELTA)
     found["group_with_zcdp"] = sigma, noise_error(sigma, 0.95, unit=1.0, integer=True, noise="gaussian")

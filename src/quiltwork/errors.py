@@ -135,6 +135,17 @@ class LedgerError(InputError):
     """A ledger cannot be used, is for something else, or was changed."""
 
 
+class InternalError(QuiltworkError):
+    """Two numbers that must agree do not: quiltwork itself is wrong, and nothing is released.
+
+    >>> InternalError("x").exit_code
+    1
+    """
+
+    def __init__(self, what: str, *, got: str | None = None, why: str | None = None):
+        super().__init__(what, got=got, why=why, fix="Report this with the belief and the question, without data")
+
+
 class BudgetError(QuiltworkError):
     """The budget would be exceeded, so nothing was released and nothing was spent.
 

@@ -31,7 +31,7 @@ Progress = Callable[[float], None]
 Guarantee = Literal["pufferfish", "bayesian"]
 """Against adversaries who know no values, or who know any other values."""
 
-Noise = Literal["laplace", "gaussian"]
+Noise = Literal["laplace", "laplace-total", "gaussian"]
 """The law of the noise; its scale is that of Laplace noise, or the standard deviation of Gaussian noise."""
 
 NoiseChoice = Literal["laplace", "gaussian", "best"]

@@ -207,7 +207,7 @@ def test_what_is_refused() -> None:
         Noisy(Count("1"), 2.0, noise="cauchy")  # type: ignore[arg-type]
     real = GaussianBelief({"ar1": 0.5}, distance=1.0)
     with pytest.raises(NotCoveredError, match="states"):
-        audit(real, [Noisy(parse_query("sum").simplest(real), 2.0)], length=3, delta=1e-6)
+        audit(real, [Noisy(parse_query("sum").within(real), 2.0)], length=3, delta=1e-6)
 
 
 def test_the_command(tmp_path: Path) -> None:

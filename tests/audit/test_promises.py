@@ -28,7 +28,6 @@ from quiltwork import (
 )
 from quiltwork.calibration.mechanisms.wasserstein import line_distance
 from quiltwork.laws.exact import Statistic, chain_laws
-from quiltwork.queries import TwoCounts
 
 MECHANISMS = ["quilt-exact", "quilt-approx", "wasserstein", "audited"]
 
@@ -215,9 +214,9 @@ def test_what_wasserstein_refuses() -> None:
 def test_histograms_of_two_states_take_the_noise_of_a_count() -> None:
     chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
     both = wasserstein(Histogram(), belief=chain, epsilon=1.0, length=20).noise_scale
-    assert both == pytest.approx(wasserstein(Count("0"), belief=chain, epsilon=1.0, length=20).noise_scale)
-    assert audit(chain, [Noisy(TwoCounts("0", "1"), both)], length=20).epsilon <= 1.0
-    assert audit(chain, [Noisy(Histogram(), 2 * both)], length=20).epsilon <= 1.0  # noise on both
+    assert both == pytest.approx(2 * wasserstein(Count("0"), belief=chain, epsilon=1.0, length=20).noise_scale)
+    assert audit(chain, [Noisy(Histogram(), both, noise="laplace-total")], length=20).epsilon <= 1.0
+    assert audit(chain, [Noisy(Histogram(), both)], length=20).epsilon <= 1.0  # independent noise on both
     pair = ChainSet([chain, MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial="stationary")])
     assert wasserstein(Histogram(), belief=pair, epsilon=1.0, length=20).noise_scale == pytest.approx(both)
 

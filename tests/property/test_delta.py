@@ -261,7 +261,6 @@ def test_kappa_is_enough_and_hardly_more(epsilon: float, log_delta: float) -> No
         Count("b"),
         Frequencies(),
         Transitions(),
-        Transitions(linked=False),
         Workload([Histogram(), Transitions()], ratios=[1, 2]),
     ],
     ids=lambda query: query.text,

@@ -77,7 +77,7 @@ def questions(draw: st.DrawFn, length: int) -> Measured:
         cut = draw(st.integers(1, length - 1))
         return Difference((1, cut), (cut + 1, length))
     belief = GaussianBelief({"ar1": 0.5}, distance=1)
-    asked = parse_query(kind).simplest(belief)
+    asked = parse_query(kind).within(belief)
     assert isinstance(asked, Measured)
     return asked
 
@@ -170,7 +170,7 @@ def test_the_formula_is_the_loss_by_quadrature(phi: float, scale: float, a: floa
             top = exponent.max()
             densities.append(top + math.log(float((weight * np.exp(exponent - top)).sum())))
         ratios.append(abs(densities[0] - densities[1]))
-    found = audit(belief, [Noisy(parse_query("sum").simplest(belief), scale)], length=n)
+    found = audit(belief, [Noisy(parse_query("sum").within(belief), scale)], length=n)
     promised = abs(float(moved.sum())) / scale
     assert found.by_node[i] == pytest.approx(promised, abs=1e-9)
     assert max(ratios) <= promised * (1 + 1e-6) + 1e-9
@@ -424,7 +424,7 @@ def test_known_values_need_ar1_and_independent_subjects() -> None:
         for mechanism in ("curve", "group"):
             with pytest.raises(NotCoveredError):
                 calibrate("sum", belief=belief, epsilon=1.0, length=3, mechanism=mechanism, guarantee="bayesian")
-        record = ReleaseRecord(query=parse_query("sum").simplest(belief), noise_scale=3.0, length=3)
+        record = ReleaseRecord(query=parse_query("sum").within(belief), noise_scale=3.0, length=3)
         with pytest.raises(NotCoveredError):
             Accountant(belief, length=3, releases=[record], guarantee="bayesian").composed()
 
@@ -443,7 +443,7 @@ def test_values_that_were_never_recorded_count() -> None:
     belief = GaussianBelief([1, -0.55, 0.05], distance=1.0)
     scale = calibrate("sum", belief=belief, epsilon=1.0, length=2).noise_scale
     assert scale == pytest.approx(0.5, rel=1e-5)  # at time 0: -0.55 + 0.05
-    asked = parse_query("sum").simplest(belief)
+    asked = parse_query("sum").within(belief)
     assert audit(belief, [Noisy(asked, scale)], length=2).node in (0, 3)
     forged = ReleaseRecord(mechanism="curve", epsilon=1.0, noise_scale=0.4501, query=asked, length=2)
     assert Accountant(belief, length=2, releases=[forged]).composed().epsilon == pytest.approx(0.5 / 0.4501, rel=1e-4)
@@ -457,13 +457,13 @@ def test_what_is_known_of_correlated_subjects_or_nearly_fixed_values_is_refused(
     with pytest.raises(NotCoveredError, match="nearly determine others"):
         bayesian_leakage(nearly, "sum", noise_scale=1.0, length=3)
     short = GaussianBelief([1, 0.3447, -0.7071], distance=1.0)  # true of three values only
-    exact, _ = worst_adversary(short, [Noisy(parse_query("sum").simplest(short), 1.0)], length=3)
+    exact, _ = worst_adversary(short, [Noisy(parse_query("sum").within(short), 1.0)], length=3)
     assert exact.epsilon < 3
 
 
 def test_claims_are_about_their_own_distance() -> None:
     near, far = (GaussianBelief({"ar1": 0.5}, distance=distance) for distance in (1.0, 10.0))
-    mean = parse_query("mean").simplest(near)
+    mean = parse_query("mean").within(near)
     for record in (
         ReleaseRecord(mechanism="other", epsilon=1.0, distance=1.0, length=100),
         ReleaseRecord(query=mean, lipschitz=1.0, noise_scale=3.0, length=100),
@@ -500,7 +500,7 @@ def test_small_changes_of_many_values_may_tell_all_that_large_ones_do() -> None:
 @pytest.mark.parametrize("releases", [1, 7, 1000])
 def test_planned_releases_stay_within_their_epsilon(releases: int) -> None:
     belief = GaussianBelief({"ar1": 0.9}, distance=1.0)
-    query = parse_query("sum").simplest(belief)
+    query = parse_query("sum").within(belief)
     for name in ("curve", "group"):
         offer = plan(query, belief=belief, epsilon=1.0, length=50, releases=releases, mechanisms=[name]).offers[0]
         records = [ReleaseRecord(query=query, noise_scale=offer.noise_scale, length=50)] * releases

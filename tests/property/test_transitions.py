@@ -24,8 +24,6 @@ from quiltwork import (
     read_series,
 )
 from quiltwork.influence.curve.any_start import AnyStart
-from quiltwork.influence.curve.profile import links
-from quiltwork.queries.parse import query_from_dict
 
 Array = NDArray[np.float64]
 
@@ -124,24 +122,11 @@ def test_totals_with_transitions_are_never_too_small(chain: MarkovChain, length:
     assert exact <= composed.epsilon * (1 + 1e-9)
 
 
-def test_long_series_need_about_half_of_what_single_values_would() -> None:
+def test_long_series_need_hardly_more_than_twice_the_noise_of_a_count() -> None:
     slow = MarkovChain([[0.99, 0.01], [0.02, 0.98]], initial="stationary")
-    linked, alone = (
-        calibrate(Transitions(linked=linked), belief=slow, epsilon=1.0, mechanism="curve").noise_scale
-        for linked in (True, False)
-    )
+    linked = calibrate(Transitions(), belief=slow, epsilon=1.0, mechanism="curve").noise_scale
     count = calibrate("count:0", belief=slow, epsilon=1.0, mechanism="curve").noise_scale
-    assert 0.5 * alone < linked < 0.52 * alone
     assert 2 * count < linked < 2.1 * count
-
-
-def test_what_was_recorded_before_keeps_its_sensitivity() -> None:
-    before = query_from_dict({"kind": "transitions"})
-    assert before.sensitivity(["a", "b"]).tolist() == [[0.0, 4.0], [4.0, 0.0]]
-    now = query_from_dict(Transitions().to_dict())
-    assert now == Transitions()
-    assert links(now.sensitivity(["a", "b"])) == 2.0
-    assert before.lipschitz(["a", "b"]) == now.lipschitz(["a", "b"]) == 4.0
 
 
 def test_neighbours_in_another_order_share_nothing(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def loss(
 def test_windows_tell_no_more_than_one_answer(
     chain: MarkovChain, epsilon: float, length: int, span: int, query: str, seed: int
 ) -> None:
-    asked, k = parse_query(query).simplest(chain), len(chain.states)
+    asked, k = parse_query(query).within(chain), len(chain.states)
     start = chain.stationary if chain.start == "stationary" else np.full(k, 1 / k)
     if chain.start == "given":
         start = np.asarray(chain.initial)

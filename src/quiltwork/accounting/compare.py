@@ -89,7 +89,7 @@ def compare(
     >>> round(found.epsilon, 3), round(found.epsilon_other, 3)
     (1.0, 2.451)
     """
-    asked, held, span = as_query(query).simplest(as_belief(belief)), as_belief(belief), check_length(length)
+    asked, held, span = as_query(query).within(as_belief(belief)), as_belief(belief), check_length(length)
     if not 0 < noise_scale < math.inf:
         raise ParameterError("noise_scale must be a positive, finite number", got=f"{noise_scale:g}")
     epsilon, rule = _loss(asked, held, noise_scale, span, exact=exact)
@@ -123,7 +123,7 @@ def plan_under(plan: Plan, query: Query, *, belief: Belief, other: Belief) -> di
     """For each mechanism of a plan, the ε of its noise under another belief; None where no theorem covers it."""
     _check_same_states(belief, other)
     chosen = next((offer.calibration.query for offer in plan.offers if offer.calibration is not None), query)
-    whole = (chosen if isinstance(chosen, Workload) else query.simplest(belief)).undivided()
+    whole = (chosen if isinstance(chosen, Workload) else query.within(belief)).undivided()
     sizes = whole.on(belief).lipschitz / plan.lipschitz if plan.lipschitz else 1.0  # counts ÷ shares, sums ÷ means
     losses: dict[str, float | None] = {}
     for offer in plan.offers:

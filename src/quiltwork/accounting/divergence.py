@@ -47,7 +47,7 @@ def _of_chain(chain: MarkovChain, noisy: Sequence[Noisy], length: int) -> float:
     numbers = [_count(release, chain) for release in noisy]
     check_outputs(chain, noisy, length)
     laws = chain_laws(chain, asked, length)
-    lattice = Lattice(laws)
+    lattice = Lattice(laws)  # independent noise: where totals are kept, no other outputs than these can occur
     scales = np.concatenate(
         [
             np.full(count, release.noise_scale / float(unit_of(ask, chain, length)))

@@ -40,7 +40,7 @@ class Envelope:
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
     >>> envelope = Envelope.of("histogram", belief=chain, epsilon=1.0, delta=1e-6)
     >>> print(envelope.words())
-    Room for 1 release of histogram with Gaussian noise 15.2, or for 10 with 48.2, 100 with 152, 1,000 with 482 each.
+    Room for 1 release of histogram with Gaussian noise 21.6, or for 10 with 68.2, 100 with 216, 1,000 with 682 each.
     """
 
     query: Query

@@ -67,7 +67,7 @@ def bayesian_leakage(  # noqa: PLR0913 - the public signature is meant to be rea
     if delta or noise == "gaussian":
         return _at_delta(belief, Noisy(query, noise_scale, None, noise), length, releases, found, method, delta)
     if isinstance(belief, GaussianBelief):
-        return _of_real_values(belief, Noisy(query.simplest(belief), noise_scale), length, releases, method)
+        return _of_real_values(belief, Noisy(query.within(belief), noise_scale), length, releases, method)
     if method != "projective":
         try:
             check_releases(releases)
@@ -102,14 +102,14 @@ def _at_delta(
             got="real values" if belief.real else "method enumeration",
             fix="Leave delta out" if belief.real else "Leave the method out",
         )
-    query = release.query if release.noise == "laplace" else Euclidean(release.query)
+    query = Euclidean(release.query) if release.noise == "gaussian" else release.query
     shift = math.sqrt(releases) / release.noise_scale
 
     def bound_at(epsilon: float) -> float:
         return _bound(belief, query, length, secret, times=kappa(epsilon, delta) * shift)  # Statement 78
 
     bounds = [smallest_epsilon(bound_at)]
-    if release.noise == "laplace":
+    if release.noise != "gaussian":
         bounds.append(_bound(belief, query, length, secret, times=releases / release.noise_scale))
     known = [bound for bound in bounds if bound is not None]
     if not known:

@@ -30,7 +30,7 @@ OTHER = "other"  # a mechanism that is not ours: its owner vouches for its ε
 Places = Literal["dependent", "independent", "late"]
 CHOICES: Mapping[str, tuple[object, ...]] = {
     "guarantee": ("pufferfish", "bayesian"),
-    "noise": ("laplace", "gaussian"),
+    "noise": ("laplace", "laplace-total", "gaussian"),
     "start": ("given", "stationary", "any", None),
     "gaps": ("dependent", "independent", "late", None),
 }
@@ -50,7 +50,8 @@ class ReleaseRecord:
       size depends on what they were divided by: there the ratio of ``lipschitz`` and ``noise_scale`` counts.
     - ``mechanism`` and ``epsilon``, with ``delta`` and ``guarantee``, are its own promise, by ``theorem``. "other" is a
       mechanism that is not ours; without a mechanism it is noise that promises nothing by itself.
-    - ``noise`` is "laplace" or "gaussian", of which ``noise_scale`` is the standard deviation.
+    - ``noise`` is "laplace", independent on each number, "laplace-total", given that it keeps the totals that are
+      public, or "gaussian", of which ``noise_scale`` is the standard deviation.
     - ``segment`` is the first and the last position, from 1 (None: the whole series), ``length`` the last position of
       the longest series, as far as it was released from. ``gaps`` says that values are not at the positions that they
       seem to be: there are gaps between them, or ("late") they begin later than the series; ``length`` is then the
@@ -205,7 +206,7 @@ class ReleaseRecord:
 
     def squares(self, belief: Belief) -> tuple[Floats, ...] | None:
         """μ²(y, y'), which adds up over releases: that of the profile, and of Gaussian noise (c / σ)² in L2 norm."""
-        if self.noise == "laplace":
+        if self.noise != "gaussian":
             profile = self.profile(belief)
         elif self.mechanism not in (None, *BY_PROFILE):
             return None  # nobody but its owner vouches for its noise
@@ -247,7 +248,7 @@ class ReleaseRecord:
         if self.asked is None or (constant and self.lipschitz is not None):
             return None if self.lipschitz is None else belief.values_changed()
         asked = self.asked.on(belief)
-        return asked.sensitivity if self.noise == "laplace" else asked.euclidean
+        return asked.euclidean if self.noise == "gaussian" else asked.sensitivity
 
     def by_whole_records(self, belief: Belief) -> float:
         """ε against all changes of a record at once, where its query says how much a record can change it."""
@@ -321,7 +322,7 @@ class ReleaseRecord:
         scale = self.noise_scale / factor * (1 - ERROR) if factor != 1 else self.noise_scale
         first, last = self.touched(None)
         times = None if last is None or belief.variables is not None else (first, last)
-        return Noisy(self.asked.within(belief).undivided(), scale, times)
+        return Noisy(self.asked.within(belief).undivided(), scale, times, self.noise)
 
 
 def load_releases(path: str | Path) -> list[ReleaseRecord]:

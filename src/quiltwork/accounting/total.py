@@ -124,7 +124,7 @@ class Total:
         if self.squares is None:
             return [matrix[None] for matrix in own]
         added = zeros if squares is None else squares
-        laplace, gaussian = (added, zeros) if record.noise == "laplace" else (zeros, added)
+        laplace, gaussian = (zeros, added) if record.noise == "gaussian" else (added, zeros)
         return [np.stack(layers) for layers in zip(own, laplace, gaussian, strict=True)]
 
     @property

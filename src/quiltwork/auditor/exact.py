@@ -248,6 +248,17 @@ def scales_in_units(belief: Belief, releases: Sequence[Noisy], length: int | Non
     return np.array(scales)
 
 
+def totals_of(belief: Belief, releases: Sequence[Noisy]) -> list[tuple[int, ...]]:
+    """Groups of the numbers of all releases, in a row, whose noise adds up to 0."""
+    groups, begun = [], 0
+    for release in releases:
+        asked = release.query.on(belief)
+        if release.noise == "laplace-total":
+            groups += [tuple(begun + n for n in group) for group in asked.totals]
+        begun += asked.numbers
+    return groups
+
+
 def _audit_one(
     belief: Belief,
     releases: Sequence[Noisy],
@@ -262,7 +273,7 @@ def _audit_one(
     every, laws = _laws_about(belief, releases, length, know, progress, secret=secret, member=member)
     if delta is not None:
         return _audit_delta(belief, releases, length, every, laws, delta=delta, member=member)
-    lattice, scales = Lattice(laws), scales_in_units(belief, releases, length)
+    lattice, scales = Lattice(laws, totals_of(belief, releases)), scales_in_units(belief, releases, length)
     nodes = losses(laws, lattice, scales)
     worst = max(range(len(nodes)), key=lambda n: (nodes[n].loss, nodes[n].more >= 0))
     at = nodes[worst]
@@ -303,7 +314,8 @@ def _outputs(
     belief: Belief, releases: Sequence[Noisy], length: int | None, laws: SecretLaws, left_out: float
 ) -> Outputs:
     noises: list[Noise] = [r.noise for r in releases for _ in range(r.query.on(belief).numbers)]
-    return Outputs(laws, scales_in_units(belief, releases, length), noises, tail=left_out / max(1, len(noises)))
+    scales, totals = scales_in_units(belief, releases, length), totals_of(belief, releases)
+    return Outputs(laws, scales, noises, totals=totals, tail=left_out / max(1, len(noises)))
 
 
 def _audit_delta(
@@ -375,13 +387,13 @@ def worst_densities(
         belief = chain.with_start([law.get(state, 0.0) for state in chain.states])
     laws = secret_laws(belief, [Statistic(r.query, r.segment) for r in releases], length)
     laws = laws.about(pairs, begun=(found.member or 1) - 1)
-    lattice, scales = Lattice(laws), scales_in_units(belief, releases, length)
+    lattice, scales = Lattice(laws, totals_of(belief, releases)), scales_in_units(belief, releases, length)
     if len(lattice.shape) != 1 or found.pair is None or laws.starts:
         raise NotCoveredError("densities are drawn for a single number", got=f"{len(lattice.shape)} numbers")
     at = laws.nodes.index(str(found.node))
     density = node_densities(laws.logs[at], lattice, scales)
     outputs = [_in_answer_terms(belief, releases, length, lattice.output(n))[0] for n in range(lattice.size)]
-    normaliser = 2 * releases[0].noise_scale
+    normaliser = 2 * releases[0].noise_scale * float(lattice.scales(scales)[0] / scales[0])
     more, less = (np.exp(density[laws.states[at].index(s)]) / normaliser for s in found.pair)
     return outputs, more.tolist(), less.tolist()
 

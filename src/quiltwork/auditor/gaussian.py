@@ -29,7 +29,7 @@ def audit_gaussian(
 
     >>> from quiltwork import parse_query
     >>> belief = GaussianBelief({"ar1": 0.5}, distance=1.0)
-    >>> found = audit_gaussian(belief, [Noisy(parse_query("sum").simplest(belief), 2.0)], length=3)
+    >>> found = audit_gaussian(belief, [Noisy(parse_query("sum").within(belief), 2.0)], length=3)
     >>> found.node, [round(loss, 6) for loss in found.by_node]
     (2, [0.875, 1.0, 0.875])
     """
@@ -125,7 +125,7 @@ def worst_adversary(belief: GaussianBelief, releases: Sequence[Noisy], *, length
 
     >>> from quiltwork import parse_query
     >>> belief = GaussianBelief({"ar1": 0.5}, distance=1.0)
-    >>> found, known = worst_adversary(belief, [Noisy(parse_query("sum").simplest(belief), 1.0)], length=3)
+    >>> found, known = worst_adversary(belief, [Noisy(parse_query("sum").within(belief), 1.0)], length=3)
     >>> round(found.epsilon, 6), known
     (2.0, ())
     """

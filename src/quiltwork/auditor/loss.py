@@ -2,17 +2,19 @@
 
 For Laplace noise on a lattice-valued answer the log-ratio of two mixtures is, in each coordinate, monotone between
 neighbouring lattice points and constant beyond the last ones. So its supremum over all outputs is attained on the
-lattice spanned by the possible answers: a finite computation. Discrete Laplace noise has the same ratios there.
+lattice spanned by the possible answers: a finite computation. Discrete Laplace noise has the same ratios there, and
+noise that keeps a public total has them at the outputs with that total.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from quiltwork.errors import NotCoveredError
+from quiltwork.errors import InternalError, NotCoveredError
 from quiltwork.laws.exact import SecretLaws
 from quiltwork.numeric import in_threads
-from quiltwork.types import Floats
+from quiltwork.types import Floats, Integers
 
 MOST_OUTPUTS = 2**24
 MOST_WORK = 4 * 10**9
@@ -42,11 +44,20 @@ class NodeLoss:
 
 
 class Lattice:
-    """The outputs at which the loss can be attained: all combinations of the values between the extreme ones."""
+    """The outputs at which the loss can be attained: all combinations of the values between the extreme ones.
 
-    def __init__(self, laws: SecretLaws):
-        self.lows = laws.points.min(axis=0)
-        self.shape = tuple(int(n) for n in np.ptp(laws.points, axis=0) + 1)  # Statement 7
+    ``totals`` are groups of numbers whose noise adds up to 0. Of two such numbers one is enough: the other mirrors it,
+    so their noise is that of one number, of half the scale. Of more, only those combinations count that an output with
+    the right total is like: it is beyond the extreme answers in some numbers, where a further step changes nothing.
+    """
+
+    def __init__(self, laws: SecretLaws, totals: Sequence[Sequence[int]] = ()):
+        self._mirrors = {group[1]: group[0] for group in totals if len(group) == 2}
+        self._columns = [n for n in range(laws.points.shape[1]) if n not in self._mirrors]
+        self._wholes = {group: _whole(laws.points, group) for group in map(tuple, totals)}
+        points = laws.points[:, self._columns]
+        self.lows = points.min(axis=0)
+        self.shape = tuple(int(n) for n in np.ptp(points, axis=0) + 1)  # Statement 7
         self.size = int(np.prod([float(n) for n in self.shape]))
         nodes, states, _ = laws.logs.shape
         work = nodes * states * self.size * len(self.shape)
@@ -59,19 +70,58 @@ class Lattice:
                 why=f"the limits are {MOST_OUTPUTS:,} and {MOST_WORK:.0e}",
                 fix="Use a shorter length, fewer releases, or a count instead of a histogram",
             )
-        self.places = np.ravel_multi_index(tuple((laws.points - self.lows).T), self.shape)
+        self.places = np.ravel_multi_index(tuple((points - self.lows).T), self.shape)
+        self.attained = self._attained()
+        """Which outputs are like some with the right totals; None for all of them."""
+
+    def scales(self, scales: Floats) -> Floats:
+        """The scale of each number that is looked at."""
+        halved = set(self._mirrors.values())
+        return np.array([scales[n] / 2 if n in halved else scales[n] for n in self._columns])
 
     def output(self, index: int) -> tuple[int, ...]:
         """The lattice point with this index."""
-        return tuple(int(n + low) for n, low in zip(np.unravel_index(index, self.shape), self.lows, strict=True))
+        if self.attained is not None:
+            index = int(self.attained[index])
+        found = dict(zip(self._columns, (np.unravel_index(index, self.shape) + self.lows).tolist(), strict=True))
+        for mirror, shown in self._mirrors.items():
+            found[mirror] = self._wholes[shown, mirror] - found[shown]
+        return tuple(found[n] for n in sorted(found))
+
+    def _attained(self) -> Integers | None:
+        """Places of outputs that are as the right totals have them, but for numbers beyond the extreme answers."""
+        large = {group: whole for group, whole in self._wholes.items() if len(group) > 2}
+        if not large:
+            return None
+        fine = np.ones(self.shape, dtype=bool)
+        for group, whole in large.items():
+            over = np.full(self.shape, -whole, dtype=np.int64)
+            lowest, highest = np.zeros(self.shape, dtype=bool), np.zeros(self.shape, dtype=bool)
+            for axis in (self._columns.index(n) for n in group):
+                steps = np.arange(self.shape[axis]).reshape([-1 if n == axis else 1 for n in range(len(self.shape))])
+                over += steps + self.lows[axis]
+                lowest |= steps == 0
+                highest |= steps == self.shape[axis] - 1
+            fine &= (over == 0) | ((over > 0) & lowest) | ((over < 0) & highest)
+        return np.flatnonzero(fine.ravel())
+
+
+def _whole(points: Integers, group: Sequence[int]) -> int:
+    """What the numbers of a group add up to, whatever the data."""
+    sums = points[:, list(group)].sum(axis=1)
+    if np.ptp(sums):
+        raise InternalError(
+            "noise keeps totals that are public", got="a total that depends on values", why="it would be revealed"
+        )
+    return int(sums[0])
 
 
 def node_densities(law: Floats, lattice: Lattice, scales: Floats) -> Floats:
     """log of the output densities given each state of one node, up to a common constant: shape (states, outputs)."""
     density = np.full((len(law), lattice.size), -np.inf)
     density[:, lattice.places] = law
-    _smooth_axes(density, lattice.shape, scales)
-    return density
+    _smooth_axes(density, lattice.shape, lattice.scales(scales))
+    return density if lattice.attained is None else np.ascontiguousarray(density[:, lattice.attained])
 
 
 def losses(laws: SecretLaws, lattice: Lattice, scales: Floats) -> list[NodeLoss]:
@@ -83,7 +133,7 @@ def losses(laws: SecretLaws, lattice: Lattice, scales: Floats) -> list[NodeLoss]
         from quiltwork.auditor.densities import line_losses  # compiled: loaded when needed
 
         table = np.empty((len(laws.logs), 4))
-        decay = 1.0 / float(scales[0])
+        decay = 1.0 / float(lattice.scales(scales)[0])
         in_threads(lambda nodes: line_losses(laws.logs[nodes], decay, apart[nodes], table[nodes]), len(table))
         return [NodeLoss.of(row) for row in table]
     from quiltwork.auditor.densities import worst_pair
@@ -112,16 +162,16 @@ def _any_start(laws: SecretLaws, lattice: Lattice, scales: Floats) -> list[NodeL
 def rounding_error(laws: SecretLaws, lattice: Lattice, scales: Floats) -> float:
     """A bound on the error of a computed loss: a number of roundings of logarithms of this size."""
     finite = laws.logs[np.isfinite(laws.logs)]
-    size = float(np.abs(finite).max(initial=1.0)) + float((np.array(lattice.shape) / scales).sum())
+    size = float(np.abs(finite).max(initial=1.0)) + float((np.array(lattice.shape) / lattice.scales(scales)).sum())
     if laws.leads is not None:
         size += 2 * float(np.abs(laws.leads[np.isfinite(laws.leads)]).max(initial=0.0))
     states = laws.logs.shape[1]
     return float(4 * (states + 2) * (len(laws.nodes) + sum(lattice.shape)) * size * 2.0**-53)
 
 
-def exact_loss(laws: SecretLaws, scales: Floats) -> float:
+def exact_loss(laws: SecretLaws, scales: Floats, totals: Sequence[Sequence[int]] = ()) -> float:
     """The largest loss over all nodes, rounded up; ``scales`` are the noise scales of the numbers, in units."""
-    lattice = Lattice(laws)
+    lattice = Lattice(laws, totals)
     return max(node.loss for node in losses(laws, lattice, scales)) + rounding_error(laws, lattice, scales)
 
 

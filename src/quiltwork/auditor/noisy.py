@@ -20,7 +20,8 @@ DATA = (
 class Noisy:
     """A query released with noise of this scale on each of its numbers, on a segment (None: all values).
 
-    Laplace noise unless said otherwise; the scale of Gaussian noise is its standard deviation.
+    Independent Laplace noise unless said otherwise; "laplace-total" is Laplace noise that keeps the totals that are
+    public, as a release draws it. The scale of Gaussian noise is its standard deviation.
 
     >>> from quiltwork import Histogram
     >>> Noisy(Histogram(), 10.0, segment=(1, 96)).noise_scale
@@ -39,8 +40,8 @@ class Noisy:
                 got=str(self.noise_scale),
                 why="without noise a release may reveal everything",
             )
-        if self.noise not in ("laplace", "gaussian"):
-            raise ParameterError("noise must be laplace or gaussian", got=repr(self.noise)[:40])
+        if self.noise not in ("laplace", "laplace-total", "gaussian"):
+            raise ParameterError("noise must be laplace, laplace-total or gaussian", got=repr(self.noise)[:40])
 
     def each(self) -> "list[Noisy]":
         """The questions of a workload, each with noise of its own; any other query as it is.

@@ -57,18 +57,86 @@ class _Axis:
         return found
 
 
+@dataclass(frozen=True)
+class _Group:
+    """Numbers whose noise adds up to 0: their possible answers, and the law of what is drawn given each of them."""
+
+    answers: Integers
+    places: Integers
+    law: Floats
+
+    @property
+    def extent(self) -> int:
+        return int(self.law.shape[1])
+
+    def matrix(self) -> Floats:
+        return self.law
+
+
+def _group(points: Integers, scale: float) -> _Group:
+    """Outputs are cut to between the extreme answers, as for one number; what is cut off has the same law for all.
+
+    A cut output with e more than the total stands for all in which numbers at their least, a of them, are further down
+    by some steps, and numbers at their most, b, further up, together by e: Σ_j C(e+j+a-1, a-1) C(j+b-1, b-1) α^(e+2j).
+    """
+    answers, places = np.unique(points, axis=0, return_inverse=True)
+    lows, highs, whole = answers.min(axis=0), answers.max(axis=0), int(answers[0].sum())
+    shape = tuple((highs - lows + 1).tolist())
+    if math.prod(shape) > MOST_OUTPUTS:
+        raise NotCoveredError(
+            "the exact delta would need too many outputs",
+            got=f"{math.prod(shape):,}",
+            why=f"the limit is {MOST_OUTPUTS:,}",
+            fix="Use a shorter length, or a count instead of a histogram; or use compose",
+        )
+    cut = np.stack(np.unravel_index(np.arange(math.prod(shape)), shape), axis=1) + lows
+    over, down, up = cut.sum(axis=1) - whole, (cut == lows).sum(axis=1), (cut == highs).sum(axis=1)
+    kinds, which = np.unique(np.stack([over, down, up], axis=1), axis=0, return_inverse=True)
+    beyond = np.array([_beyond(e, a, b, 1 / scale) for e, a, b in kinds.tolist()])[which.ravel()]
+    kept = np.flatnonzero(beyond > 0)
+    with np.errstate(under="ignore"):
+        law = np.exp(-np.abs(cut[kept] - answers[:, None, :]).sum(axis=2) / scale) * beyond[kept]
+    return _Group(np.arange(len(answers)), places.ravel(), law / law.sum(axis=1, keepdims=True))
+
+
+def _beyond(over: int, down: int, up: int, decay: float) -> float:
+    """How many outputs a cut one stands for, each weighed by how far beyond the extreme answers it is."""
+    if over < 0:
+        over, down, up = -over, up, down
+    total, step = 0.0, 0
+    while True:
+        below = math.comb(over + step + down - 1, down - 1) if down else float(over + step == 0)
+        above = math.comb(step + up - 1, up - 1) if up else float(step == 0)
+        term = below * above * math.exp(-decay * (over + 2 * step))
+        total += term
+        if not (up and down) or (step > 4 * (down + up) / decay and term <= total * 2.0**-60):
+            return total
+        step += 1
+
+
 class Outputs:
     """How laws of answers become laws of outputs; ``missing`` is the most that any of them lacks.
 
     ``scales`` are in units, ``tail`` is the mass that each cut may leave out.
     """
 
-    def __init__(self, laws: SecretLaws, scales: Floats, noises: Sequence[Noise], *, tail: float):
+    def __init__(
+        self,
+        laws: SecretLaws,
+        scales: Floats,
+        noises: Sequence[Noise],
+        *,
+        totals: Sequence[Sequence[int]] = (),
+        tail: float,
+    ):
         self.missing = 0.0
-        self._axes: list[_Axis] = []
+        self._axes: list[_Axis | _Group] = []
         columns: dict[tuple[bytes, float, Noise, int], int] = {}
+        grouped = {n for group in totals for n in group}
         for n, (column, scale, noise) in enumerate(zip(laws.points.T, scales, noises, strict=True)):
-            alone = n if noise == "laplace" else -1  # only Gaussian noise has a sufficient sum
+            if n in grouped:
+                continue
+            alone = -1 if noise == "gaussian" else n  # only Gaussian noise has a sufficient sum
             key = (np.ascontiguousarray(column).tobytes(), float(scale), noise, alone)
             columns[key] = columns.get(key, 0) + 1
         for (values, scale, noise, _), times in columns.items():
@@ -78,6 +146,8 @@ class Outputs:
                 kernel, lost = _repeated(scale, tail, times)
                 self.missing += lost
             self._axes.append(_Axis(answers * times, places.ravel(), scale, kernel))
+        for group in totals:
+            self._axes.append(_group(laws.points[:, list(group)], float(scales[group[0]])))
         self.size = math.prod(axis.extent for axis in self._axes)
         self._check(laws)
         self._shape = tuple(len(axis.answers) for axis in self._axes)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from quiltwork.auditor.exact import scales_in_units, secret_laws
+from quiltwork.auditor.exact import scales_in_units, secret_laws, totals_of
 from quiltwork.auditor.loss import Lattice, losses, rounding_error
 from quiltwork.auditor.noisy import Noisy
 from quiltwork.beliefs import Belief, SecretPairs, Secrets
@@ -28,7 +28,8 @@ def smallest_scale(
     The noise of a workload's questions keeps the ratios that it says.
 
     Laplace noise of a larger scale is Laplace noise of a smaller one plus independent noise, so the loss falls with the
-    scale and bisection finds the smallest; the safe end is returned.
+    scale and bisection finds the smallest; the safe end is returned. Noise that keeps the total of three numbers or
+    more loses no more than independent noise of its scale, which is what is looked at there.
 
     >>> from quiltwork import Count, MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
@@ -42,16 +43,16 @@ def smallest_scale(
 def _smallest(
     query: Query, belief: Belief, epsilon: float, length: int | None, progress: Progress | None, secret: SecretPairs
 ) -> float:
-    asked = Noisy(query, 1.0).each()
+    asked = Noisy(query, 1.0, noise="laplace-total").each()
     laws = secret_laws(belief, [Statistic(one.query) for one in asked], length, progress=progress).about(secret)
-    lattice = Lattice(laws)
+    lattice = Lattice(laws, [group for group in totals_of(belief, asked) if len(group) == 2])
     units = scales_in_units(belief, asked, length)
 
     def loss(scale: float) -> float:
         scales = units * scale
         return max(n.loss for n in losses(laws, lattice, scales)) + rounding_error(laws, lattice, scales)
 
-    reach = float(((np.array(lattice.shape) - 1) / units).sum())
+    reach = float(((np.array(lattice.shape) - 1) / lattice.scales(units)).sum())
     if reach == 0 or not laws.comparable:
         return 0.0
     # Statement 7: the loss falls with the scale

@@ -8,10 +8,10 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 from quiltwork.beliefs import Belief, Secrets
-from quiltwork.calibration.accuracy import noise_error
+from quiltwork.calibration.accuracy import answer_error
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Questions, Request
-from quiltwork.errors import NotCoveredError, ParameterError, did_you_mean
+from quiltwork.errors import InternalError, NotCoveredError, ParameterError, did_you_mean
 from quiltwork.influence.delta import noise_kappa
 from quiltwork.numeric import round_up
 from quiltwork.queries import Workload
@@ -135,11 +135,28 @@ def calibrated(request: Request) -> Calibration:
     mechanism, asked = find_mechanism(name, real=held.real), replace(request, mechanism=name, belief=held)
     _check_covered(asked, name)
     calibration = mechanism(asked)
+    _check_same(request, asked, calibration)
     if request.belief.variables is not None:
         return replace(calibration, records=True)
     if request.belief.step_variables is not None:
         return replace(calibration, steps="chain", unrolled_up_to=request.belief.unrolled_up_to)
     return calibration
+
+
+def _check_same(request: Request, asked: Request, made: Calibration) -> None:
+    """What was calibrated is what was asked: the same question, with the same numbers and sensitivity."""
+    wanted, told = request.query.on(request.belief), asked.query.on(asked.belief)
+    if not (
+        request.query == asked.query == made.query
+        and wanted.lipschitz == told.lipschitz == made.lipschitz
+        and wanted.totals == told.totals
+        and made.noise == asked.laplace
+    ):
+        raise InternalError(
+            "noise must be calibrated for the question that was asked",
+            got=f"{made.query.text} of sensitivity {made.lipschitz:g}, asked {wanted.lipschitz:g}",
+            why="the promise would be false",
+        )
 
 
 def remembering(by: Callable[[Request], Calibration], *, most: int) -> Callable[[Request], Calibration]:
@@ -165,8 +182,14 @@ def with_noise(request: Request) -> Calibration:
         found = _gaussian(request)
     except NotCoveredError:
         return exact
-    nearer = noise_error(found.noise_scale, 0.95, noise="gaussian") < noise_error(exact.noise_scale, 0.95)
-    return found if nearer else exact
+    return found if _error(found, request) < _error(exact, request) else exact
+
+
+def _error(made: Calibration, request: Request) -> float:
+    """How far the noise of the first question moves a number."""
+    asked = made.sources[0].on(request.belief)
+    sizes = tuple(map(len, asked.totals))
+    return answer_error(made.noise_scale, 0.95, numbers=len(asked.labels), totals=sizes, noise=made.noise)
 
 
 def _gaussian(request: Request) -> Calibration:

@@ -27,14 +27,14 @@ from quiltwork.calibration.sharing import (
 )
 from quiltwork.calibration.split import split
 from quiltwork.calibration.target import CLOSE, PURE_NOISE, ROUGH, USEFUL, Remedy, Target, noise_only, remedy
-from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.errors import InternalError, NotCoveredError, ParameterError
 from quiltwork.influence.delta import large_delta
 from quiltwork.numeric import check_length, round_up
-from quiltwork.queries import TwoCounts, Workload
+from quiltwork.queries import Workload
 from quiltwork.types import Duration, Guarantee, NoiseChoice, Shown
 
-ONE_COUNT = "Of two states one is counted, with this noise; the other number is the rest. It has the same noise."
 MOST_RELEASES = 10**9
+ROUNDED = 1e-6  # by which the least noise may have been rounded up
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,6 @@ class Plan(Shown):
     """What makes answers as precise as was asked for."""
     warnings: tuple[str, ...] = ()
     """Which answers would be noise only, and what would change that; and a δ that is large."""
-    note: str | None = None
     """What else to know about the noise."""
     delta: float = 0.0
     ways: tuple[Way, ...] = ()
@@ -131,8 +130,25 @@ class Plan(Shown):
 
     def multiple(self, offer: Offer) -> float | None:
         """An offer's noise as a multiple of the least that any analysis could allow, where that is known."""
-        least = next((o.noise_scale for o in self.offers if o.mechanism == "audited"), None)
-        return offer.noise_scale / least if least and offer.noise_scale is not None else None
+        return offer.noise_scale / self.least if self.least and offer.noise_scale is not None else None
+
+    @property
+    def least(self) -> float | None:
+        """The least noise that any analysis could allow, if the exact audit was run."""
+        return next((offer.noise_scale for offer in self.offers if offer.mechanism == "audited"), None)
+
+    def __post_init__(self) -> None:
+        """No promise can be kept with less noise than the exact audit asks for."""
+        for offer in self.offers:
+            made = offer.calibration
+            if made is None or made.guarantee not in ("pufferfish", "bayesian") or self.delta or self.least is None:
+                continue
+            if offer.noise_scale is not None and offer.noise_scale < self.least * (1 - ROUNDED):
+                raise InternalError(
+                    f"{offer.mechanism} must not need less noise than the exact audit allows",
+                    got=f"{offer.noise_scale:.6g} where the least is {self.least:.6g}",
+                    why="its promise would be false",
+                )
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain values, as ``quiltwork plan --json`` prints it."""
@@ -151,7 +167,6 @@ class Plan(Shown):
             ({} if self.step is None else {"step": self.step.plain})
             | ({} if self.remedy is None else {"target": self.remedy.to_dict()})
             | ({"warnings": list(self.warnings)} if self.warnings else {})
-            | ({} if self.note is None else {"note": self.note})
             | ({"delta": self.delta} if self.delta else {})
             | ({"ways": [way.to_dict() for way in self.ways]} if self.ways else {})
             | ({} if self.epsilon_each is None else {"epsilon_each": self.epsilon_each})
@@ -245,7 +260,6 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
         records=belief.variables is not None,
         step=belief.step,
         secrets=request.secrets,
-        note=next((ONE_COUNT for question in questions if isinstance(question, TwoCounts)), None),
         delta=request.delta,
         warnings=large_delta(request.delta),
         ways=ways(request, divisors, releases, by) if request.delta and "curve" in names else (),
@@ -310,7 +324,8 @@ def _with_remedies(
                     close=close,
                 )
 
-            noise = best.calibration.noise if best.calibration is not None else "laplace"
+            drawn = best.calibration
+            noise: NoiseChoice = "gaussian" if drawn is not None and drawn.noise == "gaussian" else "laplace"
             if not request.delta or request.noise != "best" or best.mechanism not in BY_PROFILE:
                 return searched(request.noise)
             option = searched(noise)  # mostly it is the better one at other ε too, and to search with one is quicker

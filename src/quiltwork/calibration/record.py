@@ -108,6 +108,7 @@ class Calibration(Shown):
             "lipschitz": request.lipschitz,
             "guarantee": request.guarantee,
             "secrets": request.secrets,
+            "noise": request.laplace,
         }
         return cls(**facts | {"noise_scale": noise_scale, "theorem": theorem, "reason": reason} | more)
 
@@ -139,11 +140,19 @@ class Calibration(Shown):
             for place, (query, source) in enumerate(zip(self.query.questions, sources, strict=True))
         )
 
+    @property
+    def sources(self) -> tuple[Query, ...]:
+        """For each question, the one that its noise is drawn for: itself, unless it follows from another."""
+        if not isinstance(self.query, Workload):
+            return (self.query,)
+        asked = [self.query.source(place) for place in range(len(self.query.questions))]
+        return tuple(self.query.questions[n if source is None else source] for n, source in enumerate(asked))
+
     def explain(self, belief: Belief | None = None) -> str:
         """The noise and its reason in a few sentences; with a state of the belief as an example, if it is given."""
         drawn = range(1) if not isinstance(self.query, Workload) else [question.place for question in self.query.asked]
         noise = ", ".join(f"{self.scales[n][1]:.6g} on each {_numbers(self.scales[n][0])}" for n in drawn)
-        of_size = "scale" if self.noise == "laplace" else "standard deviation"
+        of_size = "standard deviation" if self.noise == "gaussian" else "scale"
         span = "series of any length"
         if self.records:
             span = f"records of {self.length:,} variables"
@@ -168,7 +177,7 @@ class Calibration(Shown):
             guarantee += f" {self.exception}"
         return "\n".join(
             [
-                f"{self.mechanism}: {self.noise.capitalize()} noise of {of_size} {noise}, for {span}.",
+                f"{self.mechanism}: {self._noise_name} noise of {of_size} {noise}, for {span}.{self._kept}",
                 guarantee,
                 *([] if self.guarantee == "none" else [f"Secret: {self.secret}. Not secret: {self.not_secret}."]),
                 *([] if self.guarantee == "none" else [self.meaning(belief)]),
@@ -178,6 +187,14 @@ class Calibration(Shown):
                 *([] if self.steps is None else [self.along_time()]),
             ]
         )
+
+    @property
+    def _noise_name(self) -> str:
+        return "Gaussian" if self.noise == "gaussian" else "Laplace"
+
+    @property
+    def _kept(self) -> str:
+        return " It keeps the public totals." if self.noise == "laplace-total" else ""
 
     @property
     def bayesian(self) -> bool:
@@ -195,7 +212,7 @@ class Calibration(Shown):
     @property
     def noise_words(self) -> str:
         """What the noise scale is, in words."""
-        return "noise scale" if self.noise == "laplace" else "Gaussian noise of standard deviation"
+        return "Gaussian noise of standard deviation" if self.noise == "gaussian" else "noise scale"
 
     @property
     def secret(self) -> str:
@@ -266,7 +283,7 @@ class Calibration(Shown):
             )
         about = self.certificate.about(belief)
         asked = self.query.on(about)
-        self._check_noise(self.certificate, asked.sensitivity if self.noise == "laplace" else asked.euclidean)
+        self._check_noise(self.certificate, asked.euclidean if self.noise == "gaussian" else asked.sensitivity)
         return self.certificate.verify(about)
 
     def _check_noise(self, certificate: Certificate, sensitivity: Sequence[Floats]) -> None:
@@ -274,7 +291,7 @@ class Calibration(Shown):
         asked = any(matrix.any() for matrix in sensitivity)
         if not (math.isfinite(self.noise_scale) and self.noise_scale >= 0) or (self.noise_scale == 0 and asked):
             raise CertificateError("a certificate proves nothing without noise", got=f"scale {self.noise_scale:g}")
-        times = 1.0 if self.noise == "laplace" else kappa(self.epsilon, self.delta)  # Statement 78
+        times = kappa(self.epsilon, self.delta) if self.noise == "gaussian" else 1.0  # Statement 78
         scale = self.noise_scale / times or 1.0
         needed = [matrix / scale * (1 - ROUNDING) for matrix in sensitivity]
         if len(needed) != len(certificate.profiles) or not all(

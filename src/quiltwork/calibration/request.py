@@ -8,7 +8,7 @@ from quiltwork.beliefs import Belief, Secrets
 from quiltwork.errors import BeliefError, ParameterError, QueryError
 from quiltwork.numeric import check_delta, check_epsilon, check_length
 from quiltwork.queries import Query, Workload, parse_query
-from quiltwork.types import Gaps, Guarantee, NoiseChoice
+from quiltwork.types import Gaps, Guarantee, Noise, NoiseChoice
 
 SMALLEST_SCALE, LARGEST_SCALE = 1e-200, 1e200
 Questions = Query | str | Sequence[Query | str]
@@ -24,7 +24,7 @@ class Request:
     >>> from quiltwork import MarkovChain
     >>> request = Request.of("histogram", belief=MarkovChain([[0.9, 0.1], [0.4, 0.6]]), epsilon=1, length="any")
     >>> request.query, request.epsilon, request.length
-    (TwoCounts(state='0', rest='1'), 1.0, None)
+    (Histogram(), 1.0, None)
     """
 
     query: Query
@@ -65,7 +65,7 @@ class Request:
             object.__setattr__(self, name, value)
         object.__setattr__(self, "length", self.belief.size(self.length))
         query = self.query if self.window is None else self.query.in_windows()
-        object.__setattr__(self, "query", query.simplest(self.belief))
+        object.__setattr__(self, "query", query.within(self.belief))
         self.secrets.on(self.belief)  # refused where it names what the belief does not have
         if self.belief.variables is None:
             self.secrets.check_length(self.length)
@@ -102,6 +102,12 @@ class Request:
     def divided(self) -> bool:
         """Whether there is more than one answer."""
         return self.window is not None or self.by_subject
+
+    @property
+    def laplace(self) -> Noise:
+        """Which Laplace noise is drawn: where a total is public, noise that keeps it (Statement 75)."""
+        questions = [one for _, one, _ in self.query.asked] if isinstance(self.query, Workload) else [self.query]
+        return "laplace-total" if any(one.on(self.belief).totals for one in questions) else "laplace"
 
     @property
     def lipschitz(self) -> float:

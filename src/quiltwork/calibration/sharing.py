@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from quiltwork.beliefs import Belief
-from quiltwork.calibration.accuracy import noise_error
+from quiltwork.calibration.accuracy import answer_error
 from quiltwork.calibration.calibrate import BY_PROFILE
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
@@ -69,16 +69,28 @@ class Each(NamedTuple):
     def errors(self, belief: Belief, divisors: Sequence[int]) -> list[QuestionNoise]:
         """The noise of each question on the numbers that people read."""
         return [
-            _noise(query, belief, scale * self.times, divisor, self.calibration.noise)
-            for (query, scale), divisor in zip(self.calibration.scales, divisors, strict=True)
+            _noise(query, source, belief, scale * self.times, divisor, self.calibration.noise)
+            for (query, scale), source, divisor in zip(
+                self.calibration.scales, self.calibration.sources, divisors, strict=True
+            )
         ]
 
 
-def _noise(query: Query, belief: Belief, scale: float, divisor: int, noise: Noise) -> QuestionNoise:
+def _noise(query: Query, source: Query, belief: Belief, scale: float, divisor: int, noise: Noise) -> QuestionNoise:
+    """The noise on a question's numbers, which are drawn for it or taken from those of another."""
     asked, divided = query.on(belief), round_up(scale / divisor)
     single, everyone = (
-        noise_error(divided, 0.95, unit=float(asked.unit / divisor), integer=query.integer, numbers=n, noise=noise)
-        for n in (1, len(asked.labels))
+        answer_error(
+            divided,
+            0.95,
+            numbers=len(asked.labels),
+            totals=tuple(map(len, source.on(belief).totals)),
+            simultaneous=simultaneous,
+            unit=float(asked.unit / divisor),
+            integer=query.integer,
+            noise=noise,
+        )
+        for simultaneous in (False, True)
     )
     return QuestionNoise(query.text, divided, single, everyone)
 
@@ -167,7 +179,7 @@ def _by_sums(name: str, request: Request, releases: int, by: Calibrating) -> Eac
 def epsilon_of_each(one: Calibration, growth: float, request: Request, by: Calibrating) -> float | None:
     """About the largest ε at which a single release has the noise of one, times a growth, or a little more."""
     delta = request.delta if one.noise == "gaussian" else 0.0
-    asked = replace(request, mechanism=one.mechanism, noise=one.noise, delta=delta)
+    asked = replace(request, mechanism=one.mechanism, noise="gaussian" if delta else "laplace", delta=delta)
     wanted, epsilon = one.noise_scale * growth, request.epsilon / growth
     for _ in range(TRIES):
         epsilon = _three_digits(epsilon)

@@ -14,10 +14,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from quiltwork.beliefs import Belief
 from quiltwork.calibration.calibrate import calibrated
 from quiltwork.calibration.request import Request
 from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.queries import Workload
+from quiltwork.queries import Query, Workload
 from quiltwork.queries.workload import Question, gives, rounded_ratio, same
 
 ANY_LENGTH = (None, "curve", "quilt-exact", "quilt-approx")
@@ -61,7 +62,10 @@ def _least(request: Request, query: Workload) -> Workload:
     alone = [calibrated(replace(request, query=question)).noise_scale for _, question, _ in query.asked]
     largest = max(alone) or 1.0
     # an answer that nothing changes needs no noise, and gets some
-    needs = [_Need(q, c or largest, _weight(query, q)) for q, c in zip(query.asked, alone, strict=True)]
+    needs = [
+        _Need(q, c or largest, _weight(query, q), _kept_share(q.query, request.belief))
+        for q, c in zip(query.asked, alone, strict=True)
+    ]
     needs = _without_what_follows(needs)
     error = _Error(request, query, tuple(needs))
     return _with_ratios(query, error.asked, _searched(error))
@@ -74,10 +78,19 @@ class _Need:
     question: Question
     alone: float
     weight: float
+    kept: float
+    """How large noise of this scale is, as a share of independent noise."""
 
     def giving(self, other: "_Need") -> "_Need":
         """The same, where another question follows from it: its error counts in terms of what that one needs."""
-        return replace(self, weight=self.weight + other.weight * self.alone / other.alone)
+        taken = self.alone * self.kept / (other.alone * other.kept)
+        return replace(self, weight=self.weight + other.weight * taken)
+
+
+def _kept_share(query: Query, belief: Belief) -> float:
+    """(k - 1) / k for noise on k numbers that keeps their total (Statement 75), else 1."""
+    largest = max(map(len, query.on(belief).totals), default=0)
+    return (largest - 1) / largest if largest else 1.0
 
 
 def _without_what_follows(needs: list[_Need]) -> list[_Need]:

@@ -41,8 +41,14 @@ if TYPE_CHECKING:
     from quiltwork.beliefs import Secrets
     from quiltwork.papers.reproduce import Reproduced
 
-
-ONE_COUNT = "Of two states one is counted, with this noise, as release does it; independent noise on both tells more."
+DrawnNoise = Annotated[
+    Noise,
+    typer.Option(
+        "--noise",
+        help="Laplace noise that keeps public totals, as release draws it; independent Laplace noise; or, with "
+        "--delta, Gaussian noise.",
+    ),
+]
 
 
 def audit(
@@ -72,7 +78,7 @@ def audit(
     delta: Annotated[
         float, typer.Option("--delta", metavar="D", help="Find the smallest ε at this δ instead of the exact loss.")
     ] = 0.0,
-    noise: Annotated[Noise, typer.Option("--noise", help="Laplace or, with --delta, Gaussian noise.")] = "laplace",
+    noise: DrawnNoise = "laplace-total",
     secrets: SecretsText = None,
     secret_times: SecretTimes = None,
     report: Annotated[
@@ -88,13 +94,12 @@ def audit(
     from quiltwork.auditor import Noisy
     from quiltwork.auditor import audit as make_audit
     from quiltwork.auditor.exact import check_releases
-    from quiltwork.queries import TwoCounts
 
     if releases < 1:
         raise ParameterError("releases must be at least 1", got=str(releases))
     check_releases(releases)
     held = load_belief(belief)
-    asked, scale = whole_of(query_of(query, state_values, held).simplest(held), noise_scale, values)
+    asked, scale = whole_of(query_of(query, state_values, held).within(held), noise_scale, values)
     noisy = [Noisy(asked, scale, None if segment is None else segment_of(segment), noise)] * releases
     span = None if length is None else length_of(length)
     with progress("exact laws") as bar:
@@ -106,9 +111,9 @@ def audit(
     if report is not None:
         _draw_audit(report, held, noisy, span, found, apart)
     if as_json:
-        print_json(found.to_dict() | as_said(apart) | ({"note": ONE_COUNT} if isinstance(asked, TwoCounts) else {}))
+        print_json(found.to_dict() | as_said(apart))
         return
-    for line in [*found.lines(), *about(apart), *([ONE_COUNT] if isinstance(asked, TwoCounts) else [])]:
+    for line in [*found.lines(), *about(apart)]:
         out.print(line)
     if report is not None:
         out.print(f"Report: {report}")
@@ -204,7 +209,7 @@ def leakage(
     secrets: SecretsText = None,
     secret_times: SecretTimes = None,
     delta: Delta = 0.0,
-    noise: Annotated[Noise, typer.Option("--noise", help="Laplace or, with --delta, Gaussian noise.")] = "laplace",
+    noise: DrawnNoise = "laplace-total",
     as_json: AsJson = False,
 ) -> None:
     """Compute the privacy loss to adversaries who know other values.
@@ -215,7 +220,7 @@ def leakage(
     from quiltwork.accounting.leakage import bayesian_leakage
 
     held = load_belief(belief)
-    asked, scale = whole_of(query_of(query, state_values, held).simplest(held), noise_scale, values)
+    asked, scale = whole_of(query_of(query, state_values, held).within(held), noise_scale, values)
     apart = secrets_of(secrets, secret_times)
     with progress("adversaries") as bar:
         found = bayesian_leakage(

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quiltwork.data.about import About
-from quiltwork.data.layout import Layout, Piece, laid_out
 from quiltwork.data.reading import Missing, Reading, check_segment
 from quiltwork.data.times import Window
 from quiltwork.data.values import codes_of, is_missing, name_of
@@ -160,10 +159,6 @@ class Series(Countable):
     @abstractmethod
     def parts(self, *, window: Window | None, by_subject: bool, transitions: bool) -> Mapping[str, Part]:
         """The values of each window, or of each subject, or of each window of each subject, by name."""
-
-    @abstractmethod
-    def layout(self, *, window: Window | None, by_subject: bool, timed: bool = False) -> Layout:
-        """Which part of an answer each run of a subject's values is in; with times of day where ``timed`` asks it."""
 
     def transitions_by_step(self, step: Duration) -> Mapping[int, Codes]:  # noqa: ARG002 - values in memory have none
         """How often each state is followed by each, by the step on the clock (counted from 1970) that it leads to."""
@@ -347,16 +342,6 @@ class HeldSeries(Series):
             label: Part(self.states, _counts(within[label], k), _transitions(reached[label], k)) for label in within
         }
         return {label: part for label, part in parts.items() if part.size}
-
-    def layout(self, *, window: Window | None, by_subject: bool, timed: bool = False) -> Layout:  # noqa: ARG002
-        """By position and by subject; values in memory have no times."""
-        return laid_out(
-            [
-                Piece(" ".join([name] * by_subject + title), int((codes[max(0, begun) : last] >= 0).sum()))
-                for begun, last, title in self._spans(window, len(codes))
-            ]
-            for name, codes in zip(self.names, self.codes, strict=True)
-        )
 
     def _spans(self, window: Window | None, length: int) -> Iterator[tuple[int, int, list[str]]]:
         """Where windows begin and end among this many values, and what they are called."""

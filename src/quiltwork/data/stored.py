@@ -5,7 +5,6 @@ missing, or if more time than ``gap`` has passed. Grouped by subject, value befo
 of numbers, from which all else is summed up: lengths, stretches, counts, transitions, and what is wrong with the data.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -18,7 +17,6 @@ import polars as pl
 from quiltwork.data.about import About, source_name
 from quiltwork.data.checks import check_facts, check_values, forgotten_subject
 from quiltwork.data.engines.base import Engine
-from quiltwork.data.layout import Layout, Piece, clock_piece, finest, laid_out
 from quiltwork.data.matching import UNKNOWN, Matching
 from quiltwork.data.reading import Reading, check_segment
 from quiltwork.data.rows import Rows
@@ -318,27 +316,6 @@ class StoredSeries(Series):
             table = counts.setdefault(tuple(row[key] for key in keys), np.zeros(shape, dtype=np.int64))
             table[tuple(int(row[name]) for name in (*followed, "what"))] += int(row["n"])
         return counts
-
-    def layout(self, *, window: Window | None, by_subject: bool, timed: bool = False) -> Layout:
-        """By the subject, and by day, hour or position where the window or ``timed`` asks for it."""
-        within = window
-        if timed or (window is not None and window.on_the_clock):
-            within = finest(window)
-        if within is None and not by_subject and len(self.shape.chains) == 1:
-            return Counter({(Piece("", self.longest),): self.subjects})  # known without another look
-        keys = ["who", *(["window"] if within is not None else [])]
-        subjects: dict[str, list[tuple[int, int]]] = {}
-        for key, counted in self._table(keys, transitions=False, window=within).items():
-            subjects.setdefault(str(key[0]), []).append((int(key[-1]) if within is not None else 0, int(counted.sum())))
-
-        def piece(who: str, number: int, values: int) -> Piece:
-            named = who if by_subject else ""
-            if within is not None and within.on_the_clock:
-                return clock_piece(number, values, within=within, window=window, who=named)
-            label = [] if within is None else [within.label(number)]
-            return Piece(" ".join([named] * by_subject + label), values)
-
-        return laid_out([piece(who, *run) for run in sorted(runs)] for who, runs in subjects.items())
 
     def transitions_by_step(self, step: Duration) -> dict[int, Codes]:
         """How often each state is followed by each, by the step on the clock (counted from 1970) that it leads to."""

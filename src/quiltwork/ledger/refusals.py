@@ -40,7 +40,7 @@ class Refusals:
             )
         if fits is not None and fits < TINY * budget:
             fix = "Next to nothing is left for this release"
-        if self._accountant.envelope is not None and not (record.noise == "laplace" and math.isfinite(after)):
+        if self._accountant.envelope is not None and not (record.noise != "gaussian" and math.isfinite(after)):
             return self._without_room(total, record, after, fix)
         own = "" if record.epsilon is None else f" (ε = {record.epsilon:g})"
         return BudgetError(
@@ -57,7 +57,7 @@ class Refusals:
         accountant = self._accountant
         before, used = accountant.used(total), accountant.used(accountant.plus(total, record))
         sums = "no ε holds" if math.isinf(after) else f"ε would be {after:.6g}, of {self._budget:g}"
-        if record.noise == "laplace" and before < 1:
+        if record.noise != "gaussian" and before < 1:
             fix += ". Gaussian noise takes less of the room"
         return BudgetError(
             "this release would exceed the budget's room for squares",
@@ -78,7 +78,7 @@ class Refusals:
         """The ε that one would ask for to have this noise."""
         accountant = self._accountant
         total = accountant.plus(accountant.nothing(), record)
-        if record.noise == "laplace":
+        if record.noise != "gaussian":
             return self._told(total)
         found = at_delta(accountant.terms, total, accountant.delta * (1 - RESERVE), "squares").epsilon
         return math.inf if found is None else found

@@ -159,7 +159,7 @@ class Statement(Shown):
             "mechanism": record.mechanism,
             "epsilon": record.epsilon,
             "noise_scale": record.noise_scale,
-            **({"noise": record.noise, "delta": record.delta} if record.noise != "laplace" else {}),
+            **({"noise": record.noise, "delta": record.delta} if record.noise == "gaussian" else {}),
             "segment": None if record.segment is None else list(record.segment),
             "theorem": record.theorem,
             "secrets": record.secrets.text,

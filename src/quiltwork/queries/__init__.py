@@ -16,7 +16,6 @@ from quiltwork.queries.kinds import (
     Share,
     Sum,
     Transitions,
-    TwoCounts,
 )
 from quiltwork.queries.limits import Limits
 from quiltwork.queries.measured import Difference, Lipschitz, Measured, ShareAbove, Trend, WeightedSum
@@ -54,7 +53,6 @@ __all__ = [
     "Top",
     "Transitions",
     "Trend",
-    "TwoCounts",
     "WeightedSum",
     "Workload",
     "parse_query",

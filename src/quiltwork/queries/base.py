@@ -27,6 +27,9 @@ from quiltwork.types import Codes
 
 States = Sequence[str]
 Variables = Mapping[str, tuple[str, ...]]
+Totals = tuple[tuple[int, ...], ...]
+"""Groups of places of an answer's numbers, each of which adds up to something public."""
+LARGEST_TOTAL = 256  # numbers: beyond that noise that keeps the total is hardly smaller, and takes long to draw
 HALVED = math.nextafter(math.sqrt(0.5), 1.0)
 Numbers = NDArray[np.int64] | NDArray[np.float64] | NDArray[np.object_]
 """Integers, as Python has them where they may be large, or floats."""
@@ -110,12 +113,11 @@ class Query(ABC):
         """
         return self
 
-    def simplest(self, belief: Belief) -> "Query":
-        """The question that has the same answer under a belief, and needs the least noise."""
-        return self.within(belief)
-
     def within(self, belief: Belief) -> "Query":
-        """The query as it is asked of values that consist of several variables; of others, the query itself."""
+        """The query as it is asked under a belief: of each variable where values consist of several, else itself.
+
+        Asked again it stays the same, so that a question has one form from where it is asked to where noise is drawn.
+        """
         if belief.step_variables is None:
             return self
         from quiltwork.queries.steps import InSteps  # it is a query itself
@@ -152,10 +154,6 @@ class Query(ABC):
 
         return Over(self, [name for named in names.values() for name in named])
 
-    def completed(self, numbers: Sequence[Fraction], whole: Fraction) -> Sequence[Fraction]:  # noqa: ARG002
-        """The noisy numbers with those that follow from them; ``whole`` is what all values make together."""
-        return numbers
-
     def limits(self, states: States, size: int, links: int | None = None) -> Limits | None:  # noqa: ARG002
         """What is public about the answer, given the number of values and how many of them directly follow another.
 
@@ -173,6 +171,15 @@ class Query(ABC):
     def steps(self, states: States) -> Codes | None:  # noqa: ARG002 - additive queries need the states
         """What each value adds to each number of the answer, in units, as (numbers, states); None if not additive."""
         return None
+
+    def totals(self, states: States) -> Totals:
+        """Groups of numbers whose sum is public: what is added to them keeps it (Statement 75).
+
+        >>> from quiltwork import Count, Histogram
+        >>> Histogram().totals(["sit", "walk", "run"]), Count("sit").totals(["sit", "walk", "run"])
+        (((0, 1, 2),), ())
+        """
+        return public_totals([self.steps(states)])
 
     @abstractmethod
     def evaluate(self, series: Countable) -> Numbers:
@@ -220,6 +227,32 @@ class Query(ABC):
     def by_variable(self, variables: Variables) -> "Asked":
         """What is asked of each variable of a record: the same of all of them, unless the query says otherwise."""
         return Asked.of(self, variables, dict.fromkeys(variables, Fraction(1)))
+
+
+def public_totals(steps: Sequence[Codes | None]) -> Totals:
+    """Groups of numbers that no value can change the sum of, given what each state of each variable adds to them.
+
+    Numbers belong together if one variable changes both. A single number has no noise to share, and in a very large
+    group a total saves next to nothing: those have noise of their own.
+
+    >>> public_totals([np.array([[1, 0], [0, 1], [0, 0], [0, 0]]), np.array([[0, 0], [0, 0], [1, 0], [0, 1]])])
+    ((0, 1), (2, 3))
+    >>> public_totals([np.array([[1, 0, 0], [0, 1, 0]])])
+    ()
+    """
+    known = [step for step in steps if step is not None]
+    if not known or len(known) < len(steps):
+        return ()
+    groups: list[set[int]] = []
+    for step in known:
+        moved = set(np.flatnonzero(np.ptp(step, axis=1)).tolist())
+        joined = [group for group in groups if group & moved]
+        groups = [group for group in groups if not group & moved] + ([moved.union(*joined)] if moved else [])
+    return tuple(
+        tuple(group)
+        for group in sorted(map(sorted, groups))
+        if 1 < len(group) <= LARGEST_TOTAL and all(not np.ptp(step[group].sum(axis=0)) for step in known)
+    )
 
 
 def unlinked(sensitivity: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -321,6 +354,11 @@ class Asked:
     def numbers(self) -> int:
         """How many numbers the answer has, if it adds up over variables."""
         return 1 if self.steps[0] is None else len(self.steps[0])
+
+    @property
+    def totals(self) -> Totals:
+        """Groups of numbers whose sum is public."""
+        return self.query.totals(self.states) if self.asked is None else public_totals(self.steps)
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -75,10 +75,6 @@ class Euclidean(Query):
         """As for the query itself."""
         return self.query.values_in(size)
 
-    def simplest(self, belief: Belief) -> Query:
-        """The same of the simplest form."""
-        return Euclidean(self.query.simplest(belief))
-
     def within(self, belief: Belief) -> Query:
         """The same of values that consist of several variables."""
         return Euclidean(self.query.within(belief))

@@ -14,7 +14,7 @@ from quiltwork.data import Countable
 from quiltwork.data.values import level_numbers
 from quiltwork.errors import QueryError, did_you_mean
 from quiltwork.numeric import float_above
-from quiltwork.queries.base import Asked, Numbers, Query, States, Variables
+from quiltwork.queries.base import LARGEST_TOTAL, Asked, Numbers, Query, States, Totals, Variables
 from quiltwork.queries.limits import Limits
 from quiltwork.queries.measured import MeasuredMean, MeasuredSum
 from quiltwork.types import Codes, Flags
@@ -143,15 +143,6 @@ class Histogram(Query):
         """Numbers by state."""
         return dict(zip(states, numbers, strict=True))
 
-    def simplest(self, belief: Belief) -> Query:
-        """Of two states one is counted, and the rest is the other: a change moves one count by 1, not two counts."""
-        if belief.variables is not None or belief.step_variables is not None or len(belief.states) != 2:
-            return self.within(belief)
-        return self._of_two(*belief.states)
-
-    def _of_two(self, state: str, rest: str) -> Query:
-        return TwoCounts(state, rest)
-
 
 @dataclass(frozen=True)
 class Frequencies(Histogram):
@@ -173,77 +164,6 @@ class Frequencies(Histogram):
     def undivided(self) -> Query:
         """The histogram."""
         return Histogram()
-
-    def _of_two(self, state: str, rest: str) -> Query:
-        return TwoShares(state, rest)
-
-
-@dataclass(frozen=True)
-class TwoCounts(Count):
-    """The histogram of two states: one count with noise, and the rest of the public number of values.
-
-    >>> counts = TwoCounts("sit", "walk")
-    >>> counts.completed([Fraction(70)], Fraction(100)), counts.lipschitz(["sit", "walk"])
-    ((Fraction(70, 1), Fraction(30, 1)), 1.0)
-    """
-
-    rest: str
-
-    @property
-    def text(self) -> str:
-        """The query as written on the command line."""
-        return "histogram"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The query as plain values."""
-        return {"kind": "two-counts", "state": self.state, "rest": self.rest}
-
-    def completed(self, numbers: Sequence[Fraction], whole: Fraction) -> Sequence[Fraction]:
-        """What is not the counted state is the other one."""
-        (counted,) = numbers
-        return counted, whole - counted
-
-    def limits(self, states: States, size: int, links: int | None = None) -> Limits | None:
-        """Two numbers that make the whole."""
-        return Histogram().limits(states, size, links)
-
-    def labels(self, states: States) -> tuple[str, ...]:
-        """The states."""
-        return tuple(states)
-
-    def present(self, numbers: Sequence[float], states: States) -> dict[str, float]:
-        """Numbers by state."""
-        return dict(zip(states, numbers, strict=True))
-
-
-@dataclass(frozen=True)
-class TwoShares(TwoCounts):
-    """The shares of two states: one count with noise, divided by the public number of values, and the rest.
-
-    >>> TwoShares("sit", "walk").completed([Fraction(3, 4)], Fraction(1))
-    (Fraction(3, 4), Fraction(1, 4))
-    """
-
-    @property
-    def text(self) -> str:
-        """The query as written on the command line."""
-        return "frequencies"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The query as plain values."""
-        return {"kind": "two-shares", "state": self.state, "rest": self.rest}
-
-    def divisor(self, size: int) -> int:
-        """The number of values."""
-        return size
-
-    def undivided(self) -> Query:
-        """The count."""
-        return Count(self.state)
-
-    def limits(self, states: States, size: int, links: int | None = None) -> Limits | None:
-        """Two shares that make 1."""
-        return Frequencies().limits(states, size, links)
 
 
 @dataclass(frozen=True)
@@ -302,10 +222,10 @@ class Sum(Query):
                 )
         return numbers
 
-    def simplest(self, belief: Belief) -> Query:
+    def within(self, belief: Belief) -> Query:
         """Of real values, their own sum."""
         if not belief.real:
-            return self.within(belief)
+            return super().within(belief)
         if self.values is not None:
             raise QueryError(f"{self.text} of real values takes no numbers for states", got="some", fix="Omit values")
         return self._measured()
@@ -379,13 +299,12 @@ class Transitions(Query):
     """How often each state is directly followed by each.
 
     Changing one value moves the transition into it and the one out of it: two counts fall and two rise. Changing n
-    neighbours moves n + 1 transitions, not 2n. Releases recorded before this was used have ``linked=False``.
+    neighbours moves n + 1 transitions, not 2n.
 
     >>> Transitions().lipschitz(["sit", "walk"])
     4.0
     """
 
-    linked: bool = True
     ordered = followed = balanced = True
 
     @property
@@ -395,12 +314,10 @@ class Transitions(Query):
 
     def to_dict(self) -> dict[str, Any]:
         """The query as plain values."""
-        return {"kind": self.text} | ({"linked": True} if self.linked else {})
+        return {"kind": self.text}
 
     def sensitivity(self, states: States) -> NDArray[np.float64]:
         """2 for each value that changes, and 2 once besides: for n neighbours 2 (n + 1) in all."""
-        if not self.linked:
-            return 4.0 * ~np.eye(len(states), dtype=bool)
         return np.full((len(states),) * 2, 2.0)  # Statement 49
 
     def within(self, belief: Belief) -> Query:  # noqa: ARG002 - the same for all
@@ -412,6 +329,11 @@ class Transitions(Query):
         raise QueryError(
             "transitions need a series", got=f"a record of {len(variables)} variables", why="they have no order in time"
         )
+
+    def totals(self, states: States) -> Totals:
+        """All of them together: how many values directly follow another is public."""
+        pairs = len(states) ** 2
+        return (tuple(range(pairs)),) if 1 < pairs <= LARGEST_TOTAL else ()
 
     def limits(self, states: States, size: int, links: int | None = None) -> Limits | None:
         """As many as there are values that directly follow another; in one series all but the first do."""

@@ -16,8 +16,6 @@ from quiltwork.queries.kinds import (
     Share,
     Sum,
     Transitions,
-    TwoCounts,
-    TwoShares,
 )
 from quiltwork.queries.measured import (
     DeclaredChange,
@@ -163,7 +161,6 @@ _READERS: dict[str, Callable[..., Query]] = {
     "share-difference": _share_difference,
     "quantile": lambda at, **more: _derived(Quantile(at), **more),
     "top": lambda most, **more: _derived(Top(most), **more),
-    "transitions": lambda linked=False: Transitions(linked=linked is True),
     "measured-sum": MeasuredSum,
     "measured-mean": MeasuredMean,
     "undivided": lambda query: Undivided(_measured(query)),
@@ -171,8 +168,6 @@ _READERS: dict[str, Callable[..., Query]] = {
     "difference": lambda before, after: Difference(tuple(before), tuple(after)),
     "weighted": lambda weights: WeightedSum(weights),
     "lipschitz": lambda name, constant: DeclaredChange(str(name), constant),
-    "two-counts": lambda state, rest: TwoCounts(str(state), str(rest)),
-    "two-shares": lambda state, rest: TwoShares(str(state), str(rest)),
     "over": _over,
     "tally": lambda values: Tally(_listed(values)),
     "records": lambda values: Matching(_listed(values)),

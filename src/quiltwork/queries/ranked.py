@@ -17,8 +17,8 @@ from quiltwork.beliefs import Belief
 from quiltwork.data import Countable
 from quiltwork.data.values import level_numbers
 from quiltwork.errors import QueryError
-from quiltwork.queries.base import Asked, Numbers, Query, States, Variables
-from quiltwork.queries.kinds import Histogram, TwoCounts
+from quiltwork.queries.base import Asked, Numbers, Query, States, Totals, Variables
+from quiltwork.queries.kinds import Histogram
 from quiltwork.queries.limits import Limits
 from quiltwork.queries.steps import InSteps
 from quiltwork.types import Codes
@@ -29,11 +29,11 @@ class FromHistogram(Query):
     """A question that is answered by a histogram: it has its noise, its sensitivity and its numbers."""
 
     histogram: Query = field(default=Histogram(), kw_only=True)
-    """The histogram as it is asked under a belief: of two states, one count."""
+    """The histogram as it is asked under a belief."""
 
     def __post_init__(self) -> None:
         asked = self.histogram.query if isinstance(self.histogram, InSteps) else self.histogram
-        if type(asked) not in (Histogram, TwoCounts):
+        if type(asked) is not Histogram:
             raise QueryError(
                 f"{type(self).__name__.lower()} is read from a histogram",
                 got=type(asked).__name__,
@@ -56,10 +56,6 @@ class FromHistogram(Query):
 
     def _with(self, histogram: Query) -> Self:
         return replace(self, histogram=histogram)
-
-    def simplest(self, belief: Belief) -> Query:
-        """From the histogram that needs the least noise."""
-        return self._with(self.histogram.simplest(belief))
 
     def within(self, belief: Belief) -> Query:
         """As for the histogram."""
@@ -98,9 +94,9 @@ class FromHistogram(Query):
         """As for the histogram."""
         return self.histogram.values_in(size)
 
-    def completed(self, numbers: Sequence[Fraction], whole: Fraction) -> Sequence[Fraction]:
+    def totals(self, states: States) -> Totals:
         """As for the histogram."""
-        return self.histogram.completed(numbers, whole)
+        return self.histogram.totals(states)
 
     def limits(self, states: States, size: int, links: int | None = None) -> Limits | None:
         """As for the histogram."""

@@ -14,7 +14,7 @@ from quiltwork.beliefs import Belief
 from quiltwork.data import Countable
 from quiltwork.errors import QueryError
 from quiltwork.numeric import float_above, round_up
-from quiltwork.queries.base import Asked, Query, States
+from quiltwork.queries.base import Asked, Query, States, Totals
 from quiltwork.types import Codes
 
 StepVariables = tuple[tuple[str, tuple[str, ...]], ...]
@@ -104,9 +104,9 @@ class InSteps(Query):
         """The counts or sums that it is made of."""
         return InSteps(self.query.undivided(), self.variables)
 
-    def completed(self, numbers: Sequence[Fraction], whole: Fraction) -> Sequence[Fraction]:
-        """As for the query itself."""
-        return self.query.completed(numbers, whole)
+    def totals(self, states: States) -> Totals:  # noqa: ARG002 - the variables say it
+        """As for the variables of a record."""
+        return self._asked.totals
 
     def within(self, belief: Belief) -> Query:  # noqa: ARG002 - it knows the variables
         """The query itself."""

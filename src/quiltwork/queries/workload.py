@@ -156,10 +156,6 @@ class Workload(Query):
         """The largest step of an answer, as a multiple of the noise scale's unit."""
         return max(query.unit(states) / ratio for _, query, ratio in self.asked)
 
-    def within(self, belief: Belief) -> Query:
-        """Each question as it is asked of values that consist of several variables."""
-        return self._each([query.within(belief) for query in self.questions])
-
     def in_windows(self) -> Query:
         """Each question as it is asked of windows, where a change may move more than one answer."""
         return self._each([query.in_windows() for query in self.questions])
@@ -168,8 +164,8 @@ class Workload(Query):
         """Each question with what is public about the data."""
         return self._each([query.sized(series) for query in self.questions])
 
-    def simplest(self, belief: Belief) -> Query:
-        """Each question in the form that needs the least noise."""
+    def within(self, belief: Belief) -> Query:
+        """Each question as it is asked under the belief."""
         if belief.real:
             raise NotCoveredError(
                 "several questions about real values need a release each",
@@ -177,7 +173,7 @@ class Workload(Query):
                 why="each of them is added up on a grid of its own, which the account keeps with it",
                 fix="Ask them one by one, with a ledger or a session: it adds up what they tell together",
             )
-        return self._each([query.simplest(belief) for query in self.questions])
+        return self._each([query.within(belief) for query in self.questions])
 
     def undivided(self) -> Query:
         """The counts and sums that the questions are made of, as far as noise is drawn for them."""
@@ -239,8 +235,6 @@ def gives(source: Query, question: Query) -> bool:
     wanted = question.undivided()
     if not isinstance(wanted, Count) or "|" in wanted.state:  # a set of states would add up the noise of each
         return False
-    if isinstance(source, Count):
-        return wanted.state in (source.state, getattr(source, "rest", source.state))
     return isinstance(source.undivided(), Histogram)
 
 
@@ -255,8 +249,7 @@ def picked(source: Query, question: Query, states: States) -> list[int] | None:
     wanted = question.undivided()
     if not isinstance(wanted, Count) or same(source, question):
         return None
-    names = (source.state, getattr(source, "rest", source.state)) if isinstance(source, Count) else tuple(states)
-    return [names.index(wanted.state)]
+    return [list(states).index(wanted.state)]
 
 
 def same(question: Query, other: Query) -> bool:
@@ -268,8 +261,7 @@ def same(question: Query, other: Query) -> bool:
     """
     if isinstance(question, InSteps) and isinstance(other, InSteps):
         return question.variables == other.variables and same(question.query, other.query)
-    own, others = question.undivided(), other.undivided()
-    return own == others or (isinstance(own, Count) and isinstance(others, Count) and own.state == others.state)
+    return question.undivided() == other.undivided()
 
 
 def _needed(questions: Sequence[Query]) -> set[int]:

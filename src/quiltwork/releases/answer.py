@@ -1,7 +1,7 @@
 """One answer: noisy numbers about all values, a window or a subject, with their accuracy and what follows from them."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal
 from functools import cached_property
@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from quiltwork.calibration.accuracy import noise_error
+from quiltwork.calibration.accuracy import answer_error
 from quiltwork.calibration.target import PURE_NOISE
 from quiltwork.queries import Limits, Query
+from quiltwork.queries.base import Totals
 from quiltwork.releases.simulation import errors_within
 from quiltwork.types import Floats, Noise
 
@@ -29,18 +30,6 @@ def plus_minus(error: float) -> str:
     exact = Decimal(repr(float(error)))
     up = exact.quantize(Decimal(1).scaleb(exact.adjusted() + 1 - WIDTHS), rounding=ROUND_CEILING)
     return f"{up:,.0f}" if up == up.to_integral_value() else f"{up:,f}"
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """The answer that is likely given the noisy one and the belief, with a range that holds it with probability 95 %.
-
-    It leans on the belief: where that is wrong, so is the estimate.
-    """
-
-    numbers: tuple[float, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -66,23 +55,16 @@ class PartAnswer:
     """The smallest difference between two noisy numbers; 0 for those of floats."""
     limits: Limits | None = field(default=None, kw_only=True)
     """What is public about it."""
-    draws: int | None = field(default=None, kw_only=True)
-    """How many of its numbers have noise of their own; None for all of them. Others follow from those."""
+    totals: Totals = field(default=(), kw_only=True)
+    """Groups of numbers whose noise adds up to 0."""
+    taken_from: int = field(default=0, kw_only=True)
+    """Of a number taken from a group of another question: how many numbers that group has."""
     name: str = field(default="", kw_only=True)
     subject: str = field(default="", kw_only=True)
     """Whose values it is about, if it is one subject."""
     noise: Noise = field(default="laplace", kw_only=True)
     window: str = field(default="", kw_only=True)
     """Which window it is about, if it is one."""
-    estimates: Callable[[], Mapping[str, Estimate]] | None = field(
-        default=None, kw_only=True, repr=False, compare=False
-    )
-    """What is likely of this answer and others of the release, by name; computed when it is first asked for."""
-
-    @property
-    def estimate(self) -> Estimate | None:
-        """The answer that is likely, given the belief; None where it does not say."""
-        return None if self.estimates is None else self.estimates().get(self.name)
 
     @property
     def value(self) -> Any:
@@ -119,14 +101,21 @@ class PartAnswer:
 
     def error(self, confidence: float = 0.95, *, simultaneous: bool = False) -> float:
         """How far the noise may have moved a number, up or down, with this probability; or all of them at once."""
-        return noise_error(
+        return answer_error(
             self.noise_scale,
             confidence,
+            numbers=len(self.numbers),
+            totals=self.group_sizes,
+            simultaneous=simultaneous,
             unit=self.step,
             integer=self.query.integer,
-            numbers=(self.draws or len(self.numbers)) if simultaneous else 1,
             noise=self.noise,
         )
+
+    @property
+    def group_sizes(self) -> tuple[int, ...]:
+        """How many numbers share each total."""
+        return (self.taken_from,) if self.taken_from else tuple(map(len, self.totals))
 
     @property
     def pure_noise(self) -> bool:
@@ -165,8 +154,9 @@ class PartAnswer:
         if self.limits is None or self.consistent is None:
             return None
         truth: Floats = np.array(self.consistent, dtype=np.float64)
-        free = len(truth) if self.draws is None else self.draws
-        return errors_within(self.limits, truth, self.noise_scale, free=free, draws=draws, noise=self.noise)
+        if self.taken_from:
+            return (min(self.error(), self.limits.width),)
+        return errors_within(self.limits, truth, self.noise_scale, totals=self.totals, draws=draws, noise=self.noise)
 
     def rounded(self, number: float, error: float | None = None) -> str:
         """A number as it is shown: rounded to the noise, or to how far off it may be itself.

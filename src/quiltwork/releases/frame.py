@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 KEYS = ("state", "next_state")
 FIRST_COLUMN = "query"
 COLUMNS = (
-    FIRST_COLUMN, "part", *KEYS, "label", "value", "error_95", "consistent", "consistent_error_95",
-    "estimate", "estimate_low", "estimate_high", "values",
+    FIRST_COLUMN, "part", *KEYS, "label", "value", "error_95", "consistent", "consistent_error_95", "values",
 )  # fmt: skip
 
 
@@ -31,7 +30,7 @@ def rows_of(release: "Release") -> list[tuple[PartAnswer, dict[str, Any]]]:
 
 def _rows(release: "Release") -> Iterator[tuple[PartAnswer, dict[str, Any]]]:
     for answer, errors in zip(release.answers, release.consistent_errors, strict=True):
-        error, estimate = answer.error(), answer.estimate
+        error = answer.error()
         for n, (names, number) in enumerate(zip(_names(answer), answer.numbers, strict=True)):
             row: dict[str, Any] = {FIRST_COLUMN: answer.query.text}
             row |= {"part": answer.name} if release.parts else {}
@@ -39,9 +38,6 @@ def _rows(release: "Release") -> Iterator[tuple[PartAnswer, dict[str, Any]]]:
             if answer.consistent is not None:
                 row["consistent"] = answer.consistent[n]
                 row["consistent_error_95"] = None if errors is None else errors[n]
-            if estimate is not None:
-                row["estimate"] = estimate.numbers[n]
-                row |= {"estimate_low": estimate.low[n], "estimate_high": estimate.high[n]}
             yield answer, row | {"values": answer.values}
 
 

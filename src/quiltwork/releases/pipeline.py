@@ -1,18 +1,17 @@
 """Making a release: check and calibrate first, count and draw afterwards."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from os import PathLike
 
-from quiltwork.beliefs import Belief, CycleChain, Secrets
+from quiltwork.beliefs import Belief, Secrets
 from quiltwork.calibration.calibrate import calibrated
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Questions, Request
 from quiltwork.calibration.series import ForSeries, for_series, least_noise, with_a_promise
 from quiltwork.calibration.split import split
 from quiltwork.data import Countable, Series, Window
-from quiltwork.data.layout import Layout
 from quiltwork.data.records import Records
 from quiltwork.data.steps import check_step
 from quiltwork.errors import DataError, NotCoveredError, ParameterError
@@ -31,7 +30,6 @@ UNEVEN = (
     "option, pauses up to that gap count as one step, and longer ones split the series."
 )
 BY_ORDER = "Rows were matched to variables by their order ({}); to be sure, name the column with the variable."
-MOST_LOOKED_AT = 10**7  # values whose places are looked at once more for estimates
 MOST_STEPS = 2**55  # noise of a larger scale would not fit into 64-bit integers
 
 
@@ -72,7 +70,7 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit", "walk"])
     >>> result = release(["sit"] * 300 + ["walk"] * 100, Histogram(), belief=chain, epsilon=1.0)
     >>> sorted(result.value), round(result.noise_scale, 3), result.error(0.95)
-    (['sit', 'walk'], 3.336, 10.0)
+    (['sit', 'walk'], 6.673, 10.0)
     """
     request = Request.of(
         query,
@@ -186,20 +184,12 @@ def of_series(
         states=series.states,
         sizes=(series.subjects, series.size),
         about=series.about,
-        layout=_layout(series, ready.belief, window, by_subject),
         notes=(
             *about_steps,
             *((UNEVEN,) if series.shape.uneven else ()),
             *((SINGLE_RELEASE,) if request.mechanism is None and ready.calibration.one_length else ()),
         ),
     ).with_each([(one.unit(series.states), series.states) for one in questions])
-
-
-def _layout(series: Series, belief: Belief, window: Window | None, by_subject: bool) -> Callable[[], Layout] | None:
-    """Where values are, if the belief gives a law for estimates and there are not too many to look again."""
-    if series.size > MOST_LOOKED_AT or not (belief.chains or belief.hidden_chains or isinstance(belief, CycleChain)):
-        return None
-    return lambda: series.layout(window=window, by_subject=by_subject, timed=isinstance(belief, CycleChain))
 
 
 def _check_unchanged(series: Series, parts: Iterable[Countable], followed: bool) -> None:

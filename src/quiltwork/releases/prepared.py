@@ -1,29 +1,29 @@
 """A release before it is made: everything is checked and calibrated; counting and drawing are left to do."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.beliefs import Belief
-from quiltwork.calibration.accuracy import noise_error
+from quiltwork.calibration.accuracy import answer_error
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
 from quiltwork.calibration.target import PURE_NOISE, USEFUL, noise_only, remedy
 from quiltwork.data import Reading, Series, Window
 from quiltwork.data.about import About
-from quiltwork.data.layout import Layout
-from quiltwork.errors import DataError, LedgerError, ParameterError, QuiltworkError, check_name
+from quiltwork.errors import DataError, InternalError, LedgerError, ParameterError, check_name
 from quiltwork.influence.delta import check_delta_for, large_delta
 from quiltwork.numeric import round_up
 from quiltwork.queries import Limits, Numbers, Query, Workload
+from quiltwork.queries.base import Totals
 from quiltwork.queries.workload import picked
-from quiltwork.releases.answer import Estimate, PartAnswer
+from quiltwork.releases.answer import PartAnswer
 from quiltwork.releases.noise import add_noise
 from quiltwork.releases.result import Release
 
@@ -65,12 +65,25 @@ class Prepared:
     notes: tuple[str, ...] = ()
     about: About | None = None
     """What is public about the table that the data were read from."""
-    layout: Callable[[], Layout] | None = None
-    """Where the values are, where that is known and small: estimates need it."""
     each: tuple["Prepared", ...] = ()
     """The same for each question, if there are several."""
+    one_of_several: bool = False
+    """Whether it is one question of a workload, whose record is that of all of them."""
     again: Callable[[float], "Prepared"] | None = None
     """The same with another ε."""
+
+    def __post_init__(self) -> None:
+        """What is asked, calibrated, recorded and drawn is one question, or nothing is spent."""
+        asked, made, kept = self.request.query, self.calibration, self.record
+        alike = asked == made.query and made.lipschitz == self.request.lipschitz
+        if not self.one_of_several:
+            alike = alike and asked == kept.query and (made.noise_scale or None) == kept.noise_scale
+        if not alike or made.noise != kept.noise:
+            raise InternalError(
+                "a release must draw the noise that was calibrated and recorded for its question",
+                got=f"{asked.text} asked, {made.query.text} calibrated",
+                why="else its promise could be false",
+            )
 
     def with_each(self, units: Sequence[tuple[Fraction, tuple[str, ...]]]) -> "Prepared":
         """With the questions of a workload one by one, given the unit and the states of each."""
@@ -89,6 +102,7 @@ class Prepared:
                 ),
                 unit=unit,
                 states=states,
+                one_of_several=True,
             )
             for (query, scale), (unit, states) in zip(self.calibration.scales, units, strict=True)
         ]
@@ -138,8 +152,15 @@ class Prepared:
     def _error(self, answer: Answer) -> float:
         query, divisor = self.request.query, self.request.query.divisor(answer.values)
         scale = round_up(self.calibration.noise_scale / divisor)
-        unit, noise = float(self.unit / divisor), self.calibration.noise
-        return noise_error(scale, 0.95, unit=unit, integer=query.integer, noise=noise)
+        return answer_error(
+            scale,
+            0.95,
+            numbers=len(answer.numbers),
+            totals=tuple(map(len, self.totals)),
+            unit=float(self.unit / divisor),
+            integer=query.integer,
+            noise=self.calibration.noise,
+        )
 
     def _noise_only(self, place: int, question: "Prepared", answer: Answer, where: str) -> str:
         def error_at(epsilon: float) -> float:
@@ -169,14 +190,14 @@ class Prepared:
         answers = self.answers() if answers is None else answers
         query = self.request.query
         if not isinstance(query, Workload):
-            return self._released(answers, self._noisy(answers))
+            return self._released(answers, self._noisy(answers), self.totals)
         by_question = [[answer for answer in answers if answer.question == n] for n in range(len(self.each))]
         noisy = {n: self.each[n]._noisy(by_question[n]) for n, _, _ in query.asked}
         releases = []
         for n, (each, own) in enumerate(zip(self.each, by_question, strict=True)):
             source = query.source(n)
-            drawn = noisy[n] if source is None else self._following(source, n, own, noisy[source])
-            releases.append(each._released(own, drawn))
+            drawn = noisy[n] if source is None else self._following(source, n, noisy[source])
+            releases.append(each._released(own, drawn, self.each[n if source is None else source].totals))
         return replace(
             releases[0],
             answers=tuple(answer for one in releases for answer in one.answers),
@@ -189,38 +210,37 @@ class Prepared:
     def _noisy(self, answers: list[Answer]) -> list[list[Drawn]]:
         """The numbers of each answer with noise."""
         exact = np.concatenate([answer.numbers for answer in answers])
-        scale, noise = self.calibration.noise_scale, self.calibration.noise
-        noisy: Iterator[Drawn] = iter(add_noise(exact, scale=scale, unit=self.unit, noise=noise))
+        begun = np.cumsum([0, *(len(answer.numbers) for answer in answers)]).tolist()
+        totals = [[first + place for place in group] for first in begun[:-1] for group in self.totals]
+        made = self.calibration
+        noisy: Iterator[Drawn] = iter(
+            add_noise(exact, scale=made.noise_scale, unit=self.unit, noise=made.noise, totals=totals)
+        )
         return [[next(noisy) for _ in answer.numbers] for answer in answers]
 
-    def _following(self, source: int, place: int, answers: list[Answer], noisy: list[list[Drawn]]) -> list[list[Drawn]]:
+    def _following(self, source: int, place: int, noisy: list[list[Drawn]]) -> list[list[Drawn]]:
         """The noisy numbers of a question that follow from those of another one."""
         asked, question = self.each[source].request.query, self.each[place].request.query
         chosen = picked(asked, question, self.each[source].states)
         if chosen is None:
             return noisy
-        whole = [
-            asked.completed([Fraction(n) for n in own], Fraction(answer.values))
-            for answer, own in zip(answers, noisy, strict=True)
-        ]
-        return [[numbers[n] for n in chosen] for numbers in whole]
+        return [[numbers[n] for n in chosen] for numbers in noisy]
 
-    def _released(self, answers: list[Answer], noisy: list[list[Drawn]]) -> Release:
-        """What may be published, from noisy numbers."""
+    @property
+    def totals(self) -> Totals:
+        """Groups of an answer's numbers whose noise adds up to 0."""
+        return self.request.query.on(self.request.belief).totals
+
+    def _released(self, answers: list[Answer], noisy: list[list[Drawn]], totals: Totals) -> Release:
+        """What may be published, from noisy numbers; ``totals`` are those of the question that noise was drawn for."""
         query, calibration, (subjects, values) = self.request.query, self.calibration, self.sizes
         released: list[PartAnswer] = []
         for answer, drawn in zip(answers, noisy, strict=True):
             divisor = query.divisor(answer.values)
             subject, window = self._place(answer.part)
-            if query.integer:
-                own = tuple(
-                    map(
-                        _plain,
-                        query.completed([Fraction(n) / divisor for n in drawn], Fraction(answer.values, divisor)),
-                    )
-                )
-            else:
-                own = tuple(map(float, drawn))
+            own = tuple(_plain(Fraction(n) / divisor) if query.integer else float(n) for n in drawn)
+            taken = len(own) == 1 and bool(totals)  # a count that follows from a histogram
+            parts = math.lcm(*map(len, totals)) if calibration.noise == "gaussian" else 1  # projected noise has a mean
             released.append(
                 PartAnswer(
                     query,
@@ -229,16 +249,17 @@ class Prepared:
                     values=answer.values,
                     noise_scale=round_up(calibration.noise_scale / divisor),
                     noise=calibration.noise,
-                    step=float(self.unit / divisor) if query.integer else 0.0,
+                    step=float(self.unit / divisor / parts) if query.integer else 0.0,
                     limits=answer.limits,
-                    draws=None if len(drawn) == len(own) else len(drawn),
+                    totals=() if taken else totals,
+                    taken_from=max(map(len, totals)) if taken else 0,
                     name=answer.part,
                     subject=subject,
                     window=window,
                 )
             )
         return Release(
-            answers=self._estimated(released),
+            answers=tuple(released),
             divisor=min(query.divisor(answer.values) for answer in answers),
             subjects=subjects,
             values=values,
@@ -254,24 +275,6 @@ class Prepared:
         if self.request.window is None:
             return part, ""
         return Window.parse(self.request.window).split(part) if self.request.by_subject else ("", part)
-
-    def _estimated(self, released: list[PartAnswer]) -> tuple[PartAnswer, ...]:
-        """With estimates where the belief gives some, when they are asked for. Nothing there may lose the answer."""
-        layout = self.layout
-        if layout is None or self.request.query.steps(self.states) is None:
-            return tuple(released)
-        fresh = self.record.segment is None and self.record.gaps is None
-
-        @cache
-        def found() -> Mapping[str, Estimate]:
-            from quiltwork.releases.estimate import estimates  # it needs scipy, which loads slowly
-
-            try:
-                return estimates(released, layout(), self.belief, unit=self.unit, fresh=fresh)
-            except (ArithmeticError, ValueError, np.linalg.LinAlgError, QuiltworkError):
-                return {}
-
-        return tuple(replace(answer, estimates=found) for answer in released)
 
     def draw_within(self, ledger: "Ledger", who: Mapping[str, Any], answers: list[Answer] | None = None) -> Release:
         """Within the budget of a ledger: count, reserve, draw, note that it was made, in this order.

@@ -1,7 +1,6 @@
 """How an answer would look: the whole way of a release, on data that a belief makes up."""
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 from quiltwork.beliefs import Belief
 from quiltwork.calibration.record import Calibration
@@ -87,5 +86,4 @@ def _true(prepared: Prepared, answer: Answer) -> tuple[float, ...]:
         return tuple(float(number) for number in answer.numbers)
     divisor = query.divisor(answer.values)
     exact = [int(number) * prepared.unit / divisor for number in answer.numbers]
-    whole = query.completed(exact, Fraction(answer.values, divisor))
-    return tuple(int(number) if number.denominator == 1 else float(number) for number in whole)
+    return tuple(int(number) if number.denominator == 1 else float(number) for number in exact)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.beliefs import Belief
-from quiltwork.calibration.accuracy import noise_error
+from quiltwork.calibration.accuracy import answer_error
 from quiltwork.calibration.record import Calibration
 from quiltwork.data.about import About
 from quiltwork.errors import ParameterError
@@ -151,11 +151,6 @@ class Release(Shown):
         return max(answer.noise_scale for answer in self.answers)
 
     @property
-    def draws(self) -> int:
-        """How many numbers have noise of their own."""
-        return sum(answer.draws or len(answer.numbers) for answer in self.answers)
-
-    @property
     def integer(self) -> bool:
         """Whether noise was drawn on whole numbers."""
         return all(answer.query.integer for answer in self.answers)
@@ -170,15 +165,19 @@ class Release(Shown):
         if self.questions:
             if not simultaneous:
                 return max(question.error(confidence) for question in self.questions)
-            each = confidence ** (1 / self.draws)
-            return max(question.error(each**question.draws, simultaneous=True) for question in self.questions)
+            each = confidence ** (1 / len(self.numbers))
+            return max(question.error(each ** len(question.numbers), simultaneous=True) for question in self.questions)
         least_precise = max(self.answers, key=lambda answer: answer.noise_scale)
-        return noise_error(
+        if not simultaneous:
+            return least_precise.error(confidence)
+        return answer_error(
             least_precise.noise_scale,
             confidence,
+            numbers=len(self.numbers),
+            totals=[size for answer in self.answers for size in answer.group_sizes],
+            simultaneous=True,
             unit=least_precise.step,
             integer=self.integer,
-            numbers=self.draws if simultaneous else 1,
             noise=self.calibration.noise,
         )
 
@@ -206,8 +205,8 @@ class Release(Shown):
     def accuracy(self) -> list[str]:
         """How far off the noise may be, in words."""
         lines = [f"Each number is within ±{plus_minus(self.error())} of the truth with probability 95 % (noise only)."]
-        if self.draws > 1:
-            everyone = self.error(simultaneous=True)
+        everyone = self.error(simultaneous=True)
+        if everyone > self.error():
             lines = [f"{lines[0][:-1]}; all {len(self.numbers)} at once within ±{plus_minus(everyone)}."]
         if self.divisor > 1:
             by = (
@@ -218,7 +217,7 @@ class Release(Shown):
             smallest = min(answer.values for answer in self.answers)
             if self.belief.real and self.divisor != smallest:
                 by = f"{self.divisor:,}" + (" or more" if self.parts else "")
-            size = "scale" if self.calibration.noise == "laplace" else "standard deviation"
+            size = "standard deviation" if self.calibration.noise == "gaussian" else "scale"
             lines.append(
                 f"The numbers are counts or sums with noise, divided by {by}; so is their noise, to a {size} of "
                 f"{'at most ' if self.parts else ''}{self.noise_scale:.6g}."
@@ -370,14 +369,6 @@ class Release(Shown):
         answer, errors = chosen[0], self.consistent_errors[place]
         if errors is not None:
             after["consistent_error_95"] = answer.presented(errors)
-        if answer.estimate is not None:
-            estimate = answer.estimate
-            after["estimate"] = {
-                "value": answer.presented(estimate.numbers),
-                "low": answer.presented(estimate.low),
-                "high": answer.presented(estimate.high),
-                "leans_on": "the belief",
-            }
         return after
 
     def _part(self, place: int) -> dict[str, Any]:

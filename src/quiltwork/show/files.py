@@ -26,12 +26,9 @@ HEADINGS = {
     "value": "released",
     "error_95": "±95 %",
     "consistent_error_95": "its ±95 %",
-    "estimate_low": "from",
-    "estimate_high": "to",
 }
 """What people call the columns."""
 ERRORS = ("error_95", "consistent_error_95")
-ESTIMATED = ("estimate", "estimate_low", "estimate_high")
 NAMES = (FIRST_COLUMN, "part", *KEYS, "label")
 
 
@@ -59,8 +56,6 @@ def as_markdown(release: Release) -> str:
                 _line("---" if name in NAMES else "---:" for name in row),
             ]
         own = {"consistent": row.get("consistent_error_95")}
-        if row.get("estimate_low") is not None:
-            own |= dict.fromkeys(ESTIMATED, (row["estimate_high"] - row["estimate_low"]) / 2)
         lines.append(_line(_cell(answer, name, value, own.get(name)) for name, value in row.items()))
     return "\n".join(lines) + "\n"
 

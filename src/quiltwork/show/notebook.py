@@ -248,5 +248,5 @@ def _answered(question: Release) -> list[str]:
     error = f"The noise on each number is at most ±{plus_minus(question.error())} with probability 95 %."
     if any(answer.pure_noise for answer in answers):
         error += " That is as much as the answer can be: the numbers are noise."
-    said = remarks(question, keep="All digits, the numbers as drawn and estimates: to_polars().")
+    said = remarks(question, keep="All digits and the numbers as drawn: to_polars().")
     return [picture(question), table(table_of(question)), lines(error, *said)]

@@ -12,15 +12,10 @@ CONSISTENT = (
     "Consistent: the nearest numbers that keep to what is public ({}). No privacy is lost by it; their ± was measured "
     "by simulation."
 )
-ESTIMATE = (
-    "Estimate: what is likely, given the released numbers and the belief, with a range that holds the truth with "
-    "probability 95 % if the belief is true. It leans on the belief."
-)
-ESTIMATES = "There are also estimates, which are nearer to the truth if the belief is true."
 SHOWN = "Shown: {}, rounded to the noise."
 KEEP = (
-    "To keep all digits, the numbers as drawn and estimates of the same release, add --out FILE.csv when you make it: "
-    "a second release costs ε again."
+    "To keep all digits and the numbers as drawn, add --out FILE.csv when you make the release: a second one costs ε "
+    "again."
 )
 
 
@@ -66,10 +61,6 @@ def _by_number(release: Release) -> list[dict[str, str]]:
     if answer.consistent is not None and errors is not None:
         for row, number, own in zip(rows, answer.consistent, errors, strict=True):
             row["consistent"] = answer.with_error(number, own)
-    if answer.estimate is not None:
-        guess = answer.estimate
-        for row, number, low, high in zip(rows, guess.numbers, guess.low, guess.high, strict=True):
-            row["estimate"] = answer.with_error(number, (high - low) / 2)
     return rows
 
 
@@ -80,9 +71,6 @@ def _by_part(parts: Sequence[PartAnswer]) -> list[dict[str, str]]:
         row = {"": part.name} | ({} if part.told is None else {part.query.text: part.told})
         row |= dict(zip(names, map(part.rounded, part.best), strict=True))
         row |= {"±95 %": plus_minus(part.error()), "values": f"{part.values:,}"}
-        if part.estimate is not None and len(part.numbers) == 1:
-            guess = part.estimate
-            row["estimate"] = part.with_error(guess.numbers[0], (guess.high[0] - guess.low[0]) / 2)
         rows.append(row)
     return rows
 
@@ -99,9 +87,6 @@ def remarks(release: Release, *, told: bool = True, keep: str = "") -> list[str]
             if release.parts and answer.limits.total != 1:
                 public = "none below 0, all of a part together what is known"
         said.append(CONSISTENT.format(public) if not release.parts else SHOWN.format(f"consistent numbers ({public})"))
-    if answer.estimate is not None:
-        single = not release.parts or len(answer.numbers) == 1
-        said.append(ESTIMATE if single else ESTIMATES)
     if release.parts and keep:
         said.append(keep)
     return said

@@ -125,8 +125,6 @@ def print_plan(made: Plan, *, other: Mapping[str, float | None] | None = None) -
         out.print(f"Least noise with a guarantee{among}: {made.best.mechanism}.")
         if made.best.calibration is not None and made.best.calibration.steps is not None:
             out.print(made.best.calibration.along_time())
-    if made.note is not None:
-        out.print(made.note)
     if made.ways:
         shared = "one release" if made.releases == 1 else f"each of {made.releases:,} releases"
         out.print(table(way_rows(made), title=f"By the influence curve, noise of {shared}"))

@@ -25,7 +25,6 @@ from quiltwork import (
     parse_query,
 )
 from quiltwork.queries import query_from_dict
-from quiltwork.queries.kinds import TwoCounts
 
 
 @pytest.mark.parametrize(
@@ -72,7 +71,7 @@ def test_unknown_queries(text: str) -> None:
         StayLength("0|1").in_windows(),
         StayLengths("0", [2, 9]),
         Quantile(0.25),
-        Quantile("1/3", histogram=TwoCounts("0", "1")),
+        Quantile("1/3"),
         Top(2),
         Over(Sum({"0": 1, "1": 2}), {"a=2": "1/3", "b": -2.5}),
         Over(Count("0"), ["a", "b"]),

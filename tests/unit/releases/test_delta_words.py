@@ -65,7 +65,8 @@ def test_gaussian_noise_is_named_everywhere(tmp_path: Path) -> None:
     assert "δ = 1e-06" in Accountant(LAZY, length=9, releases=records, delta=1e-6).composed()._repr_html_()
     assert "Room for" in Ledger.in_memory(belief=LAZY, budget=1.0, delta=1e-6)._repr_html_()
     pure = release(people(50), "frequencies", belief=LAZY, epsilon=1.0).to_dict()
-    assert not {"noise", "delta", "delta_meaning"} & set(pure)
+    assert not {"delta", "delta_meaning"} & set(pure)
+    assert pure["noise"] == "laplace-total"
 
 
 def test_the_command_takes_the_usual_delta(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_queries_are_written_and_read_back() -> None:
     own = Lipschitz(lambda runs: float(runs[0].max()), constant=1.0, name="peak")
     again = query_from_dict(own.to_dict())
     assert (again.text, again.on(BELIEF).lipschitz) == ("peak", own.on(BELIEF).lipschitz)
-    assert parse_query("mean").simplest(BELIEF) == query_from_dict(parse_query("mean").simplest(BELIEF).to_dict())
+    assert parse_query("mean").within(BELIEF) == query_from_dict(parse_query("mean").within(BELIEF).to_dict())
 
 
 def test_a_function_of_your_own() -> None:

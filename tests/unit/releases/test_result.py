@@ -28,7 +28,7 @@ def test_values_come_in_the_form_that_people_read() -> None:
     assert release(DATA, Sum(), belief=CHAIN, epsilon=1.0).value % 10 == 0
     assert set(release(DATA, Transitions(), belief=CHAIN, epsilon=1.0).value["0"]) == {"0", "10"}
     shares = release(DATA, Frequencies(), belief=CHAIN, epsilon=1.0)
-    assert shares.noise_scale == pytest.approx(3.33641 / 1200, rel=1e-5)  # of one count
+    assert shares.noise_scale == pytest.approx(2 * 3.33641 / 1200, rel=1e-5)  # twice that of one count
     assert sum(shares.value.values()) == pytest.approx(1, abs=1e-15)
     assert shares.error(1 - 1e-9) < 0.2
 
@@ -74,7 +74,8 @@ def test_shares_of_two_states_are_one_count() -> None:
     shares = release(values, Frequencies(), belief=chain, epsilon=1.0)
     count = release(values, "count:sit", belief=chain, epsilon=1.0)
     histogram = release(values, Histogram(), belief=chain, epsilon=1.0)
-    assert shares.noise_scale * 1000 == pytest.approx(count.noise_scale) == pytest.approx(histogram.noise_scale)
+    assert shares.noise_scale * 1000 == pytest.approx(2 * count.noise_scale) == pytest.approx(histogram.noise_scale)
+    assert histogram.error() == count.error() == pytest.approx(1000 * shares.error())
     assert shares.value["sit"] + shares.value["walk"] == pytest.approx(1.0, abs=1e-15)
     assert shares.labels == ("sit", "walk")
     assert ReleaseRecord.from_dict(shares.record().to_dict()) == shares.record()

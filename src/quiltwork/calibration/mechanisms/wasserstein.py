@@ -107,20 +107,20 @@ def _furthest(request: Request, belief: Belief, member: int | None) -> Distance:
     """The largest distance over all secret pairs of one belief, in terms of the query's numbers before division."""
     query, epsilon, delta = request.query, request.epsilon, request.delta
     numbers = query.on(belief).numbers
-    mirrored = numbers == 2 and len(belief.states) == 2 and belief.variables is None
+    mirrored = numbers == 2 and query.on(belief).totals == ((0, 1),)
     secret = request.secrets.on(request.belief)
     laws = [part.about(secret) for part in _laws(query, belief, request.length)]
     if numbers > 1 and not mirrored:
         return _of_vectors(request, laws, member)
-    # with two states the second count mirrors the first: the distance in L1 is that of one count, twice
+    # of two numbers with a public total the second mirrors the first: the distance in L1 is that of one, twice
     unit = float(query.on(belief).unit)
     furthest = max(
         (_largest_distance(part, unit * numbers, delta, member, SLACK) for part in laws),
         key=lambda candidate: candidate.distance,
     )
     if delta == 0 and furthest.distance > 0:
-        scales = np.full(numbers, _scale(furthest.distance, epsilon) / unit)
-        if max(exact_loss(part, scales) for part in laws) > epsilon:
+        scales, totals = np.full(numbers, _scale(furthest.distance, epsilon) / unit), query.on(belief).totals
+        if max(exact_loss(part, scales, totals) for part in laws) > epsilon:
             exact = (_largest_distance(part, unit * numbers, delta, member, 0.0) for part in laws)
             furthest = max(exact, key=lambda candidate: candidate.distance)
     return furthest
