@@ -205,6 +205,8 @@ def test_the_noise_of_flu_and_fever() -> None:
     assert gaussian.noise_scale == pytest.approx(10.51, abs=0.01)
     several = release([{"flu": "no", "fever": "yes"}] * 20, ["histogram", "count:yes"], belief=FLU, epsilon=1.0)
     assert sum(several.questions[0].numbers) == 40
+    counted = several.questions[1]
+    assert counted.error() == counted.error(simultaneous=True) == several.questions[0].error()
 
 
 def test_a_record_of_a_histogram_is_not_taken_for_one_count() -> None:

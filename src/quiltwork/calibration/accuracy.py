@@ -65,19 +65,19 @@ def answer_error(
 ) -> float:
     """How far noise may move a number of an answer, with this probability; or all of its ``numbers`` at once.
 
-    ``totals`` are the sizes of groups of numbers whose noise adds up to 0. Without ``simultaneous`` it is the error of
-    the number that is moved the furthest.
+    ``totals`` are the sizes of groups of numbers whose noise adds up to 0; the answer may be one number of such a
+    group. Without ``simultaneous`` it is the error of the number that is moved the furthest.
 
     >>> [answer_error(100.0, 0.95, numbers=k, totals=[k], noise="laplace-total") for k in (2, 3, 4, 6, 10, 20)]
     [150.0, 191.0, 214.0, 240.0, 263.0, 281.0]
     >>> answer_error(100.0, 0.95, numbers=3, noise="laplace")
     300.0
     """
-    alone = numbers - sum(totals)
+    alone = max(0, numbers - sum(totals))
     if noise == "laplace" or not totals or scale == 0:
         count = max(1, numbers) if simultaneous else 1
         return noise_error(scale, confidence, unit=unit, integer=integer, numbers=count, noise=noise)
-    if not simultaneous:
+    if not simultaneous or numbers < sum(totals):  # one number of a group
         each = [noise_error(scale, confidence, unit=unit, integer=integer, noise=noise)] if alone else []
         return max(*each, *(_one_of(scale, confidence, size, unit, noise) for size in set(totals)), 0.0)
     return _all_of(scale, confidence, alone, totals, unit, noise)
