@@ -500,7 +500,8 @@ def excess(within: World, released: Released, pairs: Pairs, epsilon: float, *, k
     outcomes, laws = within.outcomes[possible], within.laws[:, possible]
     kept = Released(released.answers[possible], released.drawn)
     axes, total = [], 0.0
-    for n, call in enumerate(call for call in kept.drawn for _ in call.numbers):
+    calls = [call for call in kept.drawn for _ in call.numbers]
+    for n, call in enumerate(calls):
         unit, scale = float(call.unit), call.scale
         wide = 6 * scale + 2 * unit
         low, high = kept.answers[:, n].min() - wide, kept.answers[:, n].max() + wide
