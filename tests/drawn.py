@@ -29,7 +29,7 @@ from enumerated import (
     gap_and_least,
     loss,
     secret_pairs,
-    world,
+    worlds,
 )
 from numpy.typing import NDArray
 
@@ -60,6 +60,9 @@ class Case:
     missing: tuple[int, ...] = ()
     """Moments whose values were not recorded."""
     window: int | None = None
+    others: tuple[int, ...] = ()
+    """The lengths of further series (of records: 1 for each of them)."""
+    by_subject: bool = False
     seed: int = 0
 
     @property
@@ -70,12 +73,6 @@ class Case:
         members = self.belief.get("members", [{"kind": ""}])
         kind = self.belief["kind"]
         return "networks" if kind == "set" and members[0]["kind"] == "network" else f"{kind} {named}".strip()
-
-    @property
-    def recorded(self) -> tuple[int, ...]:
-        """The moments that are released."""
-        first, last = self.segment or (1, self.length)
-        return tuple(t for t in range(first, last + 1) if t not in self.missing)
 
     def __str__(self) -> str:
         return json.dumps(asdict(self))
@@ -96,8 +93,10 @@ def recording() -> Iterator[list[Drawn]]:
     def recorded(numbers: NDArray[Any], **how: Any) -> Any:
         unit = how.get("unit", Fraction(1))
         exact = tuple(Fraction(n) * unit for n in numbers.tolist())
-        totals = tuple(tuple(group) for group in how.get("totals") or ())
-        calls.append(Drawn(exact, how["scale"], unit, how.get("noise", "laplace"), totals))
+        kind = how.get("noise", "laplace")
+        # what Gaussian noise tells does not hang on the sum of numbers whose total is public: projected or not
+        totals = () if kind == "gaussian" else tuple(tuple(group) for group in how.get("totals", ()))
+        calls.append(Drawn(exact, how["scale"], unit, kind, totals))
         inside.append("add_noise")
         try:
             return add_noise(numbers, **how)
@@ -122,57 +121,75 @@ Parts = list[list[Fraction]]
 def made(case: Case, within: World, rng: random.Random) -> tuple[Release, list[Drawn], list[Parts]]:
     """A release of random data, what was drawn for it, and the true answer to each question."""
     belief = belief_from_dict(case.belief)
-    codes = [rng.randrange(len(place.states)) for place in within.places]
-    values = tuple(place.states[code] for place, code in zip(within.places, codes, strict=True))
+    values = tuple(rng.choice(place.states) for place in within.places)
     data: Any
     if belief.variables is not None:
-        data = [dict(zip(belief.variables, values, strict=True))]
+        size = len(belief.variables)
+        records = [values[n : n + size] for n in range(0, len(values), size)]
+        data = [dict(zip(belief.variables, record, strict=True)) for record in records]
     else:
-        steps = _steps(within.places, values, range(1, case.length + 1))
-        numbers = [-1 if t in case.missing else belief.states.index(step) for t, step in enumerate(steps, 1)]
+        codes = []
+        for subject in range(1 + len(case.others)):
+            steps = _steps(within.places, values, subject)
+            codes.append([-1 if t in case.missing else belief.states.index(step) for t, step in steps.items()])
         data = Series.from_codes(
-            [np.array(numbers)],
+            [np.array(one) for one in codes],
             states=belief.states,
             segment=case.segment,
             missing="split" if case.missing else "refuse",
         )
     asked: dict[str, Any] = {"guarantee": case.guarantee, "noise": case.noise, "delta": case.delta}
     asked |= {"secrets": case.secrets, "mechanism": case.mechanism, "window": case.window}
+    asked |= {"by_subject": case.by_subject}
     with recording() as calls:
         result = release(data, list(case.questions), belief=belief, epsilon=case.epsilon, **asked)
     return result, calls, [answers(case, question, within.places, values) for question in case.questions]
 
 
-def _steps(places: Sequence[Place], values: Sequence[str], moments: Sequence[int]) -> list[str]:
-    at: dict[int, list[str]] = {t: [] for t in moments}
+def _steps(places: Sequence[Place], values: Sequence[str], subject: int) -> dict[int, str]:
+    """What a series is at each moment: the values of all variables together."""
+    at: dict[int, list[str]] = {}
     for place, value in zip(places, values, strict=True):
-        if place.moment in at:
-            at[place.moment].append(value)
-    return ["+".join(at[t]) for t in moments]
+        if place.subject == subject:
+            at.setdefault(place.moment, []).append(value)
+    return {t: "+".join(together) for t, together in at.items()}
 
 
 def answers(case: Case, question: str, places: Sequence[Place], values: Sequence[str]) -> Parts:
-    """The true answer to a question, for each window."""
+    """The true answer to a question, for each window, of all subjects together or of each."""
+    found: dict[tuple[int, int], list[Fraction]] = {}
+    for subject in range(1 + len(case.others)):
+        for part, numbers in _of_subject(case, question, places, values, subject).items():
+            here = (subject if case.by_subject else 0, part)
+            so_far = found.get(here, [Fraction(0)] * len(numbers))
+            found[here] = [one + other for one, other in zip(so_far, numbers, strict=True)]
+    return list(found.values())
+
+
+def _of_subject(
+    case: Case, question: str, places: Sequence[Place], values: Sequence[str], subject: int
+) -> dict[int, list[Fraction]]:
+    own = [n for n, place in enumerate(places) if place.subject == subject]
     if case.belief["kind"] != "dynamic" and places[0].variable:
-        return [answer(question, list(places), list(values), [])]
-    first, last = case.segment or (1, case.length)
-    steps = dict(zip(range(1, case.length + 1), _steps(places, values, range(1, case.length + 1)), strict=True))
-    found = []
-    span = case.window or case.length + 1
-    for _, moments in itertools.groupby(range(first, last + 1), lambda t: (t - 1) // span):
+        return {0: answer(question, [places[n] for n in own], [values[n] for n in own], [])}
+    steps = _steps(places, values, subject)
+    first, last = case.segment or (1, max(steps))
+    found = {}
+    span = case.window or last + 1
+    for part, moments in itertools.groupby(range(first, last + 1), lambda t: (t - 1) // span):
         here = list(moments)
-        kept = [n for n, place in enumerate(places) if place.moment in here and place.moment in case.recorded]
+        kept = [n for n in own if places[n].moment in here and places[n].moment not in case.missing]
         if kept:
-            before = steps[here[0] - 1] if here[0] - 1 in case.recorded else None
-            row = [before, *(steps[t] if t in case.recorded else None for t in here)]
-            found.append(answer(question, [places[n] for n in kept], [values[n] for n in kept], row))
+            around = [here[0] - 1, *here]
+            row = [steps[t] if first <= t <= last and t not in case.missing else None for t in around]
+            found[part] = answer(question, [places[n] for n in kept], [values[n] for n in kept], row)
     return found
 
 
 def told(case: Case) -> tuple[float, float]:
     """What a release claims, and the truth: ε, or with a δ that δ."""
     rng = random.Random(case.seed)
-    within = world(case.belief, case.length, rng)
+    within = worlds(case.belief, (case.length, *case.others), rng)
     result, calls, own = made(case, within, rng)
     places = _asked(calls, own)
     if len(case.questions) > 1:  # by chance two questions may have one answer
@@ -399,6 +416,11 @@ def random_case(seed: int, kind: str | None = None) -> Case:
     more: dict[str, Any] = {}
     if kind not in RECORDS:
         more = _places(length, rng)
+    if kind in RECORDS and rng.random() < 0.1 and len(variables) == 2:
+        more["others"] = (1,)
+    if kind not in RECORDS and not more.get("missing") and not more.get("segment") and rng.random() < 0.15:
+        length = min(length, 3)
+        more |= {"others": (rng.randint(1, 2 if kind != "dynamic" else 1),), "by_subject": rng.random() < 0.4}
     released = more["segment"][1] - more["segment"][0] + 1 if more.get("segment") else length
     if rng.random() < 0.25:
         more["secrets"] = _secrets(kind, variables, length, rng)
@@ -422,12 +444,12 @@ def random_case(seed: int, kind: str | None = None) -> Case:
 def _places(length: int, rng: random.Random) -> dict[str, Any]:
     """Which values are released: all, those of a segment, or those that were recorded; by windows, or all together."""
     kind = rng.random()
-    if length >= 2 and kind < 0.15:
+    if length >= 2 and kind < 0.2:
         first = rng.randint(1, length)
         return {"segment": (first, rng.randint(first, length))}
-    if length >= 3 and kind < 0.23:
+    if length >= 3 and kind < 0.28:
         return {"missing": tuple(sorted(rng.sample(range(2, length), rng.randint(1, length - 2))))}
-    if length >= 3 and kind < 0.31:
+    if length >= 3 and kind < 0.36:
         return {"window": 2}
     return {}
 
@@ -463,7 +485,7 @@ def _question(
     options += ["transitions", "transitions", "stays", f"stays:{one}", f"stay-length:{one}"]
     if not more.get("window"):
         options += [f"stay-lengths:{one}:2", f"stay-lengths:{one}:2,3"]
-    if released >= 2 and not more:
+    if released >= 2 and not {"missing", "window", "segment", "others"} & set(more):
         options.append(f"difference:{one}:1-{released // 2}|{released // 2 + 1}-{released}")
     return rng.choice(options)
 

@@ -8,7 +8,7 @@ import itertools
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -28,6 +28,7 @@ class Place:
     variable: str
     moment: int
     states: tuple[str, ...]
+    subject: int = 0
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,20 @@ class World:
         """The outcomes, by the names of states."""
         for outcome in self.outcomes:
             yield tuple(place.states[code] for place, code in zip(self.places, outcome, strict=True))
+
+
+def worlds(belief: Contents, lengths: Sequence[int], rng: random.Random) -> World:
+    """All outcomes of several series or records that are independent of each other, each under a law of its own."""
+    joined = world(belief, lengths[0], rng)
+    for subject, length in enumerate(lengths[1:], 1):
+        more = world(belief, length, rng)
+        outcomes = [np.concatenate(both) for both in itertools.product(joined.outcomes, more.outcomes)]
+        count = max(len(joined.laws), len(more.laws))
+        one, other = ([rng.randrange(len(laws)) for _ in range(count)] for laws in (joined.laws, more.laws))
+        laws = np.array([np.kron(joined.laws[a], more.laws[b]) for a, b in zip(one, other, strict=True)])
+        places = tuple(replace(place, subject=subject) for place in more.places)
+        joined = World(joined.places + places, np.array(outcomes), laws)
+    return joined
 
 
 def world(belief: Contents, length: int, rng: random.Random) -> World:
@@ -413,11 +428,53 @@ class Released:
                 total -= apart.sum(axis=2) / one.scale
         return total
 
+    def lattice(self) -> tuple[Floats, float] | None:
+        """The outputs near all answers, and the logarithm of what all of them weigh; None if there are too many."""
+        axes, places, constant, cells = [], [], 0.0, len(self.answers)
+        for here, one, total in self._blocks():
+            free = here[:-1] if total else here
+            if (math.ceil(24 * one.scale / float(one.unit)) + 5) ** len(free) > MOST_CELLS:
+                return None
+            constant += _log_weight(one, len(free), total)
+            for n in free:
+                axes.append(_around(self.answers[:, n], one))
+                places.append(n)
+                cells *= len(axes[-1])
+        if cells > MOST_CELLS:
+            return None
+        outputs = np.zeros((cells // len(self.answers), self.answers.shape[1]))
+        outputs[:, places] = np.array(list(itertools.product(*axes)))
+        for here, _, total in self._blocks():
+            if total:
+                outputs[:, here[-1]] = self.answers[0, here].sum() - outputs[:, here[:-1]].sum(axis=1)
+        return outputs, constant
+
     def totals_kept(self, possible: NDArray[np.bool_]) -> bool:
         """Whether each total whose noise is 0 is the same for all possible outcomes, and so public."""
         answers = self.answers[possible]
         sums = [answers[:, places].sum(axis=1) for places, _, total in self._blocks() if total]
         return all(np.ptp(one) < 1e-9 for one in sums)
+
+
+def _around(answers: Floats, one: Drawn) -> Floats:
+    unit, wide = float(one.unit), 6 * one.scale + 2 * float(one.unit)
+    return np.arange(round((answers.min() - wide) / unit), round((answers.max() + wide) / unit) + 1) * unit
+
+
+def _log_weight(one: Drawn, free: int, total: bool) -> float:
+    """The logarithm of the sum of all weights of noise; of Laplace noise by itself exactly, else far out."""
+    if one.scale == 0:
+        return 0.0
+    step = float(one.unit) / one.scale
+    if one.noise != "gaussian" and not total:
+        return -free * math.log(math.tanh(step / 2))
+    reach = math.ceil(12 / step)
+    axis = np.arange(-reach, reach + 1) * step
+    noise = np.array(list(itertools.product(axis, repeat=free)))
+    noise = np.column_stack([noise, -noise.sum(axis=1)]) if total else noise
+    weight = (noise**2 / 2 if one.noise == "gaussian" else np.abs(noise)).sum(axis=1)
+    left_out = 0.0 if one.noise == "gaussian" else 8 * free * math.exp(-reach * step)
+    return math.log(np.exp(-weight).sum()) + left_out
 
 
 def _of_block(answers: Floats, unit: float, total: bool) -> list[Floats]:
@@ -495,25 +552,17 @@ def _largest_ratio(dense: Floats, laws: Floats, one: NDArray[np.bool_], other: N
 
 
 def excess(within: World, released: Released, pairs: Pairs, epsilon: float, *, known: bool = False) -> float:
-    """The least δ for this ε, from below: outputs far from all answers are left out."""
+    """The least δ for this ε, from below: outputs far from all answers are left out. NaN if there are too many."""
     possible = within.laws.max(axis=0) > 0
+    if not released.totals_kept(possible):
+        return math.inf
     outcomes, laws = within.outcomes[possible], within.laws[:, possible]
     kept = Released(released.answers[possible], released.drawn)
-    axes, total = [], 0.0
-    calls = [call for call in kept.drawn for _ in call.numbers]
-    for n, call in enumerate(calls):
-        unit, scale = float(call.unit), call.scale
-        wide = 6 * scale + 2 * unit
-        low, high = kept.answers[:, n].min() - wide, kept.answers[:, n].max() + wide
-        axes.append(np.arange(round(low / unit), round(high / unit) + 1) * unit)
-        spread = np.arange(-2000, 2001) * unit
-        if scale > 0:
-            law = np.exp(-(spread**2) / (2 * scale**2) if call.noise == "gaussian" else -np.abs(spread) / scale)
-            total += math.log(law.sum())
-    if math.prod(map(len, axes)) * len(kept.answers) > MOST_CELLS or any(call.totals for call in kept.drawn):
+    lattice = kept.lattice()
+    if lattice is None:
         return math.nan
-    outputs = np.array(list(itertools.product(*axes)))
-    dense = np.exp(kept.logs(outputs) - total)
+    outputs, constant = lattice
+    dense = np.exp(kept.logs(outputs) - constant)
     worst = 0.0
     for one, other in _compared(within, outcomes, pairs, known=known):
         (p, p_chance), (q, q_chance) = _mixed(dense, laws, one), _mixed(dense, laws, other)
