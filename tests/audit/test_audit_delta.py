@@ -203,7 +203,7 @@ def test_what_is_refused() -> None:
         audit(LAZY, [Noisy(Count("1"), 1e-4)], length=3, delta=1e-6)
     with pytest.raises(ParameterError, match="delta must be"):
         audit(LAZY, noisy, length=3, delta=0.9)
-    with pytest.raises(ParameterError, match="laplace or gaussian"):
+    with pytest.raises(ParameterError, match="laplace-total or gaussian"):
         Noisy(Count("1"), 2.0, noise="cauchy")  # type: ignore[arg-type]
     real = GaussianBelief({"ar1": 0.5}, distance=1.0)
     with pytest.raises(NotCoveredError, match="states"):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from quiltwork import Count, Histogram, MarkovChain, MixingClass, NotCoveredError, calibrate
+from quiltwork import Count, Histogram, MarkovChain, MixingClass, NotCoveredError, calibrate, plan
 from quiltwork.influence.quilts.spectral import spectral_influence
 from quiltwork.influence.quilts.tables import ChainTables
 
@@ -69,8 +69,13 @@ def test_histogram_needs_twice_the_noise_of_a_count() -> None:
 
 def test_a_histogram_of_two_states_needs_the_noise_of_a_count() -> None:
     chain = MarkovChain(LAZY, initial="stationary")
-    count = calibrate(Count("1"), belief=chain, epsilon=1.0, length=500).noise_scale
-    assert calibrate(Histogram(), belief=chain, epsilon=1.0, length=500).noise_scale == pytest.approx(count)
+    count = calibrate(Count("1"), belief=chain, epsilon=1.0, length=500)
+    both = calibrate(Histogram(), belief=chain, epsilon=1.0, length=500)
+    assert both.noise_scale == pytest.approx(2 * count.noise_scale)  # on two numbers that keep their total
+    errors = [
+        plan(query, belief=chain, epsilon=1.0, length=500, mechanisms=["curve"]) for query in ("count:1", "histogram")
+    ]
+    assert errors[0].offers[0].error_95 == errors[1].offers[0].error_95
 
 
 def test_mixing_class_needs_as_much_as_its_slowest_chain() -> None:

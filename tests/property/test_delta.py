@@ -294,7 +294,7 @@ def test_changes_in_l2_norm(query: Query) -> None:
 
 def test_a_ledger_with_a_delta_says_what_compose_says() -> None:
     ledger = Ledger.in_memory(belief=LAZY, budget=1.0, delta=1e-6)
-    assert "100 with 152" in (ledger.statement().room or "")
+    assert "100 with 216" in (ledger.statement().room or "")
     session = Session(["0", "1", "0", "0"] * 250, belief=LAZY, ledger=ledger)
     for _ in range(5):
         made = session.release("count:1", epsilon=0.2, noise="gaussian")

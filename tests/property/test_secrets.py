@@ -126,7 +126,8 @@ def loss(paths: Paths, densities: Array, chosen: Sequence[Sides], places: Sequen
             if not all(here.any() for here in inside):
                 continue
             one, other = ((p[here] / p[here].sum()) @ densities[here] for here in inside)
-            worst = max(worst, float(np.abs(np.log(one / other)).max()))
+            seldom = (one == 0) & (other == 0)  # less than the smallest number, under both
+            worst = max(worst, float(np.abs(np.log(one[~seldom] / other[~seldom])).max(initial=0.0)))
     return worst
 
 

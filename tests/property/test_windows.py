@@ -97,8 +97,8 @@ def test_shares_of_windows_are_of_their_own_sizes() -> None:
     coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]])
     result = release(values, "frequencies", belief=coin, epsilon=1.0, window=2)
     assert [part.values for part in result.parts] == [2, 2, 1]
-    assert [part.noise_scale for part in result.parts] == pytest.approx([0.5, 0.5, 1.0])
-    assert result.noise_scale == pytest.approx(1.0)
+    assert [part.noise_scale for part in result.parts] == pytest.approx([1.0, 1.0, 2.0])
+    assert result.noise_scale == pytest.approx(2.0)
     told = result.to_dict()
     assert [part["part"] for part in told["parts"]] == ["1:2", "3:4", "5:6"]
     assert told["parts"][0]["error_95"] < told["error_95"]
