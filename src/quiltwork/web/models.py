@@ -163,7 +163,7 @@ class Change(Form):
 
     @model_validator(mode="after")
     def _one(self) -> "Change":
-        kinds = self.model_fields_set - {"value", "name"}
+        kinds = {name for name in self.model_fields_set - {"value", "name"} if getattr(self, name) is not None}
         if len(kinds) != 1:
             raise ValueError("a change is one of cell, stay, initial, rename, add and remove")
         needs_value = bool(kinds & {"cell", "stay"}) or isinstance(self.initial, int)

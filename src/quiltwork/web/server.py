@@ -21,6 +21,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from quiltwork.beliefs.text import why_unread, why_unwritten
 from quiltwork.errors import ParameterError
 from quiltwork.web.app import create_app
+from quiltwork.web.guard import MOST_HEADER_BYTES
 from quiltwork.web.jobs import LAST_WORDS
 from quiltwork.web.service import Settings
 
@@ -28,17 +29,46 @@ SHORTEST_TOKEN = 32
 EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104 - compared with, not bound to
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LARGEST_PORT = 65535
-AT_ONCE = 200  # connections
+AT_ONCE = 400  # connections
+MOST_WAITING, MOST_OF_ADDRESS = 200, 64  # connections on which no request has come yet; of one address
 HEADER_SECONDS = 10.0  # for the head of a request; else it takes no token to hold all connections
 
 
-class _Prompt(H11Protocol):
-    """Closes connections on which the head of a request does not arrive in time."""
+class _Waiting:
+    """Connections on which no request has come yet: the oldest make room, so that they keep nobody out."""
 
+    def __init__(self) -> None:
+        self._address: dict[_Prompt, str] = {}
+
+    def add(self, connection: "_Prompt", address: str) -> None:
+        """One more; of too many, the oldest of the same address is closed, or the oldest of all."""
+        same = [other for other, known in self._address.items() if known == address]
+        if len(same) >= MOST_OF_ADDRESS:
+            same[0].transport.abort()
+            self.remove(same[0])
+        elif len(self._address) >= MOST_WAITING:
+            oldest = next(iter(self._address))
+            oldest.transport.abort()
+            self.remove(oldest)
+        self._address[connection] = address
+
+    def remove(self, connection: "_Prompt") -> None:
+        """Its request has come, or it has gone."""
+        self._address.pop(connection, None)
+
+    def __len__(self) -> int:
+        return len(self._address)
+
+
+class _Prompt(H11Protocol):
+    """Closes connections on which the head of a request does not arrive in time, or that are too many."""
+
+    waiting = _Waiting()
     _late: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.waiting.add(self, (transport.get_extra_info("peername") or ("",))[0])
         self._watch()
 
     def data_received(self, data: bytes) -> None:
@@ -56,6 +86,7 @@ class _Prompt(H11Protocol):
             self._late = self.loop.call_later(HEADER_SECONDS, self.transport.close)
 
     def _forget(self) -> None:
+        self.waiting.remove(self)
         if self._late is not None:
             self._late.cancel()
             self._late = None
@@ -171,6 +202,7 @@ def serve(settings: Settings, *, host: str, port: int, say: Callable[[str, str],
         timeout_keep_alive=5,
         timeout_graceful_shutdown=int(LAST_WORDS),
         limit_concurrency=AT_ONCE,
+        h11_max_incomplete_event_size=MOST_HEADER_BYTES,
     )
     _log_to_stderr()
     for sign in (signal.SIGINT, signal.SIGTERM):  # the server raises them once more at its end

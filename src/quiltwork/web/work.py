@@ -150,7 +150,8 @@ def belief(ask: Ask, report: Reporter) -> dict[str, Any]:
 def edit(ask: Ask, report: Reporter) -> dict[str, Any]:
     """A chain with one change, as ``belief`` shows it: rows still sum to 1."""
     report.phase("Changing")
-    return _about(edited(_belief(ask["belief"]), ask["change"]), ask)
+    change = {name: value for name, value in ask["change"].items() if value is not None}
+    return _about(edited(_belief(ask["belief"]), change), ask)
 
 
 def _about(held: Belief, ask: Ask) -> dict[str, Any]:

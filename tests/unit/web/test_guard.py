@@ -151,6 +151,26 @@ def test_headers_that_stand_twice_are_refused() -> None:
         assert client.post("/x", headers=twice).status_code == 400
 
 
+def test_headers_are_of_bounded_size_and_cookies_are_cut_not_parsed() -> None:
+    client = guarded()
+    for much in ({"Cookie": "\\" * 64_000}, {"X-Other": "x" * 20_000}):
+        answer = client.get("/api/status", headers=BEARER | much)
+        assert (answer.status_code, answer.json()["kind"]) == (431, "size")
+    backslashes = {"Cookie": 'quiltwork="' + "\\" * 16_000}
+    assert client.get("/api/status", headers=backslashes).status_code == 401
+    assert client.get("/", params={"token": TOKEN}).status_code == 200
+    held = client.cookies["quiltwork"]
+    others = {"Cookie": f'other="a;b"; =; ;;quiltwork={held}; quiltwork=x'}
+    client.cookies.clear()
+    assert client.get("/api/status", headers=others).status_code == 200
+
+
+@pytest.mark.parametrize("origin", ["http://[", "http://[::1", "//", "http://\\", "null"])
+def test_origins_that_are_none_are_refused(origin: str) -> None:
+    answer = guarded().post("/api/plan", headers=BEARER | {"Origin": origin})
+    assert (answer.status_code, answer.json()["kind"]) == (403, "origin")
+
+
 def test_user_names_come_from_a_header_only_if_asked() -> None:
     named = {"X-Forwarded-User": "ann"} | BEARER
     assert guarded().get("/x", headers=named).text == "token||0"

@@ -125,6 +125,8 @@ def test_a_change_keeps_rows_at_a_sum_of_1(served: TestClient, change: dict[str,
         ({"add": BELIEF["states"][0]}, "belief"),
         ({"cell": [0, 1]}, "request"),
         ({"cell": [0, 1], "stay": 1, "value": 0.5}, "request"),
+        ({"cell": None, "value": 0.5}, "request"),
+        ({"initial": None}, "request"),
     ],
 )
 def test_changes_that_are_refused(served: TestClient, change: dict[str, Any], kind: str) -> None:

@@ -134,6 +134,31 @@ def test_half_a_request_does_not_hold_a_connection(monkeypatch: pytest.MonkeyPat
     asyncio.run(talk())
 
 
+def test_connections_that_ask_for_nothing_keep_nobody_out() -> None:
+    async def app(_: Any, __: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    async def talk() -> None:
+        sock = bound("127.0.0.1", 0)
+        limits: dict[str, Any] = {"limit_concurrency": server.AT_ONCE, "lifespan": "off", "log_config": None}
+        served = uvicorn.Server(uvicorn.Config(app, http=server._Prompt, **limits))
+        task = asyncio.create_task(served.serve(sockets=[sock]))
+        while not served.started:
+            await asyncio.sleep(0.01)
+        held = [await asyncio.open_connection(*sock.getsockname()) for _ in range(2 * server.AT_ONCE)]
+        reader, writer = await asyncio.open_connection(*sock.getsockname())
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert (await asyncio.wait_for(reader.readuntil(b"ok"), 5)).startswith(b"HTTP/1.1 200")
+        assert len(server._Prompt.waiting) <= server.MOST_OF_ADDRESS
+        for _, other in [*held, (reader, writer)]:
+            other.close()
+        served.should_exit = True
+        await task
+
+    asyncio.run(talk())
+
+
 def test_addresses_that_are_none() -> None:
     for host, port in (("256.0.0.1", 0), ("127.0.0.1", 99999)):
         with pytest.raises(ParameterError, match="cannot be served"):
