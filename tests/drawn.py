@@ -320,18 +320,22 @@ def _table(above: Sequence[int], size: int, rng: random.Random) -> Any:
 
 def _network(rng: random.Random, variables: dict[str, list[str]] | None = None) -> dict[str, Any]:
     if variables is None:
-        alike = rng.random() < 0.6
-        pool = [["0", "1"], ["0", "1", "2"], ["1", "3"]]
+        alike = rng.random() < 0.7
+        pool = [["0", "1"], ["0", "1"], ["0", "1", "2"], ["1", "3"]]
         first = rng.choice(pool)
         variables = {name: first if alike else rng.choice(pool) for name in "abcd"[: rng.randint(2, 4)]}
     names = list(variables)
-    rng.shuffle(names)
-    path = rng.random() < 0.4
-    parents, tables = {}, {}
+    path, in_order = rng.random() < 0.6, rng.random() < 0.7
+    if not in_order:
+        rng.shuffle(names)
+    parents: dict[str, list[str]] = {}
+    tables: dict[str, Any] = {}
     for n, name in enumerate(names):
-        chosen = names[n - 1 : n] if path else rng.sample(names[:n], rng.randint(0, min(n, 2)))
+        chosen = names[max(0, n - 1) : n] if path else rng.sample(names[:n], rng.randint(0, min(n, 2)))
         parents[name] = chosen
         tables[name] = _table([len(variables[p]) for p in chosen], len(variables[name]), rng)
+        if path and in_order and n > 1 and len({tuple(states) for states in variables.values()}) == 1:
+            tables[name] = tables[names[1]]  # a chain
     listed = [{"name": name, "states": states} for name, states in variables.items()]
     return {"kind": "network", "variables": listed, "parents": parents, "tables": tables}
 
@@ -415,7 +419,7 @@ def random_case(seed: int, kind: str | None = None) -> Case:
         length = rng.randint(1, 3) if kind == "dynamic" else 1
     more: dict[str, Any] = {}
     if kind not in RECORDS:
-        more = _places(length, rng)
+        more = _places(length, rng, often=kind in ("hidden", "order", "dynamic"))
     if kind in RECORDS and rng.random() < 0.1 and len(variables) == 2:
         more["others"] = (1,)
     if kind not in RECORDS and not more.get("missing") and not more.get("segment") and rng.random() < 0.15:
@@ -441,9 +445,12 @@ def random_case(seed: int, kind: str | None = None) -> Case:
     )
 
 
-def _places(length: int, rng: random.Random) -> dict[str, Any]:
-    """Which values are released: all, those of a segment, or those that were recorded; by windows, or all together."""
-    kind = rng.random()
+def _places(length: int, rng: random.Random, *, often: bool) -> dict[str, Any]:
+    """Which values are released: all, those of a segment, or those that were recorded; by windows, or all together.
+
+    Segments often, where values beyond one may show more of what is behind them than those in it.
+    """
+    kind = rng.random() * (0.5 if often else 1.0)
     if length >= 2 and kind < 0.2:
         first = rng.randint(1, length)
         return {"segment": (first, rng.randint(first, length))}
@@ -510,11 +517,14 @@ def main() -> None:
     reader.add_argument("--seed", type=int, default=0)
     reader.add_argument("--kind")
     reader.add_argument("--refusals", action="store_true")
+    reader.add_argument("--seconds", type=float, default=math.inf)
     chosen = reader.parse_args()
     tried: Counter[str] = Counter()
     worst: dict[str, float] = {}
     begun = time.monotonic()
     for seed in range(chosen.seed, chosen.seed + chosen.cases):
+        if time.monotonic() - begun > chosen.seconds:
+            break
         case = random_case(seed, chosen.kind)
         try:
             claimed, exact = told(case)
