@@ -34,6 +34,16 @@ def stationary_balls(rows: list[Row]) -> Row:
     return [solved[x, 0] for x in range(k)]
 
 
+def attainable(lower: list[Row], upper: list[Row]) -> tuple[list[Row], list[Row]]:
+    """The bounds as far as a row that sums to 1 can reach them; an entry that is 0 for certain stays so."""
+    low, high = [], []
+    for least, most in zip(lower, upper, strict=True):
+        all_least, all_most = total(least), total(most)
+        low.append([largest([x, 1 - (all_most - y)]) for x, y in zip(least, most, strict=True)])
+        high.append([y if y <= 0 else smaller(y, 1 - (all_least - x)) for x, y in zip(least, most, strict=True)])
+    return low, high  # Statement 35
+
+
 def most_within(lower: Row, upper: Row, values: Row) -> "arb":
     """At least max p·values over laws p within the bounds; by duality any threshold gives such a bound."""
     order = sorted(range(len(values)), key=lambda y: -float(values[y].mid()))

@@ -13,6 +13,7 @@ from quiltwork.beliefs import Belief, IntervalChain, MarkovChain, MixingClass
 from quiltwork.beliefs.structure import closed_classes
 from quiltwork.certificate.balls import (
     Row,
+    attainable,
     balls,
     cross_ratio,
     interval_cross_ratio,
@@ -173,7 +174,7 @@ class Within(Kernels):
     """A matrix within bounds, which may differ from step to step; bounds on products by duality."""
 
     def __init__(self, lower: list[Row], upper: list[Row], *, past: bool):
-        self._products = {1: (lower, upper)}
+        self._products = {1: attainable(lower, upper)}
         self._past = past
         self._turned = False
 
@@ -189,7 +190,7 @@ class Within(Kernels):
             (lower, upper), (low, high) = self._product(half), self._product(skip - half)
             k = range(len(lower))
             columns = [([low[y][z] for y in k], [high[y][z] for y in k]) for z in k]
-            self._products[skip] = (
+            self._products[skip] = attainable(
                 [[-most_within(lower[a], upper[a], [-v for v in least]) for least, _ in columns] for a in k],
                 [[most_within(lower[a], upper[a], most) for _, most in columns] for a in k],
             )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from quiltwork.influence.curve.sides import POWER_ERROR, Frontier, Side
 from quiltwork.influence.curve.steps import (
     Kernel,
+    attainable,
     cross_ratios,
     interval_cross_ratios,
     interval_kernels,
@@ -102,13 +103,14 @@ class _Intervals:
         # bounds that miss a sum of 1 by rounding are widened
         low = lower / np.maximum(lower.sum(axis=1, keepdims=True), 1.0)
         high = upper / np.minimum(upper.sum(axis=1, keepdims=True), 1.0)
-        self._products = {1: (low, high)}
+        self._products = {1: attainable(low, high)}
         self._supports = {1: high > 0}
 
     def product(self, skip: int) -> tuple[Floats, Floats]:
         if skip not in self._products:
             first = skip // 2 if skip % 2 == 0 else skip - 1
-            lower, upper = interval_product(self.product(first), self.product(skip - first))  # Statement 35
+            product = interval_product(self.product(first), self.product(skip - first))  # Statement 35
+            lower, upper = attainable(*product)
             possible = (self._supports[first].astype(np.float64) @ self._supports[skip - first]) > 0
             # what is possible stays so, even if its bound is too small for a float
             self._products[skip] = lower, np.where(possible, np.maximum(upper, TINY), 0.0)

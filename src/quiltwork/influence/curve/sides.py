@@ -91,7 +91,7 @@ class Frontier:
         """The step with D = ∞."""
         if not len(self.above):
             return self.log_cross + self.error
-        if np.any((self.below <= 0) & (self.above > 0)):
+        if np.any((self.below < 0) | ((self.below <= 0) & (self.above > 0))):
             return float(np.inf)
         possible = self.below > 0
         return float(np.log((self.above[possible] / self.below[possible]).max(initial=1.0))) + self.error

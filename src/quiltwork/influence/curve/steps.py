@@ -104,13 +104,26 @@ def _best_ratios(
                         over += gain * above[a, y]
                         under += gain * below[b, y]
                 if under < SMALLEST:
-                    ratio = np.inf if over > 0.0 else ratio
+                    # nothing over nothing says nothing; a bound below 0 holds for the sets that it leaves out, too
+                    ratio = np.inf if over > 0.0 or under < 0.0 else ratio
                     break
                 if over / under <= ratio * (1.0 + 1e-15):
                     break
                 ratio = over / under
             step = min(math.log(max(ratio, 1.0)), largest)  # no step makes a difference larger
             bounds[a, b] = 0.0 if first + a == b else step * (1.0 + MARGIN) + MARGIN
+
+
+def attainable(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
+    """The bounds as far as a row of probabilities can reach them: what one entry leaves, the others must take.
+
+    >>> low, high = attainable(np.array([[0.8, 0.1], [0.3, 0.6]]), np.array([[0.9, 0.4], [0.5, 0.6]]))
+    >>> low.round(9).tolist(), high.round(9).tolist()
+    ([[0.8, 0.1], [0.4, 0.6]], [[0.9, 0.2], [0.4, 0.6]])
+    """
+    slack = 16 * len(lower) * 2.0**-53  # the differences cancel
+    rest_lower, rest_upper = (table.sum(axis=1, keepdims=True) - table for table in (lower, upper))
+    return np.maximum(lower, 1 - rest_upper - slack), np.minimum(upper, 1 - rest_lower + slack)  # Statement 35
 
 
 def interval_kernels(lower: Floats, upper: Floats) -> list[Kernel]:

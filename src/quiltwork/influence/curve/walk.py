@@ -33,7 +33,7 @@ def frontier_step(number: int, difference: float, arrays: Arrays) -> float:
         for n in range(points[number]):
             p, q = above[number, n], below[number, n]
             bottom = 1.0 + q * gain
-            if bottom <= 0.0 or (difference > LARGEST and q < SMALLEST and p > 0.0):
+            if bottom <= 0.0 or (difference > LARGEST and (q < 0.0 or (q < SMALLEST and p > 0.0))):
                 return difference
             if difference > LARGEST:
                 best = max(best, p / q if p > 0.0 else 1.0)
