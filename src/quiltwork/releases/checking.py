@@ -57,8 +57,7 @@ def _in_words(belief: Belief, series: Series) -> str:
 
 
 def _passes(found: Remedy) -> str:
-    kind = f"{found.name[0].upper()}{found.name[1:]}"
-    return f"{kind}, fitted to this data, is not refuted by it: quiltwork belief fit{found.option}."
+    return f"Fitted to this data and not refuted by it: {found.name} (quiltwork belief fit{found.option})."
 
 
 def _noise(belief: Belief, found: Remedy) -> str:

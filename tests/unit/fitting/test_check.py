@@ -176,7 +176,7 @@ def test_a_belief_that_forgets_too_fast_is_found(transition: Table) -> None:
         assert check.forgets_too_fast
         assert check.worst is not None
         assert check.worst.memory_data - check.worst.memory_belief > 0.1
-        assert "A chain, fitted to this data, is not refuted by it: quiltwork belief fit." in check.remedy
+        assert "Fitted to this data and not refuted by it: a chain (quiltwork belief fit)." in check.remedy
         assert "noise of scale " in check.remedy
         assert check.notes[0] == "The data has no times; the belief's step of 15min was taken on trust."
         assert check.notes[1].startswith("Not seen: memory beyond ")
@@ -222,7 +222,7 @@ def test_regimes_ask_for_phases() -> None:
     series = held(list(codes), 2)
     check = check_belief(fitted(series), series)
     assert check.forgets_too_fast
-    assert "Two phases for each state, fitted to this data, is not refuted by it" in check.remedy
+    assert "Fitted to this data and not refuted by it: two phases for each state (" in check.remedy
     assert "belief fit --phases 2" in check.remedy
     assert "Also refuted: a chain, the last two values." in check.remedy
 
