@@ -15,7 +15,7 @@ import typer
 
 from quiltwork.data import how
 from quiltwork.errors import ParameterError
-from quiltwork.types import Guarantee, NoiseChoice
+from quiltwork.types import Gaps, Guarantee, NoiseChoice
 
 if TYPE_CHECKING:
     from polars import LazyFrame
@@ -34,6 +34,21 @@ DataFile = Annotated[
     typer.Argument(metavar="DATA", help="CSV, TSV (also .gz) or Parquet file, or a quoted pattern: 'logs/*.parquet'."),
 ]
 ColumnName = Annotated[str, typer.Option("--column", metavar="C", help="Column with the values.")]
+ValueColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--column",
+        metavar="C",
+        help="Column with the values. For records, omit it if each variable has its own column.",
+    ),
+]
+VariableColumn = Annotated[
+    str | None,
+    typer.Option("--variable", metavar="V", help="For records: column naming the variable in each row."),
+]
+GapsName = Annotated[
+    Gaps, typer.Option("--gaps", help="Whether values before and after a gap may depend on each other.")
+]
 QUERIES = (
     "count:STATE, share:A|B, histogram, frequencies, mean, sum, median, quantile:0.9, top:3, transitions, stays, "
     "stays:STATE, stay-length:STATE, stay-lengths:STATE:2,5,10 or difference:STATE:A-B|C-D. "

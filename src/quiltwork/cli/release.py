@@ -14,6 +14,7 @@ from quiltwork.cli.options import (
     DataFile,
     Delta,
     EpsilonValue,
+    GapsName,
     GuaranteeName,
     HowToRead,
     KeyFile,
@@ -23,6 +24,8 @@ from quiltwork.cli.options import (
     SecretsText,
     SecretTimes,
     StateValues,
+    ValueColumn,
+    VariableColumn,
     WhoName,
     WorkloadFile,
     asked_in,
@@ -43,7 +46,6 @@ from quiltwork.show.terminal import (
     print_release,
     progress,
 )
-from quiltwork.types import Gaps
 
 PAGES = (".html", ".htm")
 Form = Literal["table", "csv", "parquet", "json", "markdown"]
@@ -63,18 +65,8 @@ def release(
     query: QueryTexts = None,
     workload: WorkloadFile = None,
     state_values: StateValues = None,
-    column: Annotated[
-        str | None,
-        typer.Option(
-            "--column",
-            metavar="C",
-            help="Column with the values. For records, omit it if each variable has its own column.",
-        ),
-    ] = None,
-    variable: Annotated[
-        str | None,
-        typer.Option("--variable", metavar="V", help="For records: column naming the variable in each row."),
-    ] = None,
+    column: ValueColumn = None,
+    variable: VariableColumn = None,
     mechanism: Annotated[
         str | None,
         typer.Option(
@@ -98,10 +90,7 @@ def release(
     by_subject: Annotated[
         bool, typer.Option("--by-subject", help="One answer per subject, published by name.")
     ] = False,
-    gaps: Annotated[
-        Gaps,
-        typer.Option("--gaps", help="Whether values before and after a gap may depend on each other."),
-    ] = "dependent",
+    gaps: GapsName = "dependent",
     delta: Delta = 0.0,
     noise: NoiseName = None,
     guarantee: GuaranteeName = "pufferfish",

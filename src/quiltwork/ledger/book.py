@@ -12,6 +12,7 @@ from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.accounting.total import Total
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.beliefs.text import similar_file
+from quiltwork.data.how import ReadAs
 from quiltwork.errors import InputError, LedgerError, NotCoveredError
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.ledger.address import in_memory, open_store
@@ -145,6 +146,7 @@ class Ledger(Shown):
         secrets: Secrets | str | None = None,
         delta: float = 0.0,
         envelope: Query | str = "histogram",
+        read: ReadAs | Mapping[str, Any] | None = None,
         key: bytes | None = None,
         clock: Clock | None = None,
         exist_ok: bool = False,
@@ -154,10 +156,12 @@ class Ledger(Shown):
 
         ``secrets`` say what is kept apart: every release counts for what it tells about them. With a ``delta`` the
         budget is (ε, δ), and releases add up by their squares. How large those may grow is fixed now, in the shape of
-        a query: the ``envelope``.
+        a query: the ``envelope``. ``read`` fixes how the data are read, as a service with protected files
+        needs it: the arguments of :func:`read_series` by name (``{"column": "activity", "time": "time"}``).
         """
+        read = read if read is None or isinstance(read, ReadAs) else ReadAs.from_dict(read)
         seal = Seal(key or key_of_environment())
-        terms = Terms(belief, _checked(budget), guarantee, seal.name, Secrets.of(secrets))
+        terms = Terms(belief, _checked(budget), guarantee, seal.name, Secrets.of(secrets), read=read)
         terms.secrets.on(belief)
         if delta:
             terms = _with_delta(terms, delta, envelope)
@@ -182,6 +186,8 @@ class Ledger(Shown):
         store.transaction(begin)
         ledger = cls(address, key=key, clock=clock, store=store)
         ledger.check(belief=belief, budget=terms.budget, guarantee=guarantee, secrets=terms.secrets, delta=terms.delta)
+        if read is not None:
+            ledger.check_read(read)
         return ledger
 
     @classmethod
@@ -294,6 +300,29 @@ class Ledger(Shown):
                 got=f"{secrets.text}, not {self.terms.secrets.text}",
                 why="what is told about some pairs of states says nothing about others",
                 fix=f"Use secrets {self.terms.secrets.text}, or another ledger",
+            )
+
+    def declared(self) -> ReadAs:
+        """How the data are read; refused where the ledger does not say."""
+        if self.terms.read is None:
+            raise LedgerError(
+                f"ledger {self.name} does not say how its data are read",
+                why="whoever chose that could learn values from what is refused",
+                fix="Create a ledger with --column, --subject, --time and the other options for reading",
+            )
+        return self.terms.read
+
+    def check_read(self, read: ReadAs) -> None:
+        """Refuse data that are to be read in another way than the ledger says."""
+        held = self.declared()
+        if read != held:
+            mine, theirs = held.to_dict(), read.to_dict()
+            differ = next(name for name in {**mine, **theirs} if mine.get(name) != theirs.get(name))
+            raise LedgerError(
+                f"ledger {self.name} is for data that are read in another way",
+                got=f"another {differ}",
+                why="each way of reading is another question about the data",
+                fix=f"Leave it out, or read the data as the ledger says: {held}",
             )
 
     def reserve(self, record: ReleaseRecord, facts: Mapping[str, Any]) -> Reservation:

@@ -218,11 +218,16 @@ def serve(settings: Settings, *, host: str, port: int, say: Callable[[str, str],
 
 
 def _check_ledger(settings: Settings) -> None:
-    """A ledger that cannot be opened is refused at the start."""
+    """A ledger that cannot be opened, or does not say how protected files are read, is refused at the start."""
     from quiltwork.ledger import Ledger, read_key
 
     key = None if settings.key is None else read_key(settings.key)
-    Ledger(settings.ledger or "", key=key).close()
+    book = Ledger(settings.ledger or "", key=key)
+    try:
+        if settings.data_folder is not None:
+            book.declared()
+    finally:
+        book.close()
 
 
 def _log_to_stderr() -> None:

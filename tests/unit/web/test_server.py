@@ -14,8 +14,10 @@ import httpx2
 import pytest
 import uvicorn
 from shell import run
-from web_service import PLAN
+from web_service import BELIEF, PLAN
 
+from quiltwork import Ledger
+from quiltwork.beliefs.files import belief_from_dict
 from quiltwork.errors import ParameterError
 from quiltwork.web import server
 from quiltwork.web.server import bound, token_in
@@ -30,7 +32,7 @@ def ask(address: str, token: str, content: dict[str, Any] | None = None, **heade
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
 def test_the_command_serves_and_stops_cleanly(sign: int, tmp_path: Path) -> None:
     command = [sys.executable, "-c", "from quiltwork.cli import main; main()", "serve", "--port", "0", "--workers", "1"]
-    command += ["--data-folder", str(tmp_path)]
+    command += ["--public-folder", str(tmp_path)]
     environment = os.environ | {"TMPDIR": str(tmp_path / "uploads")}
     (tmp_path / "uploads").mkdir()
     process = subprocess.Popen(
@@ -70,6 +72,13 @@ def test_wrong_starts_are_refused_in_one_line(tmp_path: Path) -> None:
         done = run("serve", "--port", taken.getsockname()[1], code=2)
         assert "--port 0" in done.stderr
     assert "must exist" in run("serve", "--data-folder", tmp_path / "none", code=2).stderr
+    assert "need a ledger" in run("serve", "--data-folder", tmp_path, code=2).stderr
+    apart = ("--data-folder", tmp_path, "--public-folder", tmp_path)
+    assert "must lie apart" in run("serve", *apart, "--ledger", "x.db", code=2).stderr
+    book = f"sqlite:///{tmp_path / 'plain.db'}"
+    Ledger.create(book, belief=belief_from_dict(BELIEF), budget=1.0).close()
+    undeclared = run("serve", "--data-folder", tmp_path, "--ledger", book, code=2).stderr
+    assert "does not say how its data are read" in undeclared
     assert "does not exist" in run("serve", "--ledger", tmp_path / "none.db", code=2).stderr
     assert "--ledger" in run("serve", "--key", tmp_path / "key", code=2).stderr
 
