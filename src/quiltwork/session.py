@@ -116,7 +116,7 @@ class Session(Shown):
             secrets=self.secrets,
         )
 
-    def release(
+    def release(  # noqa: PLR0913 - the public signature is meant to be read
         self,
         query: Questions,
         *,
@@ -128,6 +128,8 @@ class Session(Shown):
         window: str | int | None = None,
         by_subject: bool = False,
         secrets: Secrets | str | None = None,
+        spread: float | None = None,
+        anyway: bool = False,
     ) -> Release:
         """Answer a query with noise, within the budget; about the times of a segment only, if there is one.
 
@@ -138,7 +140,8 @@ class Session(Shown):
 
         With ``window`` or ``by_subject`` there is an answer for each window or subject; all of them are one release.
         ``noise`` is Gaussian where the budget has a δ, which is then that of the release, too, and Laplace noise
-        elsewhere; with a δ it may be "laplace" or "best" as well.
+        elsewhere; with a δ it may be "laplace" or "best" as well. An answer that would be noise only is refused before
+        anything is spent, unless you say ``anyway``.
         """
         noise, delta = self.ledger.noise_and_delta(noise)
         request = Request.of(
@@ -154,6 +157,8 @@ class Session(Shown):
             gaps=self._gaps,
             window=window,
             by_subject=by_subject,
+            spread=spread,
+            anyway=anyway,
         )
         ready = self._ready(request, segment)
         return ready.draw_within(self.ledger, self._who)

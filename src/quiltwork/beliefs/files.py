@@ -279,7 +279,7 @@ def _order(content: dict[str, Any]) -> OrderChain:
 
 
 def _gaussian(content: dict[str, Any]) -> GaussianBelief:
-    optional = {"step", "unit", "subjects", "between", "deviation"}
+    optional = {"step", "unit", "subjects", "between", "deviation", "spread"}
     _check_keys(content, "gaussian", required={"distance", "correlation"}, optional=optional)
     return GaussianBelief(**content)
 

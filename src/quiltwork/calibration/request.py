@@ -1,5 +1,6 @@
 """What is asked of calibration, checked once: it goes through all layers as it is."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -47,6 +48,10 @@ class Request:
     """An answer for each subject."""
     alone: bool = False
     """Whether no budget is kept: then the mechanism with the least noise will do, however its releases add up."""
+    spread: float | None = None
+    """Of real values: the width of the range that nearly all of them lie in, where the belief does not say it."""
+    anyway: bool = False
+    """Whether to release answers that are noise only."""
 
     def __post_init__(self) -> None:
         checked = {
@@ -61,6 +66,8 @@ class Request:
         if self.gaps not in ("dependent", "independent"):
             raise ParameterError("gaps must be dependent or independent", got=repr(self.gaps))
         self._check_noise()
+        if self.spread is not None and not (math.isfinite(self.spread) and self.spread > 0):
+            raise ParameterError("spread must be a positive number", got=repr(self.spread)[:40])
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         object.__setattr__(self, "length", self.belief.size(self.length))
@@ -97,6 +104,11 @@ class Request:
                 why="it has no bound on the loss that always holds",
                 fix="Give a delta, such as 1e-6, or use Laplace noise",
             )
+
+    @property
+    def reach(self) -> float | None:
+        """How widely real values are spread, as the request or the belief says; None where neither does."""
+        return self.spread if self.spread is not None else getattr(self.belief, "spread", None)
 
     @property
     def divided(self) -> bool:

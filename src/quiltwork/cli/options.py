@@ -145,6 +145,14 @@ RhythmName = Annotated[
 UnitName = Annotated[
     str | None, typer.Option("--unit", metavar="U", help="For numbers: unit of the values and the distance, as kW.")
 ]
+SpreadValue = Annotated[
+    float | None,
+    typer.Option(
+        "--spread",
+        metavar="W",
+        help="For numbers: width of the range that nearly all values lie in, as 5 for 0 to 5 kW.",
+    ),
+]
 KeyFile = Annotated[
     Path | None,
     typer.Option("--key", metavar="FILE", help="File with the ledger's key (default: QUILTWORK_LEDGER_KEY, if set)."),

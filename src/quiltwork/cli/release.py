@@ -1,7 +1,6 @@
 """The command that makes releases."""
 
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -23,13 +22,13 @@ from quiltwork.cli.options import (
     QuiltSize,
     SecretsText,
     SecretTimes,
+    SpreadValue,
     StateValues,
     ValueColumn,
     VariableColumn,
     WhoName,
     WorkloadFile,
     asked_in,
-    can_ask,
     reads_data,
     secrets_of,
     segment_of,
@@ -103,7 +102,8 @@ def release(
     ] = None,
     key: KeyFile = None,
     who: WhoName = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before a release that would be noise only.")] = False,
+    spread: SpreadValue = None,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Release answers that are noise only.")] = False,
     files: Annotated[
         list[Path] | None,
         typer.Option(
@@ -172,13 +172,17 @@ def release(
             gaps=gaps,
             window=window,
             by_subject=by_subject,
+            spread=spread,
+            anyway=anyway,
             alone=ledger is None,
         )
         ready = prepare(rows, request)
     with progress("Counting"):
         answers = ready.answers()
+        ready.check_worth(answers)
         warnings = ready.warnings(answers)
-    _confirm(warnings, epsilon, yes=yes or form != "table")
+    for warning in warnings:
+        err.print(f"warning: {warning}")
     result = ready.draw(answers) if book is None else ready.draw_within(book, written_down(who), answers)
     if result.about is not None and result.about.source is None:  # a table made from the file
         result = replace(result, about=replace(result.about, source=source_name(data)))
@@ -186,16 +190,6 @@ def release(
     for file in files:
         if _write(file, result, ready, fits, context) and form == "table":
             out.print(f"{'Report' if file.suffix.lower() in PAGES else 'Written'}: {file}")
-
-
-def _confirm(warnings: Sequence[str], epsilon: float, *, yes: bool) -> None:
-    """Say which answers would be noise only, and ask in a terminal whether to spend ε on them."""
-    for warning in warnings:
-        err.print(f"warning: {warning}")
-    asks = warnings and not yes and can_ask()
-    if asks and not typer.confirm(f"Release it all the same, and spend ε = {epsilon:g}?", err=True):
-        err.print("Nothing was released, and nothing was spent.")
-        raise typer.Exit(1)
 
 
 def _checked(files: list[Path], used: "list[str | Path]") -> list[Path]:

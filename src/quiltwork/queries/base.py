@@ -154,6 +154,10 @@ class Query(ABC):
 
         return Over(self, [name for named in names.values() for name in named])
 
+    def reach(self, spread: float | None, values: int) -> float | None:  # noqa: ARG002 - it is about states
+        """Of real values: by how much two answers can differ if values can by the spread; None where limits say it."""
+        return None
+
     def limits(self, states: States, size: int, links: int | None = None) -> Limits | None:  # noqa: ARG002
         """What is public about the answer, given the number of values and how many of them directly follow another.
 

@@ -200,12 +200,20 @@ def _answers(
         how = query.transformed if isinstance(query, ShareAbove) else None
         found = series.added(unit=unit, transform=how, window=window, by_subject=by_subject)
         limits = query.limits(series.states, series.size)
-        return [Answer(_whole(added.total), added.values, name, limits) for name, added in found.items()]
+        return [
+            Answer(_whole(added.total), added.values, name, limits, spread=query.reach(request.reach, added.values))
+            for name, added in found.items()
+        ]
     spans = [query.before, query.after] if isinstance(query, Difference) else None
     sums = series.at_places(spans, unit=unit)
     sizes = series.added(unit=unit, by_subject=True)
     return [
-        Answer(_whole(round(query.total(at))), sizes[name].values, name if by_subject else "")
+        Answer(
+            _whole(round(query.total(at))),
+            sizes[name].values,
+            name if by_subject else "",
+            spread=query.reach(request.reach, sizes[name].values),
+        )
         for name, at in sums.items()
     ]
 

@@ -48,6 +48,8 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
     quilt_size: int | None = None,
     window: str | int | None = None,
     by_subject: bool = False,
+    spread: float | None = None,
+    anyway: bool = False,
 ) -> Release:
     """Answer a query about the data with noise that hides every single value under the belief.
 
@@ -62,6 +64,10 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
     subject. Every value is in one of them only, so the noise is that of a single answer, and it is one release.
 
     Several queries are answered in one release, in which they share ε: see ``Release.questions``.
+
+    An answer that would be noise only (its ± is more than half of what it can range over) is refused, and nothing is
+    spent, unless you say ``anyway``. For real values ``spread`` says how wide the range is that they lie in, if the
+    belief does not.
 
     Under a network or a joint table the data are records, a mapping of variables to states each; they are independent
     of one another, and every value of every record is protected.
@@ -85,6 +91,8 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
         gaps=gaps,
         window=window,
         by_subject=by_subject,
+        spread=spread,
+        anyway=anyway,
         alone=True,
     )
     return prepare(data, request).draw()

@@ -17,7 +17,7 @@ from quiltwork.calibration.request import Request
 from quiltwork.calibration.target import PURE_NOISE, USEFUL, noise_only, remedy
 from quiltwork.data import Reading, Series, Window
 from quiltwork.data.about import About
-from quiltwork.errors import DataError, InternalError, LedgerError, ParameterError, check_name
+from quiltwork.errors import DataError, InternalError, LedgerError, NoiseOnlyError, ParameterError, check_name
 from quiltwork.influence.delta import check_delta_for, large_delta
 from quiltwork.numeric import round_up
 from quiltwork.queries import Limits, Numbers, Query, Workload
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from quiltwork.ledger import Ledger
 
 Drawn = Fraction | float
+MORE_NOISE = (
+    "This noise is {:.2g} % more than a single release would need: releases of the same data tell more together than "
+    "the sum of their ε, and this one is to cost no more than ε = {:g}."
+)
 OTHER_SECRETS = "The release is about the secrets {}; the ledger counts what it tells about its own ({})."
 
 
@@ -45,6 +49,13 @@ class Answer:
     """What is public about it."""
     question: int = 0
     """Which of several questions it is about."""
+    spread: float | None = None
+    """Of real values: by how much two answers can differ, where that is known."""
+
+    @property
+    def reach(self) -> float:
+        """The most by which two answers can differ in one number; 0 where that is not known."""
+        return self.spread or (0.0 if self.limits is None else self.limits.width)
 
 
 @dataclass(frozen=True)
@@ -108,17 +119,28 @@ class Prepared:
         ]
         return replace(self, each=tuple(each))
 
+    def check_worth(self, answers: list[Answer]) -> None:
+        """Refuse answers that would be noise only, unless they were asked for anyway. It looks at public sizes."""
+        for place, poor, where in () if self.request.anyway else self._poor(answers):
+            question = (self.each or (self,))[place]
+            worst = max(poor, key=question._share)
+            parts = sum(answer.question == place for answer in answers)
+            said = self._noise_only(place, question, worst, where, parts)
+            raise NoiseOnlyError(said.rstrip("."), fix="Set anyway= to release it all the same")
+
     def warnings(self, answers: list[Answer]) -> tuple[str, ...]:
-        """Which answers would be noise only, and what would change that; and a large δ. It looks at public sizes."""
-        said = list(large_delta(self.calibration.delta))
+        """A large δ, and which answers will be noise only."""
+        texts = [one.request.query.text for one in self.each or (self,)]
+        poor = (f"{texts[place]} will be noise only{where}." for place, _, where in self._poor(answers))
+        return (*large_delta(self.calibration.delta), *poor)
+
+    def _poor(self, answers: list[Answer]) -> Iterator[tuple[int, list[Answer], str]]:
+        """Which questions have answers that are noise only: their places, these answers, and how many in words."""
         for place, question in enumerate(self.each or (self,)):
             own = [answer for answer in answers if answer.question == place]
-            poor = {n: share for n, answer in enumerate(own) if (share := question._share(answer)) >= PURE_NOISE}
+            poor = [answer for answer in own if question._share(answer) >= PURE_NOISE]
             if poor:
-                worst = own[max(poor, key=lambda n: poor[n])]
-                where = f" for {len(poor):,} of {len(own):,} parts" if worst.part else ""
-                said.append(self._noise_only(place, question, worst, where))
-        return tuple(said)
+                yield place, poor, f" for {len(poor):,} of {len(own):,} parts" if poor[0].part else ""
 
     def expected(self, answers: list[Answer]) -> list[dict[str, Any]]:
         """The noise and the ± of each question's least precise answer. It looks at sizes, which are public."""
@@ -136,18 +158,9 @@ class Prepared:
             )
         return expected
 
-    def _poor(self, answers: list[Answer]) -> tuple[str, ...]:
-        """What a result says of itself where it is noise only."""
-        poor = [answer for answer in answers if self._share(answer) >= PURE_NOISE]
-        if not poor:
-            return ()
-        where = f" for {len(poor):,} of {len(answers):,} parts" if poor[0].part else ""
-        return (f"{self.request.query.text} is noise only{where}: the noise may be larger than any difference.",)
-
     def _share(self, answer: Answer) -> float:
         """The ± of an answer as a share of what it can be."""
-        width = 0.0 if answer.limits is None else answer.limits.width
-        return self._error(answer) / width if width > 0 else 0.0
+        return self._error(answer) / answer.reach if answer.reach > 0 else 0.0
 
     def _error(self, answer: Answer) -> float:
         query, divisor = self.request.query, self.request.query.divisor(answer.values)
@@ -162,19 +175,18 @@ class Prepared:
             noise=self.calibration.noise,
         )
 
-    def _noise_only(self, place: int, question: "Prepared", answer: Answer, where: str) -> str:
+    def _noise_only(self, place: int, question: "Prepared", answer: Answer, where: str, parts: int) -> str:
         def error_at(epsilon: float) -> float:
             other = self.again(epsilon) if self.again is not None else self
             return (other.each or (other,))[place]._error(answer)
 
-        request, limits = question.request, answer.limits
-        assert limits is not None  # noqa: S101 - an answer without limits is not poor
+        request = question.request
         people = 1 if request.by_subject else max(1, self.sizes[0])
         longer = request.window is not None and Window.parse(request.window).cycle is None
         better = remedy(
             request.query,
             error=question._error(answer),
-            wanted=USEFUL * limits.width,
+            wanted=USEFUL * answer.reach,
             relative=True,
             epsilon=request.epsilon,
             error_at=error_at,
@@ -182,12 +194,15 @@ class Prepared:
             people=people,
             length=None if request.by_subject else max(1, answer.values // people),
             step=self.belief.step if longer else None,
+            parts=1 if request.window is None else parts,
         )
-        return noise_only(request.query, question._error(answer), limits, better, where=where)
+        error = question._error(answer)
+        return noise_only(request.query, error, answer.limits, answer.reach, better, where=where)
 
     def draw(self, answers: list[Answer] | None = None) -> Release:
         """Count, unless that was done, and draw the noise."""
         answers = self.answers() if answers is None else answers
+        self.check_worth(answers)
         query = self.request.query
         if not isinstance(query, Workload):
             return self._released(answers, self._noisy(answers), self.totals)
@@ -251,6 +266,7 @@ class Prepared:
                     noise=calibration.noise,
                     step=float(self.unit / divisor / parts) if query.integer else 0.0,
                     limits=answer.limits,
+                    reach=answer.reach,
                     totals=() if taken else totals,
                     taken_from=max(map(len, totals)) if taken else 0,
                     name=answer.part,
@@ -267,7 +283,7 @@ class Prepared:
             calibration=calibration,
             recorded=self.record,
             about=self.about,
-            notes=(*self.notes, *self._poor(answers), *large_delta(self.calibration.delta)),
+            notes=(*self.notes, *_poor(released), *large_delta(self.calibration.delta)),
         )
 
     def _place(self, part: str) -> tuple[str, str]:
@@ -275,6 +291,24 @@ class Prepared:
         if self.request.window is None:
             return part, ""
         return Window.parse(self.request.window).split(part) if self.request.by_subject else ("", part)
+
+    def within(self, ledger: "Ledger") -> "Prepared":
+        """The same release with as much noise as it takes to cost no more than its own ε (Statement 84)."""
+        share = ledger.room_for(self.record)
+        if share == 1:
+            return self
+
+        def weaker(made: Calibration) -> Calibration:
+            return replace(made, noise_scale=round_up(made.noise_scale / share))
+
+        calibration = weaker(self.calibration)
+        return replace(
+            self,
+            calibration=calibration,
+            record=replace(self.record, noise_scale=calibration.noise_scale),
+            each=tuple(replace(one, calibration=weaker(one.calibration)) for one in self.each),
+            notes=(*self.notes, MORE_NOISE.format(100 * (1 / share - 1), self.calibration.epsilon)),
+        )
 
     def draw_within(self, ledger: "Ledger", who: Mapping[str, Any], answers: list[Answer] | None = None) -> Release:
         """Within the budget of a ledger: count, reserve, draw, note that it was made, in this order.
@@ -285,8 +319,10 @@ class Prepared:
         check_delta_for(ledger.terms.delta, self.sizes[0])
         counted = ledger.terms.secrets
         answers = self.answers() if answers is None else answers
-        reservation = ledger.reserve(self.record, who)
-        release = self.draw(answers)
+        fitted = self.within(ledger)
+        fitted.check_worth(answers)
+        reservation = ledger.reserve(fitted.record, who)
+        release = fitted.draw(answers)
         with suppress(LedgerError):  # the reservation is durable and counts; only the note that it was made is lost
             ledger.complete(reservation)
         written = reservation.to_dict() | {"address": ledger.name}
@@ -330,6 +366,15 @@ def recorded(query: Query, held: Belief, calibration: Calibration, reading: Read
         secrets=calibration.secrets,
         **places,
     )
+
+
+def _poor(answers: Sequence[PartAnswer]) -> tuple[str, ...]:
+    """What a result says of itself where it is noise only."""
+    poor = [answer for answer in answers if answer.pure_noise]
+    if not poor:
+        return ()
+    where = f" for {len(poor):,} of {len(answers):,} parts" if poor[0].name else ""
+    return (f"{poor[0].query.text} is noise only{where}: the noise may be larger than any difference.",)
 
 
 def _plain(number: Fraction) -> float:

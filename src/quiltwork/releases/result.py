@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +21,8 @@ if TYPE_CHECKING:
 
     from quiltwork.fitting.check import BeliefCheck
 
+NOISE_ONLY = "noise only"
 MOST_SHOWN, MOST_LINES = 6, 30
-MOST_SIMULATED = 400_000  # numbers that are drawn to measure errors, of all answers together
-FEWEST, MOST = 200, 2000
-"""Simulated draws of each number."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,7 +60,7 @@ class Release(Shown):
 
     def __repr__(self) -> str:
         first = self.answers[0]
-        shown = f"{len(self.parts):,} parts" if self.parts else _in_a_line(first)
+        shown = f"{len(self.parts):,} parts" if self.parts else "noise only" if first.pure_noise else _in_a_line(first)
         asked = f"{self.calibration.query.text} by {self.calibration.mechanism}, ε = {self.calibration.epsilon:g}"
         if self.questions:
             return f"Release({asked}: {len(self.questions)} questions)"
@@ -80,9 +77,11 @@ class Release(Shown):
         ]
         if self.parts:
             width = max(len(answer.name) for answer in self.parts)
-            lines += [f"{a.name:<{width}}  {_in_a_line(a)} ± {plus_minus(a.error())}{_told(a)}" for a in self.parts]
+            lines += [f"{a.name:<{width}}  {_with_error(a)}{_told(a)}" for a in self.parts]
         else:
             answer = self.answers[0]
+            if answer.pure_noise:
+                return "\n".join([*lines, *_ranges(answer)][: MOST_LINES + 2])
             numbers, best = ([answer.rounded(n) for n in row] for row in (answer.numbers, answer.best))
             wide, long = max(map(len, answer.labels)), max(map(len, numbers))
             error = plus_minus(answer.error())
@@ -125,12 +124,6 @@ class Release(Shown):
         if all(answer.derived is None for answer in self.answers):
             return None
         return self._by_part(lambda answer: answer.derived)
-
-    @cached_property
-    def consistent_errors(self) -> tuple[tuple[float, ...] | None, ...]:
-        """How far each consistent number of each answer may be off with probability 95 %, measured by simulation."""
-        draws = max(FEWEST, min(MOST, MOST_SIMULATED // max(1, len(self.numbers))))
-        return tuple(answer.consistent_errors(draws=draws) for answer in self.answers)
 
     @property
     def numbers(self) -> tuple[float, ...]:
@@ -341,6 +334,7 @@ class Release(Shown):
                 "error_95": self.error(),
                 "error_95_all": self.error(simultaneous=True),
             }
+            | ({"noise_only": True} if any(answer.pure_noise for answer in self.answers) else {})
             | self._after(0 if not self.parts else None)
             | ({"parts": [self._part(n) for n in range(len(self.parts))]} if self.parts else {})
         )
@@ -364,11 +358,6 @@ class Release(Shown):
             after["consistent"] = values if place is None else next(iter(values.values()))
         if any(answer.derived is not None for answer in chosen):
             after["derived"] = chosen[0].derived if place is not None else {a.name: a.derived for a in chosen}
-        if place is None:
-            return after
-        answer, errors = chosen[0], self.consistent_errors[place]
-        if errors is not None:
-            after["consistent_error_95"] = answer.presented(errors)
         return after
 
     def _part(self, place: int) -> dict[str, Any]:
@@ -379,7 +368,7 @@ class Release(Shown):
             "values": part.values,
             "noise_scale": part.noise_scale,
             "error_95": part.error(),
-        } | self._after(place)
+        } | (({"noise_only": True} if part.pure_noise else {}) | self._after(place))
 
     def _by_part(self, value: Callable[[PartAnswer], Any]) -> Any:
         if not self.parts:
@@ -393,6 +382,17 @@ def _in_a_line(answer: PartAnswer) -> str:
         return answer.rounded(answer.numbers[0])
     pairs = [f"{label} {answer.rounded(n)}" for label, n in zip(answer.labels, answer.numbers, strict=True)]
     return ", ".join(pairs[:MOST_SHOWN]) + (", ..." if len(pairs) > MOST_SHOWN else "")
+
+
+def _with_error(answer: PartAnswer) -> str:
+    return f"{_in_a_line(answer)} ± {plus_minus(answer.error())}" if not answer.pure_noise else NOISE_ONLY
+
+
+def _ranges(answer: PartAnswer) -> list[str]:
+    """An answer that is noise only: the range of each true number."""
+    return [f"{NOISE_ONLY}; true numbers with probability 95 %:"] + [
+        f"{label}  {answer.range_of(number)}" for label, number in zip(answer.labels, answer.numbers, strict=True)
+    ]
 
 
 def _told(answer: PartAnswer) -> str:

@@ -313,7 +313,7 @@ def _print_values(result: Release) -> None:
     rows = table_of(result)
     shown = rows[:MOST_ROWS]
     width = max(out.width, NARROW)
-    if not result.parts:
+    if not result.parts and not result.answers[0].pure_noise:
         shown = _with_bars(shown, result.answers[0].best, width)
     for block in fitting(shown, width):
         out.print(table(block, right=set(block[0]) - {next(iter(block[0])), " "}))

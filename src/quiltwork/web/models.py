@@ -223,6 +223,8 @@ class ReleaseForm(Form):
     secrets: Secrets = None
     secret_times: Times = None
     quilt_size: int | None = None
+    spread: Positive | None = Field(default=None, description="For numbers: how wide the range is that values lie in.")
+    anyway: bool = Field(default=False, description="Release answers that are noise only.")
 
     @model_validator(mode="after")
     def _complete(self) -> "ReleaseForm":

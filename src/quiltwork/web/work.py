@@ -18,7 +18,7 @@ from quiltwork.calibration.plan import Plan
 from quiltwork.calibration.request import Request
 from quiltwork.calibration.wanted import distances_to_dict, plan_wanted, questions, values_of
 from quiltwork.data.how import HowToRead, ReadAs
-from quiltwork.errors import BeliefError, DataError, ParameterError, QuiltworkError
+from quiltwork.errors import BeliefError, DataError, LedgerError, ParameterError, QuiltworkError
 from quiltwork.fitting import described
 from quiltwork.fitting.check import BeliefCheck
 from quiltwork.fitting.edits import edited
@@ -255,6 +255,13 @@ def confirm(ask: Ask, report: Reporter) -> dict[str, Any]:
         )
     who = written_down(ask.get("who"), ask.get("program"))
     with _ledger(ask) as book:
+        if book is not None and prepared.within(book) is not prepared:
+            raise LedgerError(
+                "the release is not the one that was confirmed",
+                got="another release in between",
+                why="it needs more noise now",
+                fix="Ask for a new preview",
+            )
         report.commit()
         report.phase("Drawing")
         _READY.pop(name, None)  # whatever happens: an answer is not drawn twice
@@ -361,6 +368,10 @@ def _prepared(ask: Ask, report: Reporter) -> _Ready:
     report.phase("Counting")
     with _silent(report):
         answers = prepared.answers()
+    with _ledger(ask) as book:
+        prepared = prepared if book is None else prepared.within(book)
+    prepared.check_worth(answers)  # it looks at public sizes
+    with _silent(report, only=DataError):
         warnings = prepared.warnings(answers)
     doubt = getattr(rows, "doubt", None) if request.alone else None  # a ledger's columns are its owner's
     ready = _Ready(prepared, answers, warnings, doubt, stamp, time.monotonic() + WAITS)
@@ -414,6 +425,8 @@ def _agreed(ask: Ask) -> tuple[Request, ReadAs]:
         gaps=read.gaps,
         window=ask.get("window"),
         by_subject=ask.get("by_subject", False),
+        spread=ask.get("spread"),
+        anyway=ask.get("anyway", False),
         alone=ask.get("ledger") is None,
     )
     return request, read
