@@ -289,6 +289,7 @@ class Prepared:
         release = self.draw(answers)
         with suppress(LedgerError):  # the reservation is durable and counts; only the note that it was made is lost
             ledger.complete(reservation)
+        ledger.confirm(reservation)
         written = reservation.to_dict() | {"address": ledger.name}
         if not counted.everything:
             written["secrets"] = counted.text
