@@ -291,6 +291,7 @@ def _held(data: Series | Records | Iterable[object], belief: Belief) -> Series |
     else:
         series = as_series(data, belief)
     check_step(series, belief)  # refused before a ledger is made
+    series.reading.check_positions()
     return series
 
 

@@ -6,12 +6,10 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from shell import answer, run
-from system import postgresql_server
 
 from quiltwork import BudgetError, Ledger, MarkovChain, Session, save_belief
 from quiltwork.errors import LedgerError
@@ -462,12 +460,6 @@ def test_a_dangling_link_makes_a_file_of_its_owner(tmp_path: Path) -> None:
     finally:
         os.umask(old)
     assert stat.S_IMODE((tmp_path / "real.db").stat().st_mode) == 0o600
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with postgresql_server() as address:
-        yield address
 
 
 def test_a_lost_answer_is_not_taken_for_a_refusal(server: str) -> None:

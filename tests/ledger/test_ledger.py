@@ -8,7 +8,6 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from shell import answer, run
-from system import postgresql_server
 
 from quiltwork import (
     Accountant,
@@ -42,7 +40,6 @@ from quiltwork import (
 from quiltwork.accounting.total import Total
 from quiltwork.errors import LedgerError
 from quiltwork.ledger import schema, verify_export
-from quiltwork.ledger.schema import Migration
 from quiltwork.numeric import add_up
 from quiltwork.samples import contagion_belief
 
@@ -50,29 +47,6 @@ CHAIN = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit
 DATA = ["sit", "sit", "walk", "sit"] * 250
 CONTEND = Path(__file__).parent / "contend.py"
 COIN = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial=[0.5, 0.5])
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with postgresql_server() as address:
-        yield address
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """A database with nothing in it."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/ledger.db"
-        return
-    address = request.getfixturevalue("server")
-    import psycopg
-
-    name = f"test_{abs(hash(tmp_path)) % 10**9}"
-    with psycopg.connect(address, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    yield address.replace("/postgres?", f"/{name}?")
-    with psycopg.connect(address, autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def contend(*arguments: object) -> str:
@@ -359,7 +333,7 @@ def test_ledgers_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(LedgerError, match="cannot be created"):
         Ledger.create(f"{tmp_path}/no/such/folder.db", belief=CHAIN, budget=1.0)
     connection = sqlite3.connect(made)
-    connection.execute("INSERT INTO quiltwork_migrations VALUES (99, 'from the future', '2099')")
+    connection.execute("INSERT INTO quiltwork_version VALUES (99, '2099')")
     connection.commit()
     connection.close()
     with pytest.raises(LedgerError, match="newer version, got tables of version 99"):
@@ -370,26 +344,15 @@ def test_ledgers_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyP
         Ledger("postgresql://x/y")
 
 
-def test_migrations_are_whole_or_not_at_all(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    session = Session(DATA, belief=CHAIN, budget=1.0, ledger=url)
-    session.count("walk", epsilon=0.1)
-    good = Migration(4, "notes", ("CREATE TABLE quiltwork_notes (number INTEGER)",))
-    bad = Migration(5, "nonsense", ("CREATE TABLE quiltwork_more (number INTEGER)", "CREATE NONSENSE"))
-    for migrations, version in (((*schema.MIGRATIONS, good, bad), 3), ((*schema.MIGRATIONS, good), 4)):
-        for module in ("quiltwork.ledger.book", "quiltwork.ledger.schema"):
-            monkeypatch.setattr(f"{module}.MIGRATIONS", migrations)
-        if version == 3:
-            with pytest.raises(LedgerError):
-                Ledger(url)
-            monkeypatch.undo()
-            assert session.ledger._store.read(schema.version_of) == 3
-        else:
-            upgraded = Ledger(url)
-            assert upgraded._store.read(schema.version_of) == 4
-            assert upgraded.verify() == []
-            monkeypatch.undo()
-    with pytest.raises(LedgerError, match="newer version"):
+def test_a_ledger_is_made_whole_or_not_at_all(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(schema.TABLES, "quiltwork_last", "NONSENSE (")
+    with pytest.raises(LedgerError):
+        Ledger.create(url, belief=CHAIN, budget=1.0)
+    monkeypatch.undo()
+    with pytest.raises(LedgerError, match="is empty"):
         Ledger(url)
+    Ledger.create(url, belief=CHAIN, budget=1.0).close()
+    assert Ledger(url).verify() == []
 
 
 positive = st.floats(min_value=5e-324, max_value=1e300, allow_subnormal=True)

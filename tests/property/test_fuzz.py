@@ -340,7 +340,7 @@ def test_ledger_files(data: st.DataObject, kept: Path) -> None:
                     ("kept", "number"),
                     ("kept", "outcomes"),
                     ("outcomes", "hash"),
-                    ("migrations", "version"),
+                    ("version", "version"),
                 ]
             )
         )

@@ -163,7 +163,7 @@ class ReleaseRecord:
             for one in fields(self)
             if getattr(self, one.name) not in (None, ()) and one.name not in ("query", "reading", "secrets")
         }
-        if not self.secrets.everything:  # records from before there was a choice read the same
+        if not self.secrets.everything:  # what is usual is left out
             contents["secrets"] = self.secrets.plain
         if self.noise == "laplace":
             del contents["noise"]

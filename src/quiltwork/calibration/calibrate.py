@@ -33,6 +33,7 @@ _OF_REAL_VALUES = {"curve": ("shifted", "shifted"), "group": ("shifted", "togeth
 MECHANISMS = tuple(_WHERE)
 BY_PROFILE = ("curve", "quilt-exact", "quilt-approx", "group")  # they bound the curve of a profile (Statement 78)
 SINGLE = ("wasserstein", "audited")  # for one release; their tables grow with the length
+CONTIGUOUS = (*SINGLE, "gk16")  # their theorems are about values without gaps between them
 QUICK_WORK = 5e6
 LOOKS = 20  # at all outputs, until the least noise is found
 VECTOR_WORK = 60.0

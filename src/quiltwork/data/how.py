@@ -76,6 +76,8 @@ class HowToRead:
         if belief.variables is not None:
             self._check_for_records(segment, gaps)
             return self._records(belief, data, column, variable)
+        from quiltwork.data.tables import pattern_of
+
         source: object = data
         if self.together is not None:
             if belief.step_variables is None:
@@ -87,8 +89,8 @@ class HowToRead:
             source, column = self.people(data, column), None
         named = _series_column(column, variable, belief)
         if belief.real and isinstance(named, str):
-            return self.measure(source, column=named, segment=segment)
-        return self.read(source, column=named, states=belief.states, segment=segment)
+            return self.measure(source, column=named, segment=segment).from_files(pattern_of(data))
+        return self.read(source, column=named, states=belief.states, segment=segment).from_files(pattern_of(data))
 
     def public(self, belief: "Belief", data: str, *, column: str) -> "Series":
         """Public data with which a belief about series is compared; a belief about records is refused before."""

@@ -18,7 +18,7 @@ from quiltwork.data.reading import Decimal, Duplicates, Missing, Reading, Take, 
 from quiltwork.data.recode import check_targets
 from quiltwork.data.rewritten import decimal_of, moments, rewritten, spare_subject, time_parts
 from quiltwork.data.stored import StoredSeries
-from quiltwork.data.tables import Frame, as_frame, joined, mixed_types, names_of, together
+from quiltwork.data.tables import Frame, as_frame, joined, mixed_types, names_of, pattern_of, together
 from quiltwork.errors import DataError
 from quiltwork.types import Progress, Segment
 
@@ -75,6 +75,7 @@ def read_series(  # noqa: PLR0913 - the public signature is meant to be read
         column=JOIN.join(parts),
         subject=subject,
         time=time,
+        files=pattern_of(source),
         missing=missing,
         segment=segment,
         gap=gap,
@@ -126,6 +127,7 @@ def read_measurements(  # noqa: PLR0913 - the public signature is meant to be re
         column=column,
         subject=subject,
         time=time,
+        files=pattern_of(source),
         missing=missing,
         segment=segment,
         gap=gap,

@@ -250,6 +250,18 @@ def _check_schema(file: str, schema: "pl.Schema", wanted: Sequence[str], first: 
             )
 
 
+def pattern_of(source: object) -> str | None:
+    """The pattern by which files are named, from its first wildcard on; None for a single file or a table.
+
+    >>> pattern_of("logs/2024/day*.csv"), pattern_of("day1.csv")
+    ('day*.csv', None)
+    """
+    if not isinstance(source, str | Path) or not glob.has_magic(str(source)) or Path(source).is_file():
+        return None
+    parts = str(source).split("/")
+    return "/".join(parts[next(n for n, part in enumerate(parts) if glob.has_magic(part)) :])
+
+
 def files_of(source: str | Path) -> list[str]:
     """The files that a name or a pattern stands for, in the order of their names."""
     name = str(source)

@@ -17,29 +17,29 @@ from quiltwork.data.how import ReadAs
 from quiltwork.errors import InputError, LedgerError, NotCoveredError
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.ledger.address import in_memory, open_store
-from quiltwork.ledger.checks import SLACK, added_up, as_they_are, carried_over, verify_export, verify_rows
+from quiltwork.ledger.checks import SLACK, added_up, as_they_are, verify_export, verify_rows
 from quiltwork.ledger.entries import (
     ACCEPTED,
     FIRST_ROW,
     HEAD,
     HEAD_AND_TALLY,
-    INSERT_KEPT,
-    INSERT_OUTCOME,
-    INSERT_ROW,
     KEPT,
     TALLY,
-    UPDATE_KEPT,
     UPDATE_TALLY,
     State,
+    append_outcome,
+    append_row,
+    begin_rows,
+    check_still_there,
     first_broken,
     outcomes_in,
     row_of,
     rows_in,
-    write_row,
+    stored,
 )
 from quiltwork.ledger.refusals import Refusals
 from quiltwork.ledger.rows import WITHOUT_KEY, Outcome, Row, Tally, decoding
-from quiltwork.ledger.schema import MIGRATIONS, check_version, migrate, version_of
+from quiltwork.ledger.schema import create_tables, has_tables, look_at_tables
 from quiltwork.ledger.seal import Seal, key_of_environment
 from quiltwork.ledger.store import Store, Transaction
 from quiltwork.ledger.terms import Reservation, Statement, Terms
@@ -94,14 +94,7 @@ class Ledger(Shown):
                 fix=(f"{near} " if near.endswith("?") else "")
                 + "Create it first: Ledger.create(...), or quiltwork ledger create",
             )
-        if self._needs_work():
-            self._store.transaction(self._prepare)
-        first = self._store.read(lambda work: next(iter(rows_in(work, FIRST_ROW)), None))
-        if first is None:
-            raise LedgerError(
-                f"ledger {self._store.name} is empty",
-                fix="Create it first: Ledger.create(...), or quiltwork ledger create",
-            )
+        first = self._store.read(self._first_row)
         self.terms, self._opened = Terms.from_dict(first.content), first.hash
         self._seal = self._sealed_with(key)
         if self._seal is not None and first.broken(None, self._seal):
@@ -110,6 +103,18 @@ class Ledger(Shown):
         self._seen: tuple[tuple[int, str], State] | None = None
         self._looked_through = False
         self._refusals = Refusals(self.terms.budget, self._accountant)
+
+    def _first_row(self, work: Transaction) -> Row:
+        """Where its terms are."""
+        if not has_tables(work):
+            raise LedgerError(
+                f"ledger {self.name} is empty",
+                got="no tables of a ledger",
+                fix="Create it first: Ledger.create(...), or quiltwork ledger create",
+            )
+        for row in rows_in(work, FIRST_ROW):
+            return row
+        raise LedgerError(f"ledger {self.name} is broken: row 1 is missing", why="its terms were there", fix=LOOK)
 
     def _sealed_with(self, key: bytes | None) -> Seal | None:
         """What its rows are tied by; None if they are sealed with a key that is not here."""
@@ -173,14 +178,12 @@ class Ledger(Shown):
 
         def begin(work: Transaction) -> None:
             work.alone()
-            _upgrade(work, now().isoformat())
-            if not work.run(FIRST_ROW):
+            if not has_tables(work):
+                create_tables(work, now().isoformat())
                 content = terms.to_dict() | {"id": token_hex(16)}  # two ledgers are never taken for one
                 row = Row.after(None, "opened", now().isoformat(), content, seal=seal)
-                write_row(work, row)
                 nothing = Total.nothing(belief, squares=terms.delta > 0)
-                work.change(INSERT_KEPT, **State(nothing, nothing, 0.0, "nothing was released").columns(row))
-                work.change(UPDATE_TALLY, outcomes=Tally().text(seal))
+                begin_rows(work, row, State(nothing, nothing, 0.0, "nothing was released"), Tally(), seal)
             elif not exist_ok:
                 raise LedgerError(
                     f"ledger {store.name} exists already", why="its budget is set", fix="Use it, or choose another name"
@@ -346,13 +349,14 @@ class Ledger(Shown):
                 raise _TooMuchError(before.total, after.epsilon)
             content = dict(facts) | {"record": record.to_dict(), "outcomes": tally} | after.content(self._opened)
             row = Row.after(head, "reserved", self._clock().isoformat(), content, seal=seal)
-            work.change_both(INSERT_ROW, UPDATE_KEPT, **row.columns() | after.columns(row))
+            append_row(work, row, after)
             return row, after
 
         try:
             row, state = self._store.transaction(reserve, locking=HEAD_AND_TALLY)
         except _TooMuchError as refused:  # explained when nobody waits for the ledger any more
             raise self._refusals.explain(refused.total, record, refused.epsilon) from None
+        self._confirm(row.head)
         self._know(row.head, state)
         used = self._accountant.used(state.total)
         facts_of = state.epsilon, state.rule, self.terms.budget, state.total.mixed, self.terms.delta, used
@@ -426,11 +430,16 @@ class Ledger(Shown):
         outcome = Outcome.of(reservation.number, reservation.hash, self._clock().isoformat(), seal=seal)
 
         def note(work: Transaction) -> None:
-            tallied = self._tally(work.locked, seal).plus(outcome).text(seal)
-            columns = {"number": outcome.number, "time": outcome.time, "hash": outcome.hash}
-            work.change_both(INSERT_OUTCOME, UPDATE_TALLY, **columns, outcomes=tallied)
+            append_outcome(work, outcome, self._tally(work.locked, seal).plus(outcome), seal)
 
         self._store.note(note, locking=TALLY)
+
+    def confirm(self, reservation: Reservation) -> None:
+        """Refuse to go on unless a reservation is still there and counts: the last look before a value is shown."""
+        self._confirm((reservation.number, reservation.hash))
+
+    def _confirm(self, head: tuple[int, str]) -> None:
+        self._store.read(lambda work: check_still_there(work, *head))
 
     def accept(self, why: str, facts: Mapping[str, Any]) -> list[str]:
         """Go on although rows are broken, with the kept sum as it is: what was wrong, written into a row of its own.
@@ -440,7 +449,7 @@ class Ledger(Shown):
         seal = self._key
         problems = self.verify()
 
-        def write(work: Transaction) -> None:
+        def write(work: Transaction) -> Row:
             head, rows = self._found_head(work.locked), rows_in(work)
             state = self._state(work, head)
             if not rows or rows[-1].head != head:
@@ -453,12 +462,12 @@ class Ledger(Shown):
             looked_at = {"problems": problems, "why": why, "total": kept, "before": as_they_are(rows, seal)}
             content = dict(facts) | looked_at | state.content(self._opened)
             row = Row.after(head, "accepted", self._clock().isoformat(), content, seal=seal)
-            write_row(work, row)
-            work.change(UPDATE_KEPT, **state.columns(row))
             work.change(UPDATE_TALLY, outcomes=Tally.of(outcomes_in(work)).text(seal))
+            append_row(work, row, state)
+            return row
 
         if problems:
-            self._store.transaction(write, locking=HEAD)
+            self._confirm(self._store.transaction(write, locking=HEAD).head)
             self._looked_through = False
         return problems
 
@@ -497,15 +506,20 @@ class Ledger(Shown):
         """What is wrong with the ledger, the first broken row first; nothing if it is whole."""
         seal = self._key
 
-        def look(work: Transaction) -> tuple[list[Row], list[Outcome], tuple[int, str], tuple[Any, ...]]:
-            kept = work.run("SELECT sum, outcomes FROM quiltwork_kept WHERE id = 1")[0]
-            return rows_in(work), outcomes_in(work), self._head(work), kept
+        def look(work: Transaction) -> tuple[list[str], list[Row], list[Outcome], list[tuple[Any, ...]]]:
+            found = work.run("SELECT number, hash, sum, outcomes FROM quiltwork_kept WHERE id = 1")
+            return look_at_tables(work)[1], rows_in(work), outcomes_in(work), found
 
-        rows, outcomes, head, (kept, tally) = self._store.read(look)
+        odd, rows, outcomes, found = self._store.read(look)
+        if odd:
+            return [f"its database {problem}" for problem in odd]
         problems = verify_export(rows, outcomes, seal)
         self._seen = None  # what is in the database, not what this ledger remembers
         if problems:
             return problems
+        if not found:
+            return ["the kept sum is missing: it was deleted"]
+        head, (*_, kept, tally) = self._found_head(found), found[0]
         if head != rows[-1].head:
             return [f"rows are missing: the last release is not among the {len(rows)} that are there"]
         noted = str(next((row.content["outcomes"] for row in rows[::-1] if "outcomes" in row.content), "0"))
@@ -513,7 +527,7 @@ class Ledger(Shown):
             return ["an outcome was removed or added: their number is not what was noted"]
         try:
             with decoding("the kept sum"):
-                total = Total.from_bytes(_stored(kept))
+                total = Total.from_bytes(stored(kept))
             if added_up(rows, self._accountant)[0].digest != total.digest:
                 return ["the kept sum is not that of the rows: it was changed"]
             self._store.read(lambda work: self._state(work, self._head(work)))
@@ -524,20 +538,6 @@ class Ledger(Shown):
     def close(self) -> None:
         """Let go of the database."""
         self._store.close()
-
-    def _needs_work(self) -> bool:
-        version = self._store.read(version_of)
-        check_version(version)
-        return version < MIGRATIONS[-1].version
-
-    def _prepare(self, work: Transaction) -> None:
-        if version_of(work) == 0:
-            raise LedgerError(
-                f"ledger {self._store.name} is empty",
-                got="no tables of a ledger",
-                fix="Create it first: Ledger.create(...), or quiltwork ledger create",
-            )
-        _upgrade(work, self._clock().isoformat())
 
     def _head(self, work: Transaction) -> tuple[int, str]:
         """Number and hash of the last row."""
@@ -565,7 +565,7 @@ class Ledger(Shown):
             )
         _SEEN_BY_THIS_PROCESS[self._opened] = max(known, head)
         with decoding("the kept sum"):
-            sums = Total.from_bytes(_stored(total)), Total.from_bytes(_stored(ceiling))
+            sums = Total.from_bytes(stored(total)), Total.from_bytes(stored(ceiling))
             state = State(*sums, float(epsilon), str(rule))
             last = None if row[0] is None else row_of(*row)
         if self._seal is None:
@@ -658,37 +658,3 @@ def _checked(budget: float) -> float:
             got=repr(budget),
             why="it is the ε of all releases together",
         ) from None
-
-
-def _upgrade(work: Transaction, now: str) -> None:
-    version = version_of(work)
-    check_version(version)
-    for migration in MIGRATIONS:
-        if migration.version > version:
-            migrate(work, migration, now)
-            if migration.carries_over:
-                _carry_over(work, now)
-            if migration.counts_outcomes and work.run(HEAD):
-                work.change(UPDATE_TALLY, outcomes=Tally.of(outcomes_in(work)).text(WITHOUT_KEY))
-
-
-def _carry_over(work: Transaction, now: str) -> None:
-    """Add up anew what an earlier version wrote, and write a row that says so."""
-    rows = rows_in(work)
-    if not rows:
-        return
-    problems = verify_rows(rows)
-    if not problems and [(rows[-1].number, rows[-1].hash)] != [(int(n), str(h)) for n, h in work.run(HEAD)]:
-        problems = ["the last release is not among its rows"]
-    if problems:
-        raise LedgerError(f"the ledger is broken: {problems[0]}", fix="Compare it with an earlier export")
-    total, told = carried_over(rows)
-    state = State(total, total, told.epsilon, told.rule)
-    row = Row.after(rows[-1], "migrated", now, state.content(rows[0].hash))
-    write_row(work, row)
-    work.change(UPDATE_KEPT, **state.columns(row))
-
-
-def _stored(column: Any) -> bytes:
-    """The bytes of a column, as each driver has them; a number in their place is an error, not so many zeros."""
-    return bytes(memoryview(column))

@@ -299,6 +299,7 @@ def _reason(problem: Exception) -> str:
         "terminating": "the server ended the connection",
         "resolve": "the server's name is not known",
         "permission denied": "the role may not do this",
+        "row-level security": "a policy (row level security) may hide rows from this role",
     }
     return next(
         (meaning for word, meaning in known.items() if word in first.lower()), f"the database says: {first[:120]}"

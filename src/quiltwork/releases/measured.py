@@ -55,6 +55,8 @@ def of_measurements(series: Measurements, request: Request, window: Window | Non
     belief, query = request.belief, request.query
     if not isinstance(belief, GaussianBelief) or not isinstance(query, Measured):
         raise ParameterError("real values need a Gaussian belief", got=repr(belief))
+    if not request.alone:
+        series.reading.check_positions()
     check_asked(series, query, window, request.by_subject)
     _check_subjects(series, belief)
     if query.placed:

@@ -114,6 +114,8 @@ def prepare(data: Series | Records | Iterable[object], request: Request) -> Prep
         prepared = of_measurements(as_measurements(data, belief), request, window)
     else:
         series = as_series(data, belief)
+        if not request.alone:
+            series.reading.check_positions()
         check_asked(series, request.query, window, request.by_subject)
         if request.quilt_size is not None:
             raise ParameterError(

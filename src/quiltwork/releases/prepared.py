@@ -325,6 +325,7 @@ class Prepared:
         release = fitted.draw(answers)
         with suppress(LedgerError):  # the reservation is durable and counts; only the note that it was made is lost
             ledger.complete(reservation)
+        ledger.confirm(reservation)
         written = reservation.to_dict() | {"address": ledger.name}
         if not counted.everything:
             written["secrets"] = counted.text

@@ -272,7 +272,7 @@ def print_statement(now: "Statement") -> None:
     rows = statement_rows(now)
     out.print(table(rows) if rows else "Nothing has been released yet.")
     if rows:
-        read = "unknown (not recorded by the earlier version)" if now.reading is None else str(now.reading)
+        read = "not recorded" if now.reading is None else str(now.reading)
         out.print(f"How the data was read: {read}.")
         if now.mixed is not None:
             out.print(f"Later read differently ({now.mixed}): every release counts as if it covered every moment.")

@@ -28,6 +28,8 @@ from quiltwork import (
     release,
     save_belief,
 )
+from quiltwork.accounting.case import Basis
+from quiltwork.accounting.checks import by_mechanism
 
 SWAP = MarkovChain([[0.0, 0.0, 1 - 1e-6, 1e-6], [0.0, 0.0, 0.9, 0.1], [0.0, 0.0, 0.0, 1.0], [0.0, 0.0, 1.0, 0.0]],
                    initial=[1e-9, 1 - 1e-9, 0.0, 0.0], states=list("abzo"))  # fmt: skip
@@ -152,6 +154,9 @@ def test_with_gaps_mechanisms_are_run_again_as_they_were() -> None:
     )
     assert told(swap, claim, length=4) >= 3.99
     assert "does not cover series with gaps" in why(swap, claim, length=4)
+    for mechanism in ("wasserstein", "gk16"):
+        claim = dataclasses.replace(claim, mechanism=mechanism, noise_scale=1e6)
+        assert "does not cover series with gaps" in str(by_mechanism(claim, Basis(COIN), 4))
     for mechanism in ("wasserstein", "audited", "gk16"):
         near = MarkovChain([[0.5, 0.5], [0.45, 0.55]], initial="stationary")
         series = Series.from_values(["0", None, "1"], states=near.states, missing="split")
