@@ -109,9 +109,11 @@ def _written_before(path: Path, form: str) -> bool:
     if form == "parquet":
         import polars as pl  # it loads slowly
 
+        from quiltwork.data.text_files import UNREAD
+
         try:
             return next(iter(pl.read_parquet_schema(path)), None) == FIRST_COLUMN
-        except (OSError, pl.exceptions.PolarsError):
+        except UNREAD:
             return False
     if form == "json":
         with suppress(ValueError, OSError):
