@@ -14,6 +14,7 @@ from quiltwork.errors import InputError, ParameterError, visible
 from quiltwork.releases.answer import PartAnswer, plus_minus
 from quiltwork.releases.frame import FIRST_COLUMN, KEYS, frame_of, rows_of
 from quiltwork.releases.result import Release
+from quiltwork.show.sheets import csv_of
 from quiltwork.show.terminal import json_line
 
 if TYPE_CHECKING:
@@ -38,11 +39,10 @@ def content(release: Release, form: str) -> bytes:
         return f"{json_line(release.to_dict())}\n".encode()
     if form == "markdown":
         return as_markdown(release).encode()
-    written, frame = BytesIO(), frame_of(release)
     if form == "csv":
-        frame.write_csv(written)
-    else:
-        frame.write_parquet(written)
+        return csv_of(row for _, row in rows_of(release)).encode()
+    written = BytesIO()
+    frame_of(release).write_parquet(written)
     return written.getvalue()
 
 
