@@ -5,7 +5,7 @@ import inspect
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
@@ -249,7 +249,7 @@ class HowToRead(how.HowToRead):
         str | None, typer.Option("--master", metavar="URL", help="With --engine spark: cluster URL, or local[4].")
     ] = None
 
-    def people(self, data: str, column: str | None) -> "LazyFrame":
+    def people(self, data: str, column: str | None, expected: "Iterable[str] | None" = None) -> "LazyFrame":
         """A table with a column for each person, from rows of several people."""
         if self.engine == "spark":
             raise ParameterError(
@@ -257,7 +257,7 @@ class HowToRead(how.HowToRead):
                 got="--engine spark",
                 fix="--column C, without --engine",
             )
-        return super().people(data, column)
+        return super().people(data, column, expected)
 
     def read(
         self,

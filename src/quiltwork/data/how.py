@@ -1,6 +1,6 @@
 """How a user says that a file is to be read, and the rows of that file under a belief: for every shell alike."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +86,7 @@ class HowToRead:
                     got=f"together= with {belief!r}",
                     fix="quiltwork belief fit --together, or leave it out",
                 )
-            source, column = self.people(data, column), None
+            source, column = self.people(data, column, belief.step_variables), None
         named = _series_column(column, variable, belief)
         if belief.real and isinstance(named, str):
             return self.measure(source, column=named, segment=segment).from_files(pattern_of(data))
@@ -98,11 +98,12 @@ class HowToRead:
             return self.measure(data, column=column)
         belief.again([1])
         if self.together is not None and belief.step_variables is not None:
-            return self.read(self.people(data, column), column=list(belief.step_variables), states=belief.states)
+            table = self.people(data, column, belief.step_variables)
+            return self.read(table, column=list(belief.step_variables), states=belief.states)
         return self.read(data, column=column, states=belief.states)
 
-    def people(self, data: str, column: str | None) -> "LazyFrame":
-        """A table with a column for each person, from rows of several people."""
+    def people(self, data: str, column: str | None, expected: Iterable[str] | None = None) -> "LazyFrame":
+        """A table with a column for each person, from rows of several people: those that are expected."""
         from quiltwork.data.together import by_person
 
         if column is None:
@@ -118,6 +119,7 @@ class HowToRead:
             time=self.time,
             subject=self.subject,
             separator=self.separator,
+            expected=None if expected is None else list(expected),
         )
 
     def read(

@@ -14,6 +14,7 @@ from quiltwork.errors import InputError, ParameterError, visible
 from quiltwork.releases.answer import PartAnswer, plus_minus
 from quiltwork.releases.frame import FIRST_COLUMN, KEYS, frame_of, rows_of
 from quiltwork.releases.result import Release
+from quiltwork.show.sheets import csv_of
 from quiltwork.show.terminal import json_line
 
 if TYPE_CHECKING:
@@ -37,11 +38,10 @@ def content(release: Release, form: str) -> bytes:
         return f"{json_line(release.to_dict())}\n".encode()
     if form == "markdown":
         return as_markdown(release).encode()
-    written, frame = BytesIO(), frame_of(release)
     if form == "csv":
-        frame.write_csv(written)
-    else:
-        frame.write_parquet(written)
+        return csv_of(row for _, row in rows_of(release)).encode()
+    written = BytesIO()
+    frame_of(release).write_parquet(written)
     return written.getvalue()
 
 
@@ -111,9 +111,11 @@ def _written_before(path: Path, form: str) -> bool:
     if form == "parquet":
         import polars as pl  # it loads slowly
 
+        from quiltwork.data.text_files import UNREAD
+
         try:
             return next(iter(pl.read_parquet_schema(path)), None) == FIRST_COLUMN
-        except (OSError, pl.exceptions.PolarsError):
+        except UNREAD:
             return False
     if form == "json":
         with suppress(ValueError, OSError):

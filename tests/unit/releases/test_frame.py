@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from quiltwork import Count, InputError, JointTable, MarkovChain, Release, Sum, release
+from quiltwork import Count, InputError, JointTable, MarkovChain, Release, Sum, read_series, release
 from quiltwork.show.files import as_markdown
 
 STATES = ["sit", "walk|run", "3"]
@@ -88,6 +88,19 @@ def test_markdown_is_for_people() -> None:
     assert text[0].startswith("| query | state | released | ±95 % | consistent | ")
     assert text[1].startswith("| --- | --- | ---: | ---: | ---: | ---: | ")
     assert "walk\\|run" in text[3]
+
+
+@pytest.mark.parametrize("name", ["=cmd|' /C calc'!A0", "@SUM(1)", "+1+1", "-1-1", "=HYPERLINK(0)", "-5", "+5e1"])
+def test_text_in_csv_is_no_formula(tmp_path: Path, name: str) -> None:
+    """States and subjects have names from elsewhere; a spreadsheet would compute some of them."""
+    chain = MarkovChain([[0.5, 0.5], [0.5, 0.5]], states=[name, "b"])
+    rows = pl.DataFrame({"who": [name, "b"] * 20, "what": [name, name, "b", "b"] * 10})
+    series = read_series(rows, column="what", states=chain.states, subject="who")
+    safe = name if name in ("-5", "+5e1") else f"'{name}"
+    result = release(series, "histogram", belief=chain, epsilon=1.0, by_subject=True)
+    table = pl.read_csv(result.save(tmp_path / "r.csv"), infer_schema=False)
+    assert set(table["state"]) == set(table["part"]) == {safe, "b"}
+    assert pl.read_parquet(result.save(tmp_path / "r.parquet"))["state"][0] == name
 
 
 def test_the_ending_says_what_is_written(tmp_path: Path) -> None:
