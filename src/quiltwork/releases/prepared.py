@@ -78,8 +78,8 @@ class Prepared:
     """What is public about the table that the data were read from."""
     each: tuple["Prepared", ...] = ()
     """The same for each question, if there are several."""
-    one_of_several: bool = False
-    """Whether it is one question of a workload, whose record is that of all of them."""
+    drawn_for: Query | None = None
+    """Of one question of a workload, whose record is that of all: the one that its noise is drawn for, often itself."""
     again: Callable[[float], "Prepared"] | None = None
     """The same with another ε."""
 
@@ -87,7 +87,7 @@ class Prepared:
         """What is asked, calibrated, recorded and drawn is one question, or nothing is spent."""
         asked, made, kept = self.request.query, self.calibration, self.record
         alike = asked == made.query and made.lipschitz == self.request.lipschitz
-        if not self.one_of_several:
+        if self.drawn_for is None:
             alike = alike and asked == kept.query and (made.noise_scale or None) == kept.noise_scale
         if not alike or made.noise != kept.noise:
             raise InternalError(
@@ -113,9 +113,11 @@ class Prepared:
                 ),
                 unit=unit,
                 states=states,
-                one_of_several=True,
+                drawn_for=source,
             )
-            for (query, scale), (unit, states) in zip(self.calibration.scales, units, strict=True)
+            for (query, scale), source, (unit, states) in zip(
+                self.calibration.scales, self.calibration.sources, units, strict=True
+            )
         ]
         return replace(self, each=tuple(each))
 
@@ -205,14 +207,14 @@ class Prepared:
         self.check_worth(answers)
         query = self.request.query
         if not isinstance(query, Workload):
-            return self._released(answers, self._noisy(answers), self.totals)
+            return self._released(answers, self._noisy(answers))
         by_question = [[answer for answer in answers if answer.question == n] for n in range(len(self.each))]
         noisy = {n: self.each[n]._noisy(by_question[n]) for n, _, _ in query.asked}
         releases = []
         for n, (each, own) in enumerate(zip(self.each, by_question, strict=True)):
             source = query.source(n)
             drawn = noisy[n] if source is None else self._following(source, n, noisy[source])
-            releases.append(each._released(own, drawn, self.each[n if source is None else source].totals))
+            releases.append(each._released(own, drawn))
         return replace(
             releases[0],
             answers=tuple(answer for one in releases for answer in one.answers),
@@ -243,12 +245,13 @@ class Prepared:
 
     @property
     def totals(self) -> Totals:
-        """Groups of an answer's numbers whose noise adds up to 0."""
-        return self.request.query.on(self.request.belief).totals
+        """Groups of numbers whose noise adds up to 0, of the question that it is drawn for."""
+        return (self.drawn_for or self.request.query).on(self.request.belief).totals
 
-    def _released(self, answers: list[Answer], noisy: list[list[Drawn]], totals: Totals) -> Release:
-        """What may be published, from noisy numbers; ``totals`` are those of the question that noise was drawn for."""
-        query, calibration, (subjects, values) = self.request.query, self.calibration, self.sizes
+    def _released(self, answers: list[Answer], noisy: list[list[Drawn]]) -> Release:
+        """What may be published, from noisy numbers."""
+        query, calibration, totals = self.request.query, self.calibration, self.totals
+        subjects, values = self.sizes
         released: list[PartAnswer] = []
         for answer, drawn in zip(answers, noisy, strict=True):
             divisor = query.divisor(answer.values)

@@ -189,6 +189,20 @@ def test_what_a_record_does_not_say_counts_for_every_variable() -> None:
     assert changed.max() == 2
 
 
+def test_a_record_is_about_its_variables_in_whatever_order_a_belief_has_them() -> None:
+    """Ann's days resemble each other and Bob's do not: what is told about her must not be taken for him."""
+    alone = {"parents": {"ann": ["ann@before"], "bob": ["bob@before"]}, "initial": "stationary"}
+    alone |= {"tables": {"ann": [[0.99, 0.01], [0.02, 0.98]], "bob": [[0.5, 0.5], [0.5, 0.5]]}}
+    belief, turned = days(**alone), days(**alone | {"variables": {"bob": STATES, "ann": STATES}})
+    record = release(ROWS, "tally:ann=ill", belief=belief, epsilon=1.0, mechanism="curve").record()
+    told = [Accountant(one, length=len(ROWS), releases=[record]).composed().epsilon for one in (belief, turned)]
+    assert told == pytest.approx([1.0, 1.0], rel=1e-5)
+    four = MarkovChain([[0.25] * 4] * 4, states=belief.states, initial="stationary")
+    for other in (four, days(variables={"ann": STATES[::-1], "bob": STATES})):
+        with pytest.raises(InputError, match="the variables that it was asked of"):
+            Accountant(other, length=len(ROWS), releases=[record]).composed()
+
+
 def test_tables_in_a_file_are_read_in_their_order(tmp_path: Path) -> None:
     file = tmp_path / "days.json"
     file.write_text(json.dumps(DAYS))

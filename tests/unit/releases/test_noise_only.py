@@ -114,8 +114,8 @@ def test_parts_that_are_precise_enough_stay_as_they_are() -> None:
 def test_the_command_refuses_with_its_own_code(tmp_path: Path) -> None:
     (tmp_path / "data.csv").write_text("doing\n" + "\n".join(DATA) + "\n")
     (tmp_path / "belief.json").write_text(json.dumps(CHAIN.to_dict()))
-    options = ("release", tmp_path / "data.csv", "--column", "doing", "--belief", tmp_path / "belief.json")
-    options += ("--query", "histogram", "--epsilon", 0.1)
+    options: list[Any] = ["release", tmp_path / "data.csv", "--column", "doing", "--belief", tmp_path / "belief.json"]
+    options += ["--query", "histogram", "--epsilon", 0.1]
     refused = run(*options, code=4)
     assert "noise only" in refused.stderr
     assert "--anyway" in refused.stderr

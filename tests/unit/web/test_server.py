@@ -143,7 +143,12 @@ def test_half_a_request_does_not_hold_a_connection(monkeypatch: pytest.MonkeyPat
     asyncio.run(talk())
 
 
-def test_connections_that_ask_for_nothing_keep_nobody_out() -> None:
+HALF = b"GET / HTTP/1.1\r\n"
+WHOLE = HALF + b"Host: x\r\n\r\n"
+
+
+@pytest.mark.parametrize("answered", [False, True], ids=["at once", "after an answer"])
+def test_connections_that_ask_for_nothing_keep_nobody_out(answered: bool) -> None:
     async def app(_: Any, __: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
         await send({"type": "http.response.body", "body": b"ok"})
@@ -155,12 +160,19 @@ def test_connections_that_ask_for_nothing_keep_nobody_out() -> None:
         task = asyncio.create_task(served.serve(sockets=[sock]))
         while not served.started:
             await asyncio.sleep(0.01)
-        held = [await asyncio.open_connection(*sock.getsockname()) for _ in range(2 * server.AT_ONCE)]
+        held = []
+        for _ in range(2 * server.AT_ONCE):
+            reader, writer = await asyncio.open_connection(*sock.getsockname())
+            if answered:
+                writer.write(WHOLE)
+                assert (await asyncio.wait_for(reader.readuntil(b"ok"), 5)).startswith(b"HTTP/1.1 200")
+                writer.write(HALF)
+            held.append(writer)
         reader, writer = await asyncio.open_connection(*sock.getsockname())
-        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        writer.write(WHOLE)
         assert (await asyncio.wait_for(reader.readuntil(b"ok"), 5)).startswith(b"HTTP/1.1 200")
         assert len(server._Prompt.waiting) <= server.MOST_OF_ADDRESS
-        for _, other in [*held, (reader, writer)]:
+        for other in [*held, writer]:
             other.close()
         served.should_exit = True
         await task
