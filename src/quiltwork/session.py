@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from quiltwork import __version__
 from quiltwork.beliefs import Belief, Secrets
+from quiltwork.beliefs.checked import Checked
 from quiltwork.calibration.plan import Plan
 from quiltwork.calibration.plan import plan as make_plan
 from quiltwork.calibration.request import Questions, Request, as_belief
@@ -45,7 +46,8 @@ class Session(Shown):
     on the ε of all releases together, so later releases gain from the influence curve. ``who`` is written down with
     each release; the name of the user if left out. ``secrets`` say what is kept apart (see :class:`Secrets`): what the
     ledger counts, and what releases promise unless they say otherwise. With a ``delta`` the budget is (ε, δ), and there
-    may be many releases with Gaussian noise: see :meth:`Ledger.create`.
+    may be many releases with Gaussian noise: see :meth:`Ledger.create`. ``check`` is what a check of the belief on
+    public data found; what the belief's file says if left out.
 
     >>> from quiltwork import MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit", "walk"])
@@ -71,7 +73,9 @@ class Session(Shown):
         secrets: Secrets | str | None = None,
         delta: float | None = None,
         envelope: Query | str = "histogram",
+        check: Checked | None = None,
     ):
+        self._checked = check
         self.belief, self.guarantee = as_belief(belief), guarantee
         self.data = _held(data, self.belief)
         terms: dict[str, Any] = {"guarantee": guarantee, "secrets": None if secrets is None else Secrets.of(secrets)}
@@ -130,6 +134,7 @@ class Session(Shown):
         secrets: Secrets | str | None = None,
         spread: float | None = None,
         anyway: bool = False,
+        despite_check: bool = False,
     ) -> Release:
         """Answer a query with noise, within the budget; about the times of a segment only, if there is one.
 
@@ -141,7 +146,8 @@ class Session(Shown):
         With ``window`` or ``by_subject`` there is an answer for each window or subject; all of them are one release.
         ``noise`` is Gaussian where the budget has a δ, which is then that of the release, too, and Laplace noise
         elsewhere; with a δ it may be "laplace" or "best" as well. An answer that would be noise only is refused before
-        anything is spent, unless you say ``anyway``.
+        anything is spent, unless you say ``anyway``; so is one under a belief that its check refuted, unless you say
+        ``despite_check``.
         """
         noise, delta = self.ledger.noise_and_delta(noise)
         request = Request.of(
@@ -159,6 +165,8 @@ class Session(Shown):
             by_subject=by_subject,
             spread=spread,
             anyway=anyway,
+            checked=self._checked,
+            despite_check=despite_check,
         )
         ready = self._ready(request, segment)
         return ready.draw_within(self.ledger, self._who)

@@ -118,9 +118,12 @@ def release(
         typer.Option(
             "--check",
             metavar="PUBLIC_DATA",
-            help="For the report: public data, in the same columns, to check the belief against. Shown without noise.",
+            help="Public data, in the same columns, to check the belief against. A report shows them without noise.",
         ),
     ] = None,
+    despite_check: Annotated[
+        bool, typer.Option("--despite-check", help="Release under a belief that its check refuted.")
+    ] = False,
     form: Annotated[Form, typer.Option("--format", help="What to print. json is the same as --json.")] = "table",
     as_json: AsJson = False,
 ) -> None:
@@ -135,7 +138,7 @@ def release(
     used: list[str | Path] = [data, belief, *([] if key is None else [key])]
     used += [] if ledger is None else [ledger.removeprefix("sqlite:///")]
     files = _checked(files or [], used)  # before anything is spent
-    _check_public(check, data, files)
+    _check_public(check, data)
     form = _printed_as(form, as_json=as_json)
     if sys.stdout is None:
         raise ParameterError("the value needs somewhere to go", got="a standard output that is closed")
@@ -174,6 +177,8 @@ def release(
             by_subject=by_subject,
             spread=spread,
             anyway=anyway,
+            checked=None if fits is None else fits.checked(held),
+            despite_check=despite_check,
             alone=ledger is None,
         )
         ready = prepare(rows, request)
@@ -266,12 +271,10 @@ def _write(
     return True
 
 
-def _check_public(check: str | None, data: str, files: list[Path]) -> None:
+def _check_public(check: str | None, data: str) -> None:
     """Data to check a belief against is shown without noise: never the data that is to be protected."""
     if check is None:
         return
-    if not any(file.suffix.lower() in PAGES for file in files):
-        raise ParameterError("a check goes into the report", got="--check without a report", fix="Add --out FILE.html")
     same = Path(check) == Path(data)
     with suppress(OSError, ValueError):
         same = same or Path(check).samefile(data)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from quiltwork.beliefs.correlation import Correlation
-from quiltwork.beliefs.gaussian import GaussianBelief
+from quiltwork.beliefs.gaussian import LARGEST, GaussianBelief
 from quiltwork.data.measured import Measurements
 from quiltwork.data.series import Series
 from quiltwork.errors import DataError, ParameterError
@@ -277,7 +277,8 @@ def _spread(series: Measurements) -> float | None:
     """The width of the range that 98 % of the values lie in, in two digits; None if they are all alike."""
     values = np.concatenate([run for runs in series.numbers.values() for run in runs])
     low, high = np.quantile(values, OUTER)
-    return float(f"{high - low:.2g}") if high > low else None
+    width = float(f"{high - low:.2g}")
+    return width if 1 / LARGEST < width < LARGEST else None
 
 
 def _hidden(distance: float, unit: str | None) -> str:

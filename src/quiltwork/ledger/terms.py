@@ -169,7 +169,7 @@ class Statement(Shown):
             "theorem": record.theorem,
             "secrets": record.secrets.text,
             "reading": None if record.reading is None else record.reading.to_dict(),
-        } | {key: row.content.get(key) for key in ("who", "program", "spent", "rule")}
+        } | {key: row.content.get(key) for key in ("who", "program", "spent", "rule", "check")}
 
     def to_dict(self) -> dict[str, Any]:
         """As ``quiltwork ledger show --json`` prints it."""

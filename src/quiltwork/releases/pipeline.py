@@ -6,6 +6,7 @@ from dataclasses import replace
 from os import PathLike
 
 from quiltwork.beliefs import Belief, Secrets
+from quiltwork.beliefs.checked import Checked
 from quiltwork.calibration.calibrate import calibrated
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Questions, Request
@@ -50,6 +51,8 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
     by_subject: bool = False,
     spread: float | None = None,
     anyway: bool = False,
+    check: "Checked | None" = None,
+    despite_check: bool = False,
 ) -> Release:
     """Answer a query about the data with noise that hides every single value under the belief.
 
@@ -68,6 +71,10 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
     An answer that would be noise only (its ± is more than half of what it can range over) is refused, and nothing is
     spent, unless you say ``anyway``. For real values ``spread`` says how wide the range is that they lie in, if the
     belief does not.
+
+    ``check`` is what :func:`check_belief` found about the belief on public data (``check_belief(..).checked(belief)``);
+    if left out, what the belief's file says. It stands beside ε in the result. A belief that was refuted is not used,
+    unless you say ``despite_check``.
 
     Under a network or a joint table the data are records, a mapping of variables to states each; they are independent
     of one another, and every value of every record is protected.
@@ -93,6 +100,8 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
         by_subject=by_subject,
         spread=spread,
         anyway=anyway,
+        checked=check,
+        despite_check=despite_check,
         alone=True,
     )
     return prepare(data, request).draw()
@@ -100,6 +109,7 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
 
 def prepare(data: Series | Records | Iterable[object], request: Request) -> Prepared:
     """Check and calibrate a release. The function, sessions and the command all come through here."""
+    request.check_belief()
     if not request.alone:
         request = replace(request, belief=request.belief.without_network())  # with a budget, series may go on
     belief = request.belief

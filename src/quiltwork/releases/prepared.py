@@ -11,6 +11,7 @@ import numpy as np
 
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.beliefs import Belief
+from quiltwork.beliefs.checked import words_of
 from quiltwork.calibration.accuracy import answer_error
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
@@ -283,6 +284,7 @@ class Prepared:
             subjects=subjects,
             values=values,
             belief=self.belief,
+            checked=self.request.checked,
             calibration=calibration,
             recorded=self.record,
             about=self.about,
@@ -324,7 +326,7 @@ class Prepared:
         answers = self.answers() if answers is None else answers
         fitted = self.within(ledger)
         fitted.check_worth(answers)
-        reservation = ledger.reserve(fitted.record, who)
+        reservation = ledger.reserve(fitted.record, {**who, "check": words_of(self.request.checked)})
         release = fitted.draw(answers)
         with suppress(LedgerError):  # the reservation is durable and counts; only the note that it was made is lost
             ledger.complete(reservation)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.beliefs import Belief
+from quiltwork.beliefs.checked import Checked, sentence_of
 from quiltwork.calibration.accuracy import answer_error
 from quiltwork.calibration.record import Calibration
 from quiltwork.data.about import About
@@ -47,6 +48,8 @@ class Release(Shown):
     belief: Belief
     calibration: Calibration
     recorded: ReleaseRecord
+    checked: Checked | None = None
+    """What a check of the belief on public data found; None if it was not checked."""
     divisor: int = 1
     """What counts or sums were divided by; the least, if there are several."""
     about: About | None = None
@@ -193,7 +196,8 @@ class Release(Shown):
             told = [f"{text}: {line}" for text, line in lines.items()]
         else:
             told = [f"{self.calibration.query.text}: {line}" for line in self.told()] + self.accuracy()
-        return "\n".join([*told, self.calibration.explain(self.belief), *self.notes])
+        believed = f"Belief: {sentence_of(self.checked)}"
+        return "\n".join([*told, self.calibration.explain(self.belief), believed, *self.notes])
 
     def accuracy(self) -> list[str]:
         """How far off the noise may be, in words."""
@@ -311,6 +315,7 @@ class Release(Shown):
                 "values": self.values,
                 "data": None if self.about is None else self.about.to_dict(),
                 "belief": self.belief.fingerprint,
+                "check": None if self.checked is None else self.checked.to_dict(),
                 "detail": self.calibration.detail(),
                 "ledger": self.ledger,
                 "notes": list(self.notes),

@@ -7,10 +7,12 @@ and that is public data.
 import html
 import shlex
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from quiltwork import __version__
+from quiltwork.beliefs.checked import Checked, sentence_of
 from quiltwork.calibration.plan import Plan
 from quiltwork.errors import CertificateError, ParameterError
 from quiltwork.fitting.check import BeliefCheck
@@ -75,6 +77,8 @@ def write_report(
     if check is not None and not isinstance(check, BeliefCheck):
         raise ParameterError("check must be a BeliefCheck", got=type(check).__name__, fix="check_belief(belief, data)")
     calibration = release.calibration
+    if check is not None and release.checked is None:
+        release = replace(release, checked=check.checked(release.belief))
     sections = [
         *_heading(release),
         "<h2>Result</h2>",
@@ -104,7 +108,9 @@ def _heading(release: Release) -> list[str]:
     lead = f"{release.subjects:,} {release.belief.noun}, {release.values:,} values{data}. {_made_by(release)}"
     least = max((release.questions or (release,)), key=lambda question: question.error())
     left = None if ledger is None else left_of(ledger)
-    shown = cards(calibration, plus_minus(least.error()), several=bool(release.questions), left=left)
+    shown = cards(
+        calibration, plus_minus(least.error()), several=bool(release.questions), checked=release.checked, left=left
+    )
     boxes = "".join(f"<div class=card><b>{html.escape(b)}</b><span>{html.escape(s)}</span></div>" for b, s in shown)
     return [
         "<p class=over>Privacy report</p>",
@@ -116,7 +122,15 @@ def _heading(release: Release) -> list[str]:
             if calibration.guarantee == "none"
             else []
         ),
+        *_despite(release.checked),
     ]
+
+
+def _despite(checked: Checked | None) -> list[str]:
+    """A warning that stands before everything else where public data refuted the belief."""
+    if checked is None or checked.outcome != "refuted":
+        return []
+    return [f"<p class=warning><b>Released despite its check.</b> {html.escape(checked.sentence)}</p>"]
 
 
 def _made_by(release: Release) -> str:
@@ -227,6 +241,8 @@ def _belief(release: Release, check: BeliefCheck | None) -> list[str]:
         "Fingerprint": code(belief.fingerprint),
     }
     sections = ["<h2>What an adversary may believe</h2>", facts(said), *(about_belief(belief) or _picture(release))]
+    if check is None and release.checked is not None:
+        return [*sections, f"<p>{html.escape(release.checked.sentence)}</p>"]
     if check is None:
         return [*sections, f"<p>{NOT_CHECKED}{HOW_TO_CHECK * (belief.variables is None)}</p>"]
     against = f"{check.subjects:,} series, {check.values:,} values of public data"
@@ -347,7 +363,8 @@ def _signatures(release: Release) -> str:
     lines = [line for role in roles for line in (f"{role}: name", "Place, date, signature")]
     room = "".join(f"<span>{line}</span>" for line in lines)
     return (
-        f"<div class=together><h2>Signatures</h2><p>{SIGNED}</p><div class=sign>{room}</div>"
+        f"<div class=together><h2>Signatures</h2><p>{SIGNED}</p>"
+        f"<p><b>Belief:</b> {html.escape(sentence_of(release.checked))}</p><div class=sign>{room}</div>"
         f"<p class=note>{html.escape(titled(release.calibration.query.text))}, "
         f"ε = {release.calibration.epsilon:g}{weaker} · belief {release.belief.fingerprint[:16]}{head} · "
         f"quiltwork {__version__} · "

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
+from quiltwork.beliefs.checked import NOT_CHECKED
 from quiltwork.beliefs.secrets import believed_after
 from quiltwork.calibration.plan import Offer, Plan
 from quiltwork.calibration.sharing import Way
@@ -248,6 +249,7 @@ def statement_rows(now: "Statement") -> list[dict[str, Any]]:
             "ε": release["epsilon"],
             "together": release["spent"],
             "who": release["who"],
+            "belief": release["check"] or NOT_CHECKED,
             "outcome": release["outcome"] if release["outcome"] == "released" else "unknown (counts)",
         }
         for release in now.releases()

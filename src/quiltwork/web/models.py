@@ -225,6 +225,7 @@ class ReleaseForm(Form):
     quilt_size: int | None = None
     spread: Positive | None = Field(default=None, description="For numbers: how wide the range is that values lie in.")
     anyway: bool = Field(default=False, description="Release answers that are noise only.")
+    despite_check: bool = Field(default=False, description="Release under a belief that its check refuted.")
 
     @model_validator(mode="after")
     def _complete(self) -> "ReleaseForm":

@@ -77,6 +77,7 @@ class Service:
         self._plans: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self._calibrated: OrderedDict[str, int] = OrderedDict()  # which worker remembers the calibration
         self._confirmations: dict[str, _Confirmation] = {}
+        self._checks: OrderedDict[str, dict[str, Any]] = OrderedDict()  # the last check of each belief
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -128,7 +129,17 @@ class Service:
         self.check_writable()
         if ask["data"].get("path") is None:
             raise NOT_PUBLIC
-        return self.work("check", client, ask)
+        ask, shown = self._resolved(client, ask, self.public)
+
+        def found(_: Job, answer: dict[str, Any]) -> dict[str, Any]:
+            checked = answer["checked"]
+            with self._lock:
+                self._checks[checked["belief"]] = checked
+                while len(self._checks) > MOST_PLANS:
+                    self._checks.popitem(last=False)
+            return answer
+
+        return self._begun(Job("check", client.owner, ask, shown, on_done=found))
 
     def files(self) -> list[dict[str, object]]:
         """The files that can be named: protected ones by their names alone, for their sizes tell about values."""
@@ -152,6 +163,8 @@ class Service:
         ask, shown = self._resolved(client, ask, self.protected)
         name = secrets.token_urlsafe(16)
         ask |= self._book() | {"confirmation": name, "who": client.name, "program": PROGRAM}
+        with self._lock:
+            ask["checks"] = dict(self._checks)
 
         def previewed(job: Job, answer: dict[str, Any]) -> dict[str, Any]:
             confirmed = ask | {"record": answer["record"], "was": answer["file"]}

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from quiltwork.accounting.accountant import Accountant
 from quiltwork.accounting.record import releases_in
 from quiltwork.beliefs import Belief, Secrets
+from quiltwork.beliefs.checked import Checked
 from quiltwork.beliefs.files import belief_from_dict, load_belief
 from quiltwork.calibration.plan import Plan
 from quiltwork.calibration.request import Request
@@ -189,7 +190,7 @@ def check(ask: Ask, report: Reporter) -> dict[str, Any]:
 
         found = check_belief(held, series)
     more = drawn.of_check(found) if ask.get("charts") else {}
-    return found.to_dict() | {"warning": PUBLIC_DATA} | more
+    return found.to_dict() | {"warning": PUBLIC_DATA, "checked": found.checked(held).to_dict()} | more
 
 
 def columns(ask: Ask, report: Reporter) -> dict[str, Any]:
@@ -427,9 +428,17 @@ def _agreed(ask: Ask) -> tuple[Request, ReadAs]:
         by_subject=ask.get("by_subject", False),
         spread=ask.get("spread"),
         anyway=ask.get("anyway", False),
+        checked=_checked(ask, belief),
+        despite_check=ask.get("despite_check", False),
         alone=ask.get("ledger") is None,
     )
     return request, read
+
+
+def _checked(ask: Ask, belief: Belief) -> Checked | None:
+    """What this service found when it checked the belief, the last time."""
+    found = ask.get("checks", {}).get(belief.fingerprint)
+    return None if found is None else Checked.from_dict(found)
 
 
 @contextmanager

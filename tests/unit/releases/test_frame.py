@@ -17,7 +17,7 @@ DATA = ["sit", "sit", "walk|run", "3"] * 25
 
 
 def _released(query: Any = "histogram", **options: Any) -> Release:
-    return release(DATA, query, belief=CHAIN, epsilon=1.0, **options)
+    return release(DATA, query, belief=CHAIN, epsilon=1.0, **options, anyway=True)
 
 
 def test_a_row_for_each_number() -> None:
@@ -46,7 +46,7 @@ def test_one_number_needs_no_name() -> None:
     summed = _released(Sum({"sit": 0.5, "walk|run": 1.5, "3": 3.0}))
     assert summed.to_polars()["value"].to_list() == [summed.value]
     table = JointTable({"x": "01", "y": "01"}, [((0, 0), 0.5), ((1, 1), 0.5)])
-    counted = release([{"x": 0, "y": 0}, {"x": 1, "y": 1}], "histogram", belief=table, epsilon=1.0)
+    counted = release([{"x": 0, "y": 0}, {"x": 1, "y": 1}], "histogram", belief=table, epsilon=1.0, anyway=True)
     assert dict(counted.to_polars().select("state", "value").rows()) == counted.value
 
 
@@ -97,7 +97,7 @@ def test_text_in_csv_is_no_formula(tmp_path: Path, name: str) -> None:
     rows = pl.DataFrame({"who": [name, "b"] * 20, "what": [name, name, "b", "b"] * 10})
     series = read_series(rows, column="what", states=chain.states, subject="who")
     safe = name if name in ("-5", "+5e1") else f"'{name}"
-    result = release(series, "histogram", belief=chain, epsilon=1.0, by_subject=True)
+    result = release(series, "histogram", belief=chain, epsilon=1.0, by_subject=True, anyway=True)
     table = pl.read_csv(result.save(tmp_path / "r.csv"), infer_schema=False)
     assert set(table["state"]) == set(table["part"]) == {safe, "b"}
     assert pl.read_parquet(result.save(tmp_path / "r.parquet"))["state"][0] == name

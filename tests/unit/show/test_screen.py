@@ -33,7 +33,7 @@ WHO = {"who": "ann", "program": "test"}
 
 def prepared(*texts: str, epsilon: float = 0.5, **more: Any) -> Prepared:
     asked = questions(list(texts), None, CHAIN)
-    return prepare(DATA, Request(query=asked, belief=CHAIN, epsilon=epsilon, alone=False, **more))
+    return prepare(DATA, Request(query=asked, belief=CHAIN, epsilon=epsilon, alone=False, **more, anyway=True))
 
 
 def numbers_of(text: str) -> list[float]:

@@ -26,7 +26,7 @@ const FIRST = {
   column: "", subject: "", time: "", missing: "refuse", gap: "", every: "", take: "first", bins: "", unsorted: "refuse",
   duplicates: "refuse", together: "", separator: "", decimal: "", date_format: "", recode: "", variable: "",
 };
-const FIRST_MORE = { first: "", last: "", anyway: false, gaps: "dependent", mechanism: "", secrets: "", secret_times: "", guarantee: "pufferfish" };
+const FIRST_MORE = { first: "", last: "", anyway: false, despite_check: false, gaps: "dependent", mechanism: "", secrets: "", secret_times: "", guarantee: "pufferfish" };
 
 /** `value = state` on each line, as an object. */
 function recoded(text) {
@@ -40,10 +40,10 @@ function recoded(text) {
 const given = (content) => Object.fromEntries(Object.entries(content).filter(([, value]) => value !== "" && value !== undefined && value !== null));
 
 /** How the data are read, and what is promised, as filled in: what a ledger says is left out. */
-function settings({ status, declared, belief, read, more: { mechanism, gaps, anyway, ...promised } }) {
+function settings({ status, declared, belief, read, more: { mechanism, gaps, anyway, despite_check, ...promised } }) {
   const { column, variable, recode, ...how } = read;
   const reading = declared ? {} : { ...given({ column, variable, gaps }), read: given({ ...how, recode: recoded(recode) }) };
-  return { ...reading, anyway, ...given({ mechanism }), ...(status.ledger ? {} : given({ ...promised, belief: belief.belief })) };
+  return { ...reading, anyway, despite_check, ...given({ mechanism }), ...(status.ledger ? {} : given({ ...promised, belief: belief.belief })) };
 }
 
 /** The request for a preview, from what was filled in. */
@@ -157,6 +157,8 @@ function More({ more, set, status, declared }) {
     ${text("mechanism", "Mechanism", "The best one if empty; or curve, quilt-exact, group.")}
     <label class="check"><input type="checkbox" checked=${more.anyway}
       onChange=${(event) => set({ ...more, anyway: event.target.checked })} /> Release answers that are noise only</label>
+    <label class="check"><input type="checkbox" checked=${more.despite_check}
+      onChange=${(event) => set({ ...more, despite_check: event.target.checked })} /> Release even if the belief was refuted</label>
     ${!status.ledger && choice("guarantee", "Guarantee", [["pufferfish", "Pufferfish"], ["bayesian", "Bayesian"]])}
   </div></details>`;
 }
