@@ -37,7 +37,7 @@ def alone(script: str, *arguments: object, seconds: float = 60) -> subprocess.Co
 LOADED = """
 import gc
 from quiltwork import MarkovChain, Session
-Session(["0", "1"], belief=MarkovChain([[0.5, 0.5], [0.5, 0.5]]), budget=1.0).count("1", epsilon=0.1)
+Session(["0", "1"], belief=MarkovChain([[0.5, 0.5], [0.5, 0.5]]), budget=1.0).count("1", epsilon=0.1, anyway=True)
 gc.freeze()
 """
 """Everything is loaded, and a child that ends looks only through what came later: five times as quick."""
@@ -47,11 +47,11 @@ from quiltwork import BudgetError, MarkovChain, Session
 from quiltwork.errors import LedgerError
 coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial=[0.5, 0.5])
 own = Session(["0", "1"], belief=coin, budget=1e4, **({"ledger": sys.argv[1]} if sys.argv[1:] else {}))
-own.count("1", epsilon=0.001)
+own.count("1", epsilon=0.001, anyway=True)
 going = True
 def work():
     while going:
-        own.count("1", epsilon=0.001)
+        own.count("1", epsilon=0.001, anyway=True)
 threads = [threading.Thread(target=work) for _ in range(4)]
 for thread in threads: thread.start()
 refused = 0
@@ -60,14 +60,14 @@ for n in range(10):
     if pid == 0:
         code = 1
         try:
-            own.count("1", epsilon=0.001)
+            own.count("1", epsilon=0.001, anyway=True)
         except LedgerError as problem:
             code = 7 if "belongs to the process that opened it" in str(problem) else 1
         os._exit(code)
     refused += os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
 going = False
 for thread in threads: thread.join()
-own.count("1", epsilon=0.001)
+own.count("1", epsilon=0.001, anyway=True)
 print(refused, own.ledger.verify(), own.spent() <= 1e4)
 """
 
@@ -85,7 +85,7 @@ import os, sys
 from quiltwork import BudgetError, MarkovChain, Session
 coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial=[0.5, 0.5])
 own = Session(["0", "1"], belief=coin, budget=0.1, ledger=sys.argv[1])
-own.count("1", epsilon=0.01)
+own.count("1", epsilon=0.01, anyway=True)
 children = []
 for n in range(2):
     pid = os.fork()
@@ -94,7 +94,7 @@ for n in range(2):
         mine = Session(["0", "1"], belief=coin, ledger=sys.argv[1])
         while True:
             try:
-                mine.count("1", epsilon=0.01)
+                mine.count("1", epsilon=0.01, anyway=True)
             except BudgetError:
                 break
             granted += 1
@@ -102,7 +102,7 @@ for n in range(2):
     children.append(pid)
 print(sum(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children))
 try:
-    own.count("1", epsilon=0.01)
+    own.count("1", epsilon=0.01, anyway=True)
 except BudgetError:
     print(own.ledger.verify())
 """
@@ -117,7 +117,7 @@ path, granted = sys.argv[1], 0
 
 def one(session):
     try:
-        session.count("1", epsilon=0.1)
+        session.count("1", epsilon=0.1, anyway=True)
     except BudgetError:
         return 0
     return 1
@@ -152,7 +152,7 @@ def test_copies_and_forks_do_not_take_locks_away(how: str, tmp_path: Path) -> No
 
 def test_children_open_their_own_while_threads_release(tmp_path: Path) -> None:
     own = "Session(['0', '1'], belief=coin, ledger=sys.argv[1])"
-    using, opening = (f'            {s}.count("1", epsilon=0.001)\n' for s in ("own", own))
+    using, opening = (f'            {s}.count("1", epsilon=0.001, anyway=True)\n' for s in ("own", own))
     script = FORK.replace(f"{using}        except", f"{opening}            code = 7\n        except")
     assert own in script
     done = alone(script, tmp_path / "ledger.db")
@@ -167,7 +167,7 @@ def test_what_was_only_read_counts_as_seen(tmp_path: Path) -> None:
     script = (
         "import sys; from quiltwork import *; "
         "Session(['0', '1'], belief=MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial=[0.5, 0.5]), ledger=sys.argv[1])"
-        ".count('1', epsilon=0.5)"
+        ".count('1', epsilon=0.5, anyway=True)"
     )
     assert alone(script, path).returncode == 0
     with pytest.raises(BudgetError):
@@ -184,7 +184,7 @@ def test_a_report_never_replaces_a_ledger(tmp_path: Path) -> None:
     save_belief(COIN, belief)
     data.write_text("v\n0\n1\n")
     run("ledger", "create", path, "--belief", belief, "--budget", 1, code=0)
-    asked = ("release", data, "--column", "v", "--belief", belief, "--query", "count:1", "--epsilon", 0.1)
+    asked = ("release", "--anyway", data, "--column", "v", "--belief", belief, "--query", "count:1", "--epsilon", 0.1)
     for address in (path, f"sqlite:///{path}"):
         assert "of its own" in run(*asked, "--ledger", address, "--out", path, code=2).stderr
     assert "another kind of file" in run(*asked, "--out", path, code=2).stderr
@@ -324,7 +324,7 @@ def test_a_broken_row_stops_releases_until_somebody_has_looked(tmp_path: Path) -
     save_belief(COIN, belief)
     data.write_text("v\n0\n1\n")
     run("ledger", "create", path, "--belief", belief, "--budget", 1, code=0)
-    asked = ("release", data, "--column", "v", "--belief", belief, "--query", "count:1", "--epsilon", 0.1)
+    asked = ("release", "--anyway", data, "--column", "v", "--belief", belief, "--query", "count:1", "--epsilon", 0.1)
     for _ in range(3):
         run(*asked, "--ledger", path, code=0)
     with sqlite3.connect(path) as connection:
@@ -395,6 +395,7 @@ def test_keys_of_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     asked = (
         "release",
+        "--anyway",
         data,
         "--column",
         "v",
@@ -440,7 +441,7 @@ def test_the_head_is_printed_and_can_be_asked_for(tmp_path: Path) -> None:
     data.write_text("v\n0\n1\n")
     run("ledger", "create", path, "--belief", belief, "--budget", 1, code=0)
     shutil.copy(path, tmp_path / "backup.db")
-    asked = ("release", data, "--column", "v", "--belief", belief, "--query", "count:1", "--epsilon", 0.1)
+    asked = ("release", "--anyway", data, "--column", "v", "--belief", belief, "--query", "count:1", "--epsilon", 0.1)
     printed = run(*asked, "--ledger", path).stdout
     head = answer("ledger", "show", path)
     assert f"{head['head_number']}:{head['head']}" in printed

@@ -404,7 +404,7 @@ def test_many_releases_need_little() -> None:
 
 @pytest.mark.parametrize("guarantee", ["pufferfish", "bayesian"])
 def test_gaussian_releases_are_drawn_and_told(guarantee: Guarantee) -> None:
-    wanted: dict[str, Any] = {"belief": LAZY, "epsilon": 1.0, "delta": 1e-6, "noise": "gaussian"}
+    wanted: dict[str, Any] = {"belief": LAZY, "epsilon": 1.0, "delta": 1e-6, "noise": "gaussian", "anyway": True}
     result = release(["0", "1", "0", "0"] * 500, "histogram", **wanted, guarantee=guarantee)
     assert result.calibration.guarantee == f"approximate {guarantee}"
     assert "Gaussian noise" in result.explain()

@@ -17,7 +17,7 @@ from quiltwork.data.how import ReadAs
 from quiltwork.errors import InputError, LedgerError, NotCoveredError
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.ledger.address import in_memory, open_store
-from quiltwork.ledger.checks import SLACK, added_up, as_they_are, verify_export, verify_rows
+from quiltwork.ledger.checks import SLACK, added_up, as_they_are, costs_what_it_asks, verify_export, verify_rows
 from quiltwork.ledger.entries import (
     ACCEPTED,
     FIRST_ROW,
@@ -49,7 +49,6 @@ from quiltwork.types import Guarantee, NoiseChoice, Shown
 
 Clock = Callable[[], datetime]
 LOOK = "`quiltwork ledger verify` names what is broken; compare it with an earlier export"
-BY_PROFILE = ("curve", "group")  # mechanisms whose promise holds for a share of their profile, and what remains of it
 LOOKS, CLOSE = 12, 2e-4  # for that share: how many, and how much of ε may be left unused
 MANY = 64  # releases, from which on ε is computed somewhat further than the sum, so that small ones need it once
 ROOM = 1.1, 1.01  # how much further: far from the end of the budget, and near it
@@ -389,14 +388,14 @@ class Ledger(Shown):
         >>> from quiltwork import MarkovChain, ReleaseRecord
         >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
         >>> ledger = Ledger.in_memory(belief=chain, budget=2.0)
-        >>> half = ReleaseRecord(mechanism="curve", epsilon=0.5, noise_scale=6.01, query="count:1", length=1000)
+        >>> half = ReleaseRecord(mechanism="curve", epsilon=0.5, noise_scale=6.38, query="count:1", length=1000)
         >>> first = ledger.room_for(half)
         >>> _ = ledger.reserve(half, {})
-        >>> first, round(ledger.room_for(half), 2)
-        (1.0, 0.95)
+        >>> first, round(ledger.room_for(half), 1)
+        (1.0, 0.9)
         """
         asked, scale = record.epsilon, record.noise_scale
-        if record.mechanism not in BY_PROFILE or asked is None or scale is None or self.terms.delta:
+        if not costs_what_it_asks(record, self.terms.secrets) or asked is None or scale is None or self.terms.delta:
             return 1.0
         before = self._total()
         spent = self._accountant.told_by(before).epsilon if before.count else 0.0
@@ -410,8 +409,8 @@ class Ledger(Shown):
                 return math.inf
 
         low, below, high, above = 0.0, -asked, 1.0, over(1.0)
-        if not 0 < above < math.inf:
-            return 1.0  # it fits, or no rule covers it, which reserving it says
+        if not SLACK * asked < above < math.inf or spent + asked > self.terms.budget * (1 + SLACK):
+            return 1.0  # it costs what it asks for, or it will be refused
         for look in range(LOOKS):
             aim = -CLOSE / 2 * asked - below  # a little below what was asked, so that the chord ends on the safe side
             share = low + (high - low) * (aim / (above - below) if look % 4 != 3 else 0.5)

@@ -4,13 +4,16 @@ import base64
 from collections.abc import Sequence
 
 from quiltwork.accounting.accountant import Accountant
+from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.accounting.total import Total
+from quiltwork.beliefs import Secrets
 from quiltwork.errors import InputError, LedgerError, NotCoveredError
 from quiltwork.ledger.rows import WITHOUT_KEY, Outcome, Row, record_of
 from quiltwork.ledger.seal import Seal, key_of_environment
 from quiltwork.ledger.terms import Terms
 
 SLACK = 1e-9  # bounds are rounded up by about that much: ten times a tenth fits
+BY_PROFILE = ("curve", "group")  # mechanisms whose promise holds for any share of their profile
 
 
 def verify_rows(rows: Sequence[Row], seal: Seal = WITHOUT_KEY) -> list[str]:
@@ -110,3 +113,8 @@ def added_up(rows: Sequence[Row], accountant: Accountant) -> tuple[Total, str | 
         if row.kind != "opened" and total.digest != row.content.get("kept"):
             return total, f"row {row.number} does not add up"
     return total, None
+
+
+def costs_what_it_asks(record: ReleaseRecord, counted: Secrets) -> bool:
+    """Whether more noise makes a release cost no more than its ε (Statement 84): it must be about these secrets."""
+    return record.mechanism in BY_PROFILE and record.secrets == counted

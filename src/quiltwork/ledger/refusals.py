@@ -9,6 +9,7 @@ from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.accounting.total import Total
 from quiltwork.errors import BudgetError, NotCoveredError
 from quiltwork.influence.delta import RESERVE
+from quiltwork.ledger.checks import costs_what_it_asks
 
 SCALED = ("curve", "group", "quilt-exact", "quilt-approx")  # their ε falls with the profile in a known way
 LOOKS = 12  # for the largest request that would fit
@@ -22,12 +23,15 @@ class Refusals:
         self._budget, self._accountant = budget, accountant
         self._last: tuple[object, float | None] | None = None
 
-    def explain(self, total: Total, record: ReleaseRecord, after: float) -> BudgetError:
-        """What was requested, what remains, what is short, and what to do."""
-        budget, before = self._budget, self._told(total)
+    def explain(self, total: Total, record: ReleaseRecord, alone: float) -> BudgetError:
+        """What was requested, what remains, what is short, what to do; ``alone`` is the total with its own noise."""
+        after, budget, before = alone, self._budget, self._told(total)
         remaining = max(0.0, budget - before)
+        if record.epsilon is not None and costs_what_it_asks(record, self._accountant.terms.secrets):
+            after = max(before + record.epsilon, budget)
         fits: float | None = remaining or None  # noise is added until a request costs no more than its ε
         if self._accountant.envelope is not None:
+            after = alone
             asked = total.digest, record.text
             if self._last is None or self._last[0] != asked:
                 self._last = asked, self._largest(total, record)

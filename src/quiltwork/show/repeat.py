@@ -125,6 +125,10 @@ def _options(release: Release) -> dict[str, Any]:
         options["secrets"] = calibration.secrets.text
     if record.gaps == "independent":
         options["gaps"] = "independent"
+    if any(answer.pure_noise for answer in release.answers):
+        options["anyway"] = True
+    if release.checked is not None and release.checked.outcome == "refuted":
+        options["despite_check"] = True
     if record.window is not None:
         options["window"] = record.window
     if any(part.subject for part in release.parts):

@@ -86,7 +86,7 @@ def test_printing_is_short() -> None:
 def test_markdown_is_for_people() -> None:
     text = as_markdown(_released()).splitlines()
     assert text[0].startswith("| query | state | released | ±95 % | consistent | ")
-    assert text[1].startswith("| --- | --- | ---: | ---: | ---: | ---: | ")
+    assert text[1].startswith("| --- | --- | ---: | ---: | ---: | ")
     assert "walk\\|run" in text[3]
 
 
