@@ -18,6 +18,7 @@ from quiltwork.calibration.target import PURE_NOISE, USEFUL, noise_only, remedy
 from quiltwork.data import Reading, Series, Window
 from quiltwork.data.about import About
 from quiltwork.errors import DataError, InternalError, LedgerError, ParameterError, check_name
+from quiltwork.forks import working
 from quiltwork.influence.delta import check_delta_for, large_delta
 from quiltwork.numeric import round_up
 from quiltwork.queries import Limits, Numbers, Query, Workload
@@ -185,6 +186,7 @@ class Prepared:
         )
         return noise_only(request.query, question._error(answer), limits, better, where=where)
 
+    @working()
     def draw(self, answers: list[Answer] | None = None) -> Release:
         """Count, unless that was done, and draw the noise."""
         answers = self.answers() if answers is None else answers
@@ -276,6 +278,7 @@ class Prepared:
             return part, ""
         return Window.parse(self.request.window).split(part) if self.request.by_subject else ("", part)
 
+    @working()
     def draw_within(self, ledger: "Ledger", who: Mapping[str, Any], answers: list[Answer] | None = None) -> Release:
         """Within the budget of a ledger: count, reserve, draw, note that it was made, in this order.
 
