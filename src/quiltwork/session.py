@@ -21,6 +21,7 @@ from quiltwork.data import Series
 from quiltwork.data.records import Records
 from quiltwork.data.steps import check_step
 from quiltwork.errors import DataError, ParameterError
+from quiltwork.forks import working
 from quiltwork.influence.delta import check_delta_for
 from quiltwork.ledger import Ledger, Statement
 from quiltwork.queries import Count, Frequencies, Histogram, Mean, Query, Sum, Transitions
@@ -59,6 +60,7 @@ class Session(Shown):
     (1, 'count:walk')
     """
 
+    @working()
     def __init__(  # noqa: PLR0913 - the public signature is meant to be read
         self,
         data: Series | Records | Iterable[object],
@@ -105,6 +107,7 @@ class Session(Shown):
         """What is kept apart, and what the budget is about."""
         return self.ledger.terms.secrets
 
+    @working()
     def plan(self, query: Questions, *, epsilon: float, releases: int = 1) -> Plan:
         """How much noise each mechanism would need. Spends nothing."""
         length = None if isinstance(self.data, Records) or self.data.gaps else self.data.longest
@@ -120,6 +123,7 @@ class Session(Shown):
             secrets=self.secrets,
         )
 
+    @working()
     def release(  # noqa: PLR0913 - the public signature is meant to be read
         self,
         query: Questions,

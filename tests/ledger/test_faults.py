@@ -79,6 +79,77 @@ def test_a_session_belongs_to_the_process_that_opened_it(kept: bool, tmp_path: P
     assert done.stdout.strip() == "10 [] True", done.stderr
 
 
+MIDDLE = """
+import os, signal, sys, threading
+from importlib.abc import MetaPathFinder
+from quiltwork import MarkovChain, Session
+
+begun, forking = threading.Event(), threading.Event()
+os.register_at_fork(before=forking.set)  # the last that was registered is called first
+
+def middle():
+    begun.set()
+    forking.wait(60)
+
+class Stop(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1] and threading.current_thread() is not threading.main_thread():
+            middle()
+
+sys.meta_path.insert(0, Stop())
+if sys.argv[1] == "compiled code":
+    from numba.core.caching import FunctionCache
+    load = FunctionCache.load_overload
+    def loaded(*arguments):
+        if threading.current_thread() is not threading.main_thread():
+            middle()
+        return load(*arguments)
+    FunctionCache.load_overload = loaded
+
+def release():
+    coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial=[0.5, 0.5])
+    Session(["0", "1"], belief=coin, budget=1.0).count("1", epsilon=0.1)
+
+thread = threading.Thread(target=release)
+thread.start()
+print(begun.wait(60))
+pid = os.fork()
+if pid == 0:
+    signal.alarm(50)  # a child that hangs ends
+    release()
+    os._exit(7)
+thread.join()
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+
+
+@pytest.mark.parametrize("what", ["opendp", "quiltwork.calibration.mechanisms.curve", "compiled code"])
+def test_a_fork_in_the_middle_of_the_first_release_waits_for_it(what: str) -> None:
+    """A thread is in the middle of an import, or of loading compiled code, when the process forks."""
+    done = alone(MIDDLE, what, seconds=120)
+    assert done.stdout.split() == ["True", "7"], done.stderr
+
+
+def test_who_forks_in_the_middle_of_a_release_does_not_wait_for_itself() -> None:
+    script = """
+import os
+from quiltwork import MarkovChain, release
+coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial=[0.5, 0.5])
+from quiltwork.forks import working
+with working():
+    pid = os.fork()
+    code = 0
+    if pid == 0:
+        release(["0", "1"], "count:1", belief=coin, epsilon=1.0)
+        code = 7
+if pid == 0:
+    os._exit(code)
+release(["0", "1"], "count:1", belief=coin, epsilon=1.0)
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+    assert alone(script).stdout.split() == ["7"]
+
+
 def test_a_child_opens_a_session_of_its_own(tmp_path: Path) -> None:
     script = f"""{LOADED}
 import os, sys

@@ -12,6 +12,7 @@ from quiltwork.calibration.accuracy import answer_error
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Questions, Request
 from quiltwork.errors import InternalError, NotCoveredError, ParameterError, did_you_mean
+from quiltwork.forks import working
 from quiltwork.influence.delta import noise_kappa
 from quiltwork.numeric import round_up
 from quiltwork.queries import Workload
@@ -65,6 +66,7 @@ def find_mechanism(name: str, *, real: bool = False) -> Mechanism:
     return cast(Mechanism, getattr(import_module(f"quiltwork.calibration.mechanisms.{module}"), function))
 
 
+@working()
 def calibrate(  # noqa: PLR0913 - the public signature is meant to be read
     query: Questions,
     *,

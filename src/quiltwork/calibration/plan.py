@@ -28,6 +28,7 @@ from quiltwork.calibration.sharing import (
 from quiltwork.calibration.split import split
 from quiltwork.calibration.target import CLOSE, PURE_NOISE, ROUGH, USEFUL, Remedy, Target, noise_only, remedy
 from quiltwork.errors import InternalError, NotCoveredError, ParameterError
+from quiltwork.forks import working
 from quiltwork.influence.delta import large_delta
 from quiltwork.numeric import check_length, round_up
 from quiltwork.queries import Workload
@@ -174,6 +175,7 @@ class Plan(Shown):
         )
 
 
+@working()
 def plan(  # noqa: PLR0913 - the public signature is meant to be read
     query: Questions,
     *,

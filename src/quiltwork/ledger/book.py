@@ -15,6 +15,7 @@ from quiltwork.beliefs import Belief, Secrets
 from quiltwork.beliefs.text import similar_file
 from quiltwork.data.how import ReadAs
 from quiltwork.errors import InputError, LedgerError, NotCoveredError
+from quiltwork.forks import working
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.ledger.address import in_memory, open_store
 from quiltwork.ledger.checks import SLACK, added_up, as_they_are, costs_what_it_asks, verify_export, verify_rows
@@ -80,6 +81,7 @@ class Ledger(Shown):
     1.0
     """
 
+    @working()
     def __init__(
         self, address: str, *, key: bytes | None = None, clock: Clock | None = None, store: Store | None = None
     ):
@@ -143,6 +145,7 @@ class Ledger(Shown):
         return self._seal
 
     @classmethod
+    @working()
     def create(  # noqa: PLR0913 - the public signature is meant to be read
         cls,
         address: str,
@@ -330,6 +333,7 @@ class Ledger(Shown):
                 fix=f"Leave it out, or read the data as the ledger says: {held}",
             )
 
+    @working()
     def reserve(self, record: ReleaseRecord, facts: Mapping[str, Any]) -> Reservation:
         """Count a release before it is made; refused, and nothing is written, if the budget does not allow it.
 
@@ -361,6 +365,7 @@ class Ledger(Shown):
         facts_of = state.epsilon, state.rule, self.terms.budget, state.total.mixed, self.terms.delta, used
         return Reservation(row.number, row.hash, *facts_of)
 
+    @working()
     def preview(self, record: ReleaseRecord) -> tuple[float, str, float]:
         """ε of all releases together with one more, the rule it is by, and with a δ the room used. Nothing is written.
 
@@ -440,6 +445,7 @@ class Ledger(Shown):
     def _confirm(self, head: tuple[int, str]) -> None:
         self._store.read(lambda work: check_still_there(work, *head))
 
+    @working()
     def accept(self, why: str, facts: Mapping[str, Any]) -> list[str]:
         """Go on although rows are broken, with the kept sum as it is: what was wrong, written into a row of its own.
 
@@ -470,6 +476,7 @@ class Ledger(Shown):
             self._looked_through = False
         return problems
 
+    @working()
     def statement(self) -> Statement:
         """Everything there is to see, at one moment."""
 
@@ -490,10 +497,12 @@ class Ledger(Shown):
         """All rows and outcomes as they are, checked or not."""
         return self._store.read(lambda work: (rows_in(work), outcomes_in(work)))
 
+    @working()
     def spent(self) -> float:
         """ε of all releases so far together."""
         return self._accountant.told_by(self._total()).epsilon
 
+    @working()
     def losses(self) -> Losses:
         """What all releases so far tell about each time of a series, at most."""
         return self._accountant.losses_of(self._total())
@@ -501,6 +510,7 @@ class Ledger(Shown):
     def _total(self) -> Total:
         return self._store.read(lambda work: self._state(work, self._head(work)).total)
 
+    @working()
     def verify(self) -> list[str]:
         """What is wrong with the ledger, the first broken row first; nothing if it is whole."""
         seal = self._key

@@ -16,6 +16,7 @@ from quiltwork.data import Countable, Series, Window
 from quiltwork.data.records import Records
 from quiltwork.data.steps import check_step
 from quiltwork.errors import DataError, NotCoveredError, ParameterError
+from quiltwork.forks import working
 from quiltwork.influence.delta import check_delta_for
 from quiltwork.queries import Workload
 from quiltwork.releases.prepared import Answer, Prepared, check_asked, recorded, shorter
@@ -34,6 +35,7 @@ BY_ORDER = "Rows were matched to variables by their order ({}); to be sure, name
 MOST_STEPS = 2**55  # noise of a larger scale would not fit into 64-bit integers
 
 
+@working()
 def release(  # noqa: PLR0913 - the public signature is meant to be read
     data: Series | Records | Iterable[object],
     query: Questions,
@@ -107,6 +109,7 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
     return prepare(data, request).draw()
 
 
+@working()
 def prepare(data: Series | Records | Iterable[object], request: Request) -> Prepared:
     """Check and calibrate a release. The function, sessions and the command all come through here."""
     request.check_belief()

@@ -19,6 +19,7 @@ from quiltwork.calibration.target import PURE_NOISE, USEFUL, noise_only, remedy
 from quiltwork.data import Reading, Series, Window
 from quiltwork.data.about import About
 from quiltwork.errors import DataError, InternalError, LedgerError, NoiseOnlyError, ParameterError, check_name
+from quiltwork.forks import working
 from quiltwork.influence.delta import check_delta_for, large_delta
 from quiltwork.numeric import round_up
 from quiltwork.queries import Limits, Numbers, Query, Workload
@@ -202,6 +203,7 @@ class Prepared:
         error = question._error(answer)
         return noise_only(request.query, error, answer.limits, answer.reach, better, where=where)
 
+    @working()
     def draw(self, answers: list[Answer] | None = None) -> Release:
         """Count, unless that was done, and draw the noise."""
         answers = self.answers() if answers is None else answers
@@ -315,6 +317,7 @@ class Prepared:
             notes=(*self.notes, MORE_NOISE.format(100 * (1 / share - 1), self.calibration.epsilon)),
         )
 
+    @working()
     def draw_within(self, ledger: "Ledger", who: Mapping[str, Any], answers: list[Answer] | None = None) -> Release:
         """Within the budget of a ledger: count, reserve, draw, note that it was made, in this order.
 
