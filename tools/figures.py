@@ -31,7 +31,7 @@ from quiltwork.samples import diary_belief, diary_path
 from quiltwork.show.answers import values_chart
 from quiltwork.show.charts import network_chart, posterior_chart
 from quiltwork.show.cliques import clique_chart
-from quiltwork.show.fit import agreement_chart
+from quiltwork.show.fit import memory_chart
 from quiltwork.show.losses import noise_chart, timeline_chart
 from quiltwork.show.style import ACCENT, INK, LINE, PALETTE, QUIET, WARNING, Chart, styled, to_svg
 
@@ -94,7 +94,7 @@ def main() -> None:
     (IMAGES / "noise.svg").write_text(to_svg(noise_chart(made)), encoding="utf-8")
     mistaken = MarkovChain(belief.every(4).transition, states=belief.states, step=belief.step)
     checked = check_belief(mistaken, series)
-    (IMAGES / "check.svg").write_text(to_svg(agreement_chart(checked)), encoding="utf-8")
+    (IMAGES / "check.svg").write_text(to_svg(memory_chart(checked)), encoding="utf-8")
     chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
     segments = [(1, 140), (100, 240), (1, 300)]
     records = [

@@ -91,9 +91,9 @@ if TYPE_CHECKING:
     from quiltwork.calibration.ordinary_dp import EntryGuarantee, entry_epsilon, entry_guarantee
     from quiltwork.data import Measurements, read_measurements, read_series
     from quiltwork.fitting import Fit, fit_chain
-    from quiltwork.fitting.check import BeliefCheck, check_belief
     from quiltwork.fitting.gaussian import GaussianFit, fit_gaussian
     from quiltwork.fitting.gaussian_check import GaussianCheck
+    from quiltwork.fitting.outcome import BeliefCheck
     from quiltwork.ledger import Ledger
     from quiltwork.session import Session
 
@@ -102,7 +102,7 @@ __version__ = "0.1.0"
 # these need compiled code or tables, which are slow to import: loaded when first asked for
 _LATER = {
     "Accountant": "quiltwork.accounting.accountant",
-    "BeliefCheck": "quiltwork.fitting.check",
+    "BeliefCheck": "quiltwork.fitting.outcome",
     "Comparison": "quiltwork.accounting.compare",
     "Composed": "quiltwork.accounting.accountant",
     "ReleaseRecord": "quiltwork.accounting.record",
@@ -113,7 +113,7 @@ _LATER = {
     "Ledger": "quiltwork.ledger",
     "Session": "quiltwork.session",
     "bayesian_leakage": "quiltwork.accounting.leakage",
-    "check_belief": "quiltwork.fitting.check",
+    "check_belief": "quiltwork.releases.checking",
     "compare": "quiltwork.accounting.compare",
     "entry_epsilon": "quiltwork.calibration.ordinary_dp",
     "entry_guarantee": "quiltwork.calibration.ordinary_dp",

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from quiltwork.beliefs.checked import Checked
 from quiltwork.errors import BeliefError, NotCoveredError, ParameterError, check_name
 from quiltwork.numeric import round_up
-from quiltwork.types import Codes, Duration, Floats, Shown, Start
+from quiltwork.types import Duration, Floats, Shown, Start
 
 if TYPE_CHECKING:
     from quiltwork.beliefs.chain import MarkovChain
@@ -218,10 +218,6 @@ class Belief(Shown, ABC):
 
     def average(self) -> "MarkovChain | None":
         """How often each state follows each, in the long run, where times or phases differ; None where they do not."""
-        return None
-
-    def simulated(self, length: int, count: int, rng: np.random.Generator) -> Codes | None:  # noqa: ARG002
-        """Series that the belief makes up, as numbers of states; shape (count, length). None if it cannot."""
         return None
 
     def _says_nothing_about(self, what: str, asked: Sequence[int]) -> NotCoveredError:

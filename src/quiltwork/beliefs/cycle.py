@@ -12,7 +12,7 @@ from quiltwork.beliefs.chain import MarkovChain
 from quiltwork.beliefs.hidden import HiddenChain
 from quiltwork.beliefs.structure import Table, closed_classes, stationary_law
 from quiltwork.errors import BeliefError
-from quiltwork.types import Codes, Flags, Floats, Start, Step
+from quiltwork.types import Flags, Floats, Start, Step
 
 MOST_ENTRIES = 5_000_000
 SMALLEST_PROBABILITY = 1e-280
@@ -165,17 +165,6 @@ class CycleChain(Belief):
         half = self._after(steps // 2)
         whole = half @ half[(np.arange(self.period) + steps // 2) % self.period]
         return whole if steps % 2 == 0 else whole @ self.transitions[(np.arange(self.period) + steps - 1) % self.period]
-
-    def simulated(self, length: int, count: int, rng: np.random.Generator) -> Codes | None:
-        """Series that begin at any time of the cycle, with the law of that time."""
-        begun = rng.integers(0, self.period, size=count)
-        ends, starts = np.cumsum(self.transitions, axis=2), np.cumsum(self.law, axis=1)
-        paths = np.empty((count, length), dtype=np.int64)
-        paths[:, 0] = (rng.random(count)[:, None] > starts[begun, :-1]).sum(axis=1)
-        for t in range(1, length):
-            rows = ends[(begun + t - 1) % self.period, paths[:, t - 1], :-1]
-            paths[:, t] = (rng.random(count)[:, None] > rows).sum(axis=1)
-        return paths
 
     def stay_survival(self, lengths: Sequence[int]) -> Floats:
         """How likely a stay in a state is to last longer than this many steps; shape (lengths, states)."""

@@ -12,7 +12,7 @@ from quiltwork.beliefs.base import Belief, name_states
 from quiltwork.beliefs.chain import MarkovChain
 from quiltwork.beliefs.structure import Table
 from quiltwork.errors import BeliefError
-from quiltwork.types import Codes, Floats, Start, Step
+from quiltwork.types import Floats, Start, Step
 
 MOST_PHASES = 1000
 
@@ -161,15 +161,6 @@ class HiddenChain(Belief):
         empty = seen.sum(axis=1) == 0
         seen[empty] = np.eye(len(seen))[empty]
         return MarkovChain(seen / seen.sum(axis=1, keepdims=True), states=self.states, step=self.step)
-
-    def simulated(self, length: int, count: int, rng: np.random.Generator) -> Codes | None:
-        """Series of what phases show, in the long run."""
-        ends = np.cumsum(self.phases.transition, axis=1)
-        paths = np.empty((count, length), dtype=np.int64)
-        paths[:, 0] = rng.choice(len(self.shown), p=self.phases.stationary, size=count)
-        for t in range(1, length):
-            paths[:, t] = (rng.random(count)[:, None] > ends[paths[:, t - 1], :-1]).sum(axis=1)
-        return self.shown[paths]
 
     def every(self, n: int) -> "HiddenChain":
         """The belief about every n-th value."""

@@ -104,6 +104,23 @@ class IntervalChain(Belief):
             largest[lag], done = reach.diagonal().copy(), lag
         return np.array([largest[lag] for lag in lags]).reshape(-1, len(self.states))
 
+    def apart(self, lags: Sequence[int]) -> Floats:
+        """How far the laws of a state may be apart after that many steps, whatever the states before; (lags, states).
+
+        It never rises with the lag: each step is an average over what may come next.
+        """
+        most, least = np.eye(len(self.states)), np.eye(len(self.states))
+        found, done = {}, 0
+        for lag in sorted(set(lags)):
+            for _ in range(lag - done):
+                further, nearer = self._furthest(most), -self._furthest(-least)
+                settled = bool(np.all(np.abs(further - most) <= SETTLED) and np.all(np.abs(nearer - least) <= SETTLED))
+                most, least = further, nearer
+                if settled:
+                    break
+            found[lag], done = most.max(axis=0) - least.min(axis=0), lag
+        return np.array([found[lag] for lag in lags]).reshape(-1, len(self.states))
+
     def _furthest(self, reach: Floats) -> Floats:
         """One step earlier: each row puts what it may on the states from which most is reached."""
         earlier = np.empty_like(reach)

@@ -118,6 +118,11 @@ class MixingClass(Belief):
             step=None if self.step is None else self.step.times(n),
         )
 
+    @property
+    def remembered(self) -> float:
+        """What is left of a difference after one step, at most: λ, in L2 of the stationary law."""
+        return (1 - self.gap) if self.reversible else math.sqrt(1 - self.gap)
+
     def again(self, lags: Sequence[int]) -> Floats:
         """A bound, the same for all states: π + (1 - π) λ^lag with the largest π that the class allows.
 
@@ -125,8 +130,7 @@ class MixingClass(Belief):
         0 has at most λ times its length in L2(π), and the state's own indicator has length (1 - π) after centring.
         """
         largest = 1 - (len(self.states) - 1) * self.pi_min
-        left = (1 - self.gap) if self.reversible else math.sqrt(1 - self.gap)
-        bound = largest + (1 - largest) * left ** np.asarray(lags, dtype=np.float64)
+        bound = largest + (1 - largest) * self.remembered ** np.asarray(lags, dtype=np.float64)
         return np.repeat(bound[:, None], len(self.states), axis=1)
 
     def stay_survival(self, lengths: Sequence[int]) -> Floats:

@@ -10,6 +10,7 @@ import numpy as np
 
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.beliefs.secrets import believed_after
+from quiltwork.beliefs.unknown_member import unknown_member
 from quiltwork.calibration.request import Request
 from quiltwork.certificate import Certificate
 from quiltwork.errors import CertificateError, InputError, ParameterError
@@ -179,6 +180,7 @@ class Calibration(Shown):
             [
                 f"{self.mechanism}: {self._noise_name} noise of {of_size} {noise}, for {span}.{self._kept}",
                 guarantee,
+                *self.of_set(belief),
                 *([] if self.guarantee == "none" else [f"Secret: {self.secret}. Not secret: {self.not_secret}."]),
                 *([] if self.guarantee == "none" else [self.meaning(belief)]),
                 f"Why: {self.reason.sentence()}",
@@ -187,6 +189,11 @@ class Calibration(Shown):
                 *([] if self.steps is None else [self.along_time()]),
             ]
         )
+
+    def of_set(self, belief: Belief | None) -> list[str]:
+        """Of a set: whom it protects against, and what others may learn; nothing for a single belief."""
+        known = None if belief is None or self.guarantee == "none" else unknown_member(belief)
+        return [] if known is None else [known.sentence(self.epsilon)]
 
     @property
     def _noise_name(self) -> str:

@@ -12,7 +12,7 @@ from quiltwork.show.terminal import err, out, print_json, progress, table
 if TYPE_CHECKING:
     from quiltwork import Belief, BeliefCheck, GaussianCheck, Series
     from quiltwork.fitting.autocorrelation import Rhythm
-    from quiltwork.fitting.evidence import Agreement
+    from quiltwork.fitting.outcome import Followed, Remembered
 
 
 @reads_data
@@ -73,7 +73,8 @@ def _check_numbers(held: "Belief", series: "Series", rhythm: "Rhythm") -> "Belie
 
 def _print_check(check: "BeliefCheck") -> None:
     from quiltwork import GaussianCheck
-    from quiltwork.fitting.check import in_words
+    from quiltwork.fitting.outcome import Followed
+    from quiltwork.fitting.words import in_words
     from quiltwork.show.fit import other_lines
 
     out.print(f"{check.verdict}\n{check.remedy}\n")
@@ -83,30 +84,52 @@ def _print_check(check: "BeliefCheck") -> None:
         for line in [*other_lines(check), *check.notes]:
             out.print(line)
         return
-    widest: dict[str, Agreement] = {}
-    for one in check.lags:  # where the belief falls most short, or is nearest to it
-        if one.band is not None and (one.state not in widest or one.data - one.belief > _beyond(widest[one.state])):
-            widest[one.state] = one
     rows = [
         {
             "state": one.state,
-            "after": in_words(one.lag, check.step),
-            "same in data": _percent(one.data),
-            "between": f"{_percent(one.band[0])} and {_percent(one.band[1])}" if one.band is not None else "",
-            "belief": _percent(one.belief),
+            "after": one.after if isinstance(one, Followed) else one.state,
+            "later": in_words(one.lag, check.step),
+            "more likely than otherwise": f"{one.memory_data:.2f}",
+            "between": "" if one.band is None else f"{one.band[0]:.2f} and {one.band[1]:.2f}",
+            "belief": f"{one.memory_belief:.2f}",
             "": "too fast" if one.exceeds else "",
         }
-        for one in widest.values()
+        for one in _most_above(check)
     ]
     if rows:
-        out.print(table(rows, title="Where data and belief differ most"))
+        out.print(table(rows, title="Memory: where data are most above the belief"))
+    levels = [
+        {
+            "state": one.state,
+            "share in data": _percent(one.data),
+            "between": f"{_percent(one.band[0])} and {_percent(one.band[1])}",
+            "belief": _percent(one.belief),
+            "": "differs" if one.differs else "",
+        }
+        for one in check.levels
+    ]
+    if levels:
+        out.print(table(levels, title="Levels: part of the time in each state"))
     for line in [*other_lines(check), *check.notes]:
         out.print(line)
 
 
+def _most_above(check: "BeliefCheck") -> "list[Remembered | Followed]":
+    """Of each state the lags at which the belief falls most short, and the pairs of states that refute it."""
+    widest: dict[str, Remembered] = {}
+    for one in check.lags:
+        if one.band is not None and (one.state not in widest or _above(one) > _above(widest[one.state])):
+            widest[one.state] = one
+    return [*widest.values(), *(pair for pair in check.pairs if pair.exceeds)]
+
+
+def _above(one: "Remembered") -> tuple[bool, float]:
+    return one.exceeds, one.memory_data - one.memory_belief
+
+
 def _correlations(check: "GaussianCheck") -> list[dict[str, str]]:
     """At the first lag, at each third that is compared, and where the data contradict the belief."""
-    from quiltwork.fitting.check import in_words
+    from quiltwork.fitting.words import in_words
 
     return [
         {
@@ -123,10 +146,6 @@ def _correlations(check: "GaussianCheck") -> list[dict[str, str]]:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
-
-
-def _beyond(one: "Agreement") -> float:
-    return one.data - one.belief
 
 
 def belief_every(

@@ -33,10 +33,12 @@ def compile_all() -> None:
 def run(part: str) -> None:
     """Small problems that need everything there is to compile."""
     from quiltwork import Count, CycleChain, MarkovChain, Noisy, audit, calibrate
+    from quiltwork.fitting.check import check_memory
     from quiltwork.fitting.made_up import made_up
 
     chain = MarkovChain([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.2, 0.7]])
     lazy = MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+    even = MarkovChain([[0.75, 0.25], [0.25, 0.75]])
     if part == "noise":
         for belief in (chain, chain.with_start("stationary"), chain.with_start([1, 0, 0]), lazy):
             for length in (None, 30, 3000):
@@ -47,7 +49,7 @@ def run(part: str) -> None:
         for mechanism in ("audited", "wasserstein", "quilt-exact"):
             calibrate("count:1", belief=belief, epsilon=1.0, length=5, mechanism=mechanism)
     audit(chain.with_start("stationary"), [Noisy(Count("1"), 5.0)] * 2, length=4)
-    made_up(lazy, length=5)
+    check_memory(lazy, made_up(even, length=400))
     hours = CycleChain([lazy.transition, lazy.transition[::-1]])
     calibrate("histogram", belief=hours, epsilon=1.0, length=30)
     if find_spec("pyagrum") is not None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from quiltwork.data.about import About
 from quiltwork.data.reading import Missing, Reading, check_segment
+from quiltwork.data.timelines import Timeline
 from quiltwork.data.times import Window
 from quiltwork.data.values import codes_of, is_missing, name_of
 from quiltwork.errors import DataError
@@ -124,6 +125,16 @@ class Series(Countable):
     @abstractmethod
     def by_subject(self) -> tuple[tuple[Codes, ...], ...]:
         """The stretches of each subject, in memory."""
+
+    @property
+    def timelines(self) -> tuple[tuple[Timeline, ...], ...]:
+        """The values of each subject at equal steps; a new timeline begins where it is not known how many are missing.
+
+        >>> series = Series.from_values(["sit", None, "walk"], states=["sit", "walk"], missing="split")
+        >>> [[timeline.codes.tolist() for timeline in subject] for subject in series.timelines]
+        [[[0], [1]]]
+        """
+        return tuple(tuple(map(Timeline, subject)) for subject in self.by_subject)
 
     @property
     def spacing(self) -> tuple[Duration, Duration] | None:

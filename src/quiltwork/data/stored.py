@@ -23,6 +23,7 @@ from quiltwork.data.reading import Reading, check_segment
 from quiltwork.data.rows import Rows
 from quiltwork.data.series import POSITIONS, Part, Series, Shape
 from quiltwork.data.tables import Frame, pattern_of
+from quiltwork.data.timelines import Run, Timeline, joined
 from quiltwork.data.times import Window
 from quiltwork.data.values import names_in, natural, unknown_states
 from quiltwork.errors import DataError
@@ -365,24 +366,36 @@ class StoredSeries(Series):
         """All stretches of all subjects, brought into memory."""
         return tuple(stretch for subject in self.by_subject for stretch in subject)
 
-    @cached_property
+    @property
     def by_subject(self) -> tuple[tuple[Codes, ...], ...]:
         """The stretches of each subject, brought into memory; subjects in the order of their names."""
+        return tuple(tuple(run.codes for run in subject) for subject in self._runs)
+
+    @cached_property
+    def _runs(self) -> tuple[tuple[Run, ...], ...]:
+        """The stretches of each subject with the times of their ends, brought into memory."""
+        clock = ["wall"] if self._engine.clock.calendar else []
 
         def values(rows: Frame) -> Frame:
             coded = self._engine.numbered(rows).with_columns(
                 code=self._values.code(nw.col("what"), self._values.absent(nw.col("what")))
             )
-            return coded.select("who", "when", "stretch", "code")
+            return coded.select("who", "when", "stretch", "code", *clock)
 
         table = self._rows.gather(values)
         table = table.filter(table["code"] >= 0).sort("who", "when")
         return tuple(
-            tuple(
-                run["code"].to_numpy().astype(np.int64) for run in subject.partition_by("stretch", maintain_order=True)
-            )
+            tuple(map(Run.of, subject.partition_by("stretch", maintain_order=True)))
             for subject in table.partition_by("who", maintain_order=True)
         )
+
+    @property
+    def timelines(self) -> tuple[tuple[Timeline, ...], ...]:
+        """Stretches joined where their times say how many values are missing between them."""
+        if self._engine.columns.time is None or self.step is None:
+            return super().timelines
+        ticks = self._engine.clock.span(self.step.length, steps=self.step.steps)
+        return tuple(tuple(joined(subject, ticks, step=self.step)) for subject in self._runs)
 
     def between(self, first: int, last: int) -> Self:
         """Only the values at these times of each series, both included; there must be no gaps."""

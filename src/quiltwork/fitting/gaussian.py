@@ -13,7 +13,7 @@ from quiltwork.data.measured import Measurements
 from quiltwork.data.series import Series
 from quiltwork.errors import DataError, ParameterError
 from quiltwork.fitting.autocorrelation import Autocorrelation, Rhythm, autocorrelation, compared_lags, left_over
-from quiltwork.fitting.check import in_words
+from quiltwork.fitting.words import in_words
 from quiltwork.types import Duration, Floats
 
 OUTER = (0.01, 0.99)  # quantiles between which values are spread

@@ -21,9 +21,12 @@ from quiltwork.fitting.autocorrelation import (
     compared_lags,
     left_over,
 )
-from quiltwork.fitting.check import LONGER, MARGIN, TOO_SHORT, VAGUE, BeliefCheck, in_words
-from quiltwork.fitting.evidence import LEVEL, Agreement
+from quiltwork.fitting.evidence import LEVEL
 from quiltwork.fitting.gaussian import as_measurements, day_lags
+from quiltwork.fitting.outcome import BeliefCheck, Outcome, Remembered, looked_at
+from quiltwork.fitting.reference import MARGIN
+from quiltwork.fitting.verdict import LONGER, TOO_SHORT, VAGUE
+from quiltwork.fitting.words import in_words
 from quiltwork.types import Duration, Floats, Integers
 
 PIECES = 8
@@ -110,8 +113,8 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class Correlated(Agreement):
-    """The correlation of values ``lag`` steps apart: in the data, and what the belief says."""
+class Correlated(Remembered):
+    """The correlation of values ``lag`` steps apart, which is their memory: in the data, and what the belief says."""
 
     below: bool = False
     """Whether it is nearer to 0 than a belief that is exact says, by more than chance, and by enough to matter."""
@@ -139,10 +142,16 @@ class GaussianCheck(BeliefCheck):
     shape: Shape | None
     spread: Spread | None
 
+    @property
+    def would_show(self) -> tuple[tuple[int, float], ...]:
+        """Lags, and how much stronger a correlation must be there to be beyond chance."""
+        rows = {one.lag: _reach(one.data, one.band) for one in self.lags if one.band is not None}
+        return tuple((lag, rows[lag]) for lag in looked_at(self.step) if lag in rows)
+
     def to_dict(self) -> dict[str, Any]:
         """The check as plain values, as ``quiltwork belief check --json`` prints it."""
         kept = super().to_dict()
-        for only_of_states in ("stays", "hours", "order"):
+        for only_of_states in ("stays", "hours", "order", "together", "pairs", "levels"):
             del kept[only_of_states]
         shape = None if self.shape is None else asdict(self.shape) | {"verdict": self.shape.verdict}
         if shape is not None:
@@ -175,7 +184,7 @@ def check_gaussian(
     series = as_measurements(data)
     notes = check_step(series, belief)
     step = series.step if series.reading.time is not None else belief.step
-    common: dict[str, Any] = {"stays": (), "hours": (), "order": None, "step": step, "subjects": series.subjects}
+    common: dict[str, Any] = {"step": step, "subjects": series.subjects}
     if series.size < LEAST_VALUES:
         few = f"{series.size:,} values are too few to tell whether the belief fits."
         return GaussianCheck(
@@ -192,6 +201,7 @@ def check_gaussian(
     return GaussianCheck(
         verdict=seen.verdict(),
         forgets_too_fast=bool(seen.flagged),
+        outcome=seen.outcome,
         contradicts=bool(seen.flagged or seen.weaker),
         remedy=seen.remedy(),
         lags=lags,
@@ -218,7 +228,8 @@ def _compared(
     rows = []
     for lag, value, off, bound in zip(lags.tolist(), found.values[lags], reach, said, strict=True):
         band = (max(-1.0, float(value - off)), min(1.0, float(value + off)))
-        row = Correlated(lag, "value", float(value), float(bound), band)
+        at = float(value), float(bound)
+        row = Correlated(lag, "value", *at, *at, band, first=lag, last=lag)
         if exact:
             outside = abs(value - bound) > max(off, MARGIN)
             stronger = abs(value) > abs(bound) or bound < 0  # correlations below 0 save noise
@@ -245,6 +256,12 @@ class _Seen:
     @property
     def weaker(self) -> list[Correlated]:
         return [one for one in self.lags if one.below]
+
+    @property
+    def outcome(self) -> Outcome:
+        if self.flagged:
+            return "refuted"
+        return "holds" if self._clear and not self.weaker and not self._unsure else "not refuted"
 
     @property
     def _bound(self) -> str:

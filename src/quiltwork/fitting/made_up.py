@@ -1,12 +1,14 @@
 """Series and records that a belief makes up: nobody's data, to see how answers would look."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from quiltwork.beliefs import Belief, MarkovChain
+from quiltwork.beliefs import Belief, CycleChain, HiddenChain, MarkovChain
 from quiltwork.data.records import Records
 from quiltwork.data.series import Series
 from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.types import Codes, Floats
+from quiltwork.types import Codes
 
 MOST_VALUES = 5_000_000
 
@@ -74,18 +76,17 @@ def _no_law(belief: Belief) -> NotCoveredError:
 
 
 def _paths(belief: Belief, length: int, people: int, rng: np.random.Generator) -> Codes | None:
-    if belief.variables is not None or belief.real:
+    """As the first member has them: chains from their start, cycles from any time of theirs."""
+    from quiltwork.fitting.worlds import world_of  # compiled
+
+    member = belief.members[0]
+    if not isinstance(member, MarkovChain | HiddenChain | CycleChain):
         return None
-    if not belief.chains:
-        return belief.simulated(length, people, rng)
-    from quiltwork.fitting.paths import walked  # compiled
-
-    chain = belief.chains[0]
-    ends, begins = np.cumsum(chain.transition, axis=1), np.cumsum(_start(chain))
-    return walked(begins, ends, rng.random((people, length)))
-
-
-def _start(chain: MarkovChain) -> Floats:
-    if chain.initial is not None:
-        return chain.initial
-    return chain.stationary if chain.irreducible else np.full(len(chain.states), 1 / len(chain.states))
+    world = world_of(member, np.ones(len(member.states)))
+    if isinstance(member, MarkovChain) and member.initial is not None:
+        world = replace(world, known_law=member.initial[None])
+    times, ends = np.arange(length), np.full(length, length)
+    if world.period == 1:
+        return world.paths(times, ends, people, rng)
+    begun = rng.integers(0, world.period, size=people)
+    return np.concatenate([world.paths(times + start, ends, 1, rng) for start in begun])

@@ -9,6 +9,7 @@ import numpy as np
 
 from quiltwork.beliefs.base import Belief
 from quiltwork.beliefs.chain import MarkovChain
+from quiltwork.beliefs.unknown_member import unknown_member
 from quiltwork.errors import BeliefError, ParameterError
 from quiltwork.types import Floats
 
@@ -207,4 +208,6 @@ def described(belief: Belief) -> dict[str, Any]:
     step = {} if belief.step is None else {"step": str(belief.step)}
     after = [forgotten_after(chain) for chain in belief.chains or ()]
     forgets = {"forgets_after": None if None in after else max(n for n in after if n is not None)} if after else {}
-    return known | step | forgets | {"fingerprint": fingerprint}
+    unknown = unknown_member(belief)
+    told = {} if unknown is None else {"unknown_member_adds": unknown.finite, "promise": unknown.sentence()}
+    return known | step | forgets | told | {"fingerprint": fingerprint}

@@ -110,3 +110,30 @@ def in_time(steps: float, step: Duration | None) -> str:
     span = steps * step.length
     unit = next((name for name, size in UNITS.items() if span >= (2 if name == "days" else 1) * size), "ms")
     return f"{span / UNITS[unit]:,.3g} {unit}"
+
+
+def percent(share: float) -> str:
+    """A share as people read it.
+
+    >>> percent(0.815)
+    '82 %'
+    """
+    return f"{100 * share:.0f} %"
+
+
+def in_words(lag: int, step: Duration | None) -> str:
+    """So many steps, as people say it.
+
+    >>> in_words(10, Duration.parse("15min")), in_words(96, Duration.parse("15min")), in_words(2, None)
+    ('2 h 30 min', '1 day', '2 steps')
+    """
+    if step is None or step.steps:
+        return "1 step" if lag == 1 else f"{lag:,} steps"
+    left, words = int(step.length) * lag, []
+    for name, size in (("day", 86_400 * 10**6), ("h", 3600 * 10**6), ("min", 60 * 10**6), ("s", 10**6)):
+        count, left = divmod(left, size)
+        if count:
+            words.append(f"{count:,} {name}" + "s" * (name == "day" and count > 1))
+    if left and not words:
+        return str(Duration(left, steps=False))
+    return " ".join(words[:2])

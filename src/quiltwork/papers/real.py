@@ -17,9 +17,10 @@ from quiltwork.calibration.series import for_series
 from quiltwork.data import Series
 from quiltwork.errors import NotCoveredError, QuiltworkError
 from quiltwork.fitting import fit_chain, with_step
-from quiltwork.fitting.check import check_belief
+from quiltwork.fitting.check import check_memory
 from quiltwork.fitting.cycle import fit_cycle
 from quiltwork.fitting.phases import fit_hidden
+from quiltwork.fitting.remedies import latest
 from quiltwork.papers.base import Effort, Found
 from quiltwork.papers.experiments import laplace_noise
 from quiltwork.papers.public_data import Periods, public_data
@@ -28,7 +29,6 @@ from quiltwork.show.style import ACCENT, INK, PALETTE, QUIET, WARNING, Chart, st
 
 EPSILONS = (0.2, 1.0, 5.0)
 DRAWS, SEED = 20, 2016
-MOST_FOR_PHASES = 3_000  # values that phases are fitted to: EM goes through all of them hundreds of times
 CROSS = "M-0.8,-0.8L0.8,0.8M0.8,-0.8L-0.8,0.8"  # a shape in the picture
 USELESS = 2.0  # two laws are never further apart
 CHAIN, ANY = "chain", "any"
@@ -45,8 +45,8 @@ METHODS = (
 FITS: dict[str, Callable[[Series], Belief]] = {
     CHAIN: lambda series: fit_chain(series, initial="stationary").chain,
     "time of day": lambda series: fit_cycle(series, step=series.step, cycle="day"),
-    "2 phases": lambda series: fit_hidden(_latest(series), phases=2),
-    "3 phases": lambda series: fit_hidden(_latest(series), phases=3),
+    "2 phases": lambda series: fit_hidden(latest(series), phases=2),
+    "3 phases": lambda series: fit_hidden(latest(series), phases=3),
 }
 
 
@@ -90,18 +90,6 @@ NOTE = (
 )
 
 
-def _latest(series: Series) -> Series:
-    """The last values of a long series, for fits that take long."""
-    if series.size <= MOST_FOR_PHASES:
-        return series
-    kept, left = [], MOST_FOR_PHASES
-    for stretch in reversed(list(series.stretches)):
-        if left > 0:
-            kept.append(np.asarray(stretch)[-left:])
-            left -= len(kept[-1])
-    return Series.from_codes(kept[::-1], states=series.states)
-
-
 def _fitted(kind: str, periods: Periods) -> Fitted:
     begun = time.process_time()
     try:
@@ -110,7 +98,7 @@ def _fitted(kind: str, periods: Periods) -> Fitted:
         return Fitted(None, time.process_time() - begun, f"not fitted: {problem}")
     seconds = time.process_time() - begun
     try:
-        check = check_belief(belief, periods.after)
+        check = check_memory(belief, periods.after)
     except QuiltworkError as problem:
         return Fitted(belief, seconds, f"not checked: {problem}")
     return Fitted(belief, seconds, check.verdict, check.forgets_too_fast)

@@ -20,7 +20,7 @@ from quiltwork.types import Shown, show_module
 if TYPE_CHECKING:
     import polars as pl
 
-    from quiltwork.fitting.check import BeliefCheck
+    from quiltwork.fitting.outcome import BeliefCheck
 
 NOISE_ONLY = "noise only"
 MOST_SHOWN, MOST_LINES = 6, 30

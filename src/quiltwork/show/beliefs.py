@@ -9,10 +9,11 @@ import numpy as np
 
 from quiltwork.accounting.compare import Comparison
 from quiltwork.beliefs import Belief, GaussianBelief, IntervalChain, MarkovChain
+from quiltwork.beliefs.unknown_member import unknown_member
 from quiltwork.fitting import forgotten_after, in_time
 from quiltwork.show.charts import network_chart
 from quiltwork.show.gaussian import about_gaussian
-from quiltwork.show.page import figure, footer, table, write_page
+from quiltwork.show.page import figure, footer, paragraphs, table, write_page
 from quiltwork.show.style import ACCENT, INK, QUIET, WARNING, Chart, styled, to_svg
 from quiltwork.types import Floats
 
@@ -98,7 +99,8 @@ def write_belief(path: str | Path, *, belief: Belief) -> Path:
 
 def about_belief(belief: Belief) -> list[str]:
     """Parts of a page that show what a belief says: heat maps, stays, a network, variables."""
-    sections: list[str] = []
+    known = unknown_member(belief)
+    sections = [] if known is None else [paragraphs(known.sentence())]
     for number, member in belief.numbered_members[:MOST_DRAWN] if belief.chains else ():
         heading = [] if number is None else [f"<h3>Chain {number} of {len(belief.members)}</h3>"]
         sections += [*heading, *_about_chain(member.chains[0], belief)]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from quiltwork.calibration.plan import plan
 from quiltwork.calibration.request import Request
-from quiltwork.fitting.check import BeliefCheck
+from quiltwork.fitting.outcome import BeliefCheck
 from quiltwork.releases.result import Release
 from quiltwork.show.report import write_report
 

@@ -18,7 +18,7 @@ from quiltwork.show.sheets import csv_of
 from quiltwork.show.terminal import json_line
 
 if TYPE_CHECKING:
-    from quiltwork.fitting.check import BeliefCheck
+    from quiltwork.fitting.outcome import BeliefCheck
 
 ENDINGS = {".csv": "csv", ".parquet": "parquet", ".json": "json", ".md": "markdown", ".html": "html", ".htm": "html"}
 BEGINNINGS = {"csv": f"{FIRST_COLUMN},", "markdown": f"| {FIRST_COLUMN} ", "html": "<!doctype"}

@@ -1,6 +1,7 @@
 """Pictures and the report of how well a belief fits public data."""
 
 import html
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,9 @@ from typing import Any
 import altair as alt
 
 from quiltwork.beliefs import Belief
-from quiltwork.fitting.check import BeliefCheck, in_words, percent
 from quiltwork.fitting.gaussian_check import GaussianCheck
+from quiltwork.fitting.outcome import BeliefCheck
+from quiltwork.fitting.words import in_words, percent
 from quiltwork.show.gaussian import gaussian_figures, write_gaussian_check
 from quiltwork.show.lags import lag_axis, lag_ticks
 from quiltwork.show.page import WITHOUT_NOISE, figure, footer, paragraphs, write_page
@@ -17,20 +19,24 @@ from quiltwork.show.style import ACCENT, FONT, INK, WARNING, Chart, styled, to_s
 from quiltwork.types import Duration
 
 MOST_PANELS = 12
+MOST_LEVELS = 3
 COLOURS = {"data": ACCENT, "belief": WARNING}
 
 
-def agreement_chart(check: BeliefCheck) -> Chart:
-    """How often values are the same again, by lag: a panel for each state, data with its band against the belief."""
+def memory_chart(check: BeliefCheck) -> Chart:
+    """How much more likely a state is after itself than otherwise, by lag: a panel for each, data against belief."""
     rows = [
-        {"lag": one.lag, "state": one.state, "data": one.data, "belief": one.belief, "exceeds": one.exceeds}
+        {"lag": one.lag, "state": one.state, "data": one.memory_data, "belief": one.memory_belief}
+        | {"exceeds": one.exceeds}
         | _ends(one.band)
-        for one in check.lags
+        for one in sorted(check.lags, key=lambda one: one.lag)
     ]
     gaps = {one.state: 0.0 for one in check.lags}
     for one in check.lags:
-        gaps[one.state] = max(gaps[one.state], one.data - one.belief)
-    return _panels(rows, gaps, check.step, "time later (log axis)", "the same state again")
+        gaps[one.state] = max(gaps[one.state], one.memory_data - one.memory_belief)
+    low = min(min(one.memory_data, one.memory_belief) for one in check.lags)
+    least = math.floor(4 * min(low, 0.0)) / 4
+    return _panels(rows, gaps, check.step, "time later (log axis)", "more likely than otherwise", least)
 
 
 def stays_chart(check: BeliefCheck) -> Chart:
@@ -51,12 +57,23 @@ def _ends(band: tuple[float, float] | None) -> dict[str, float | None]:
 
 
 def _panels(
-    rows: Sequence[dict[str, Any]], gaps: dict[str, float], step: Duration | None, x_title: str, y_title: str
+    rows: Sequence[dict[str, Any]],
+    gaps: dict[str, float],
+    step: Duration | None,
+    x_title: str,
+    y_title: str,
+    least: float = 0.0,
 ) -> Chart:
     kept = set(sorted(gaps, key=lambda state: -gaps[state])[:MOST_PANELS])
     ticks = lag_ticks(step, max(row["lag"] for row in rows))
     panels = [
-        _panel([row for row in rows if row["state"] == state], state, ticks, x_title, y_title if n % 3 == 0 else None)
+        _panel(
+            [row for row in rows if row["state"] == state],
+            state,
+            ticks,
+            (x_title, y_title if n % 3 == 0 else None),
+            least,
+        )
         for n, state in enumerate(state for state in gaps if state in kept)
     ]
     chart = alt.concat(*panels, columns=3, bounds="flush", spacing={"row": 64, "column": 36})
@@ -65,11 +82,20 @@ def _panels(
 
 
 def _panel(
-    rows: Sequence[dict[str, Any]], state: str, ticks: dict[float, str], x_title: str, y_title: str | None
+    rows: Sequence[dict[str, Any]],
+    state: str,
+    ticks: dict[float, str],
+    titles: tuple[str, str | None],
+    least: float,
 ) -> Any:
-    x = lag_axis(ticks, x_title)
-    y_axis = alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1], labels=y_title is not None)
-    share: dict[str, Any] = {"scale": alt.Scale(domain=[0, 1]), "title": y_title, "axis": y_axis}
+    x = lag_axis(ticks, titles[0])
+    quarters = [n / 4 for n in range(round(4 * least), 5)]
+    y_axis = alt.Axis(format="%", values=quarters, labels=titles[1] is not None)
+    share: dict[str, Any] = {
+        "scale": alt.Scale(domain=[least, 1], clamp=True),
+        "title": titles[1],
+        "axis": y_axis,
+    }
     base = alt.Chart(alt.InlineData(list(rows))).encode(x=x)
     band = (
         base.transform_filter("isValid(datum.low)")
@@ -96,7 +122,7 @@ def write_check(path: str | Path, *, check: BeliefCheck, belief: Belief) -> Path
     if isinstance(check, GaussianCheck):
         return write_gaussian_check(path, check=check, belief=belief)
     sections = [
-        f"<h1>{'This belief forgets too fast' if check.forgets_too_fast else 'Does the belief fit?'}</h1>",
+        f"<h1>{check_title(check)}</h1>",
         f"<p class=lead>{html.escape(repr(belief))} · fingerprint <code>{belief.fingerprint[:16]}</code> · "
         f"{check.subjects:,} series, {check.values:,} values</p>",
         paragraphs(check.verdict, check.remedy, *check.notes),
@@ -105,6 +131,15 @@ def write_check(path: str | Path, *, check: BeliefCheck, belief: Belief) -> Path
         paragraphs(*other_lines(check), WITHOUT_NOISE),
     ]
     return write_page(path, "belief check", [*sections, footer()])
+
+
+def check_title(check: BeliefCheck) -> str:
+    """The outcome as a heading."""
+    return {
+        "refuted": "This belief forgets too fast",
+        "holds": "This belief holds",
+        "not refuted": "This belief is not refuted",
+    }[check.outcome]
 
 
 def check_figures(check: BeliefCheck, belief: Belief, *, heading: str = "h4") -> list[str]:
@@ -116,10 +151,11 @@ def check_figures(check: BeliefCheck, belief: Belief, *, heading: str = "h4") ->
     sections = [f"<{heading}>How soon values are forgotten</{heading}>"]
     if check.lags:
         caption = (
-            "How often a value is the same again. Shaded: 97 % for all comparisons at once. Dots: more than the belief "
-            f"allows, so its noise is too small.{more}"
+            "How much more likely a state is some time after itself than otherwise, whatever its share. Shaded: where "
+            "chance may put it, for all states and lags at once. Dots: more than the belief allows, so its noise is "
+            f"too small.{more}"
         )
-        sections.append(figure(to_svg(agreement_chart(check)), caption))
+        sections.append(figure(to_svg(memory_chart(check)), caption))
     if check.stays:
         caption = f"Part of the stays that last longer. Dots: longer than the belief says.{more}"
         sections += [f"<{heading}>How long stays last</{heading}>", figure(to_svg(stays_chart(check)), caption)]
@@ -127,10 +163,10 @@ def check_figures(check: BeliefCheck, belief: Belief, *, heading: str = "h4") ->
 
 
 def other_lines(check: BeliefCheck) -> list[str]:
-    """What was found about stays, hours and order, in words."""
+    """What was found about levels, stays, hours and order, in words."""
     if isinstance(check, GaussianCheck):
         return [part.verdict for part in (check.shape, check.spread) if part is not None]
-    lines = []
+    lines = _levels(check)
     longer = [one for one in check.stays if one.longer]
     if longer:
         most = max(longer, key=lambda one: one.data - one.belief)
@@ -159,3 +195,18 @@ def other_lines(check: BeliefCheck) -> list[str]:
             f"(G = {order.statistic:.4g} with {order.degrees} degrees of freedom, p = {order.p_value:.2g})."
         )
     return lines
+
+
+def _levels(check: BeliefCheck) -> list[str]:
+    """The levels that differ most, or that none do."""
+    if not check.levels:
+        return []
+    rows = sorted((one for one in check.levels if one.differs), key=lambda one: -abs(one.data - one.belief))
+    if not rows:
+        return ["Levels: nowhere does the share of a state differ from the belief's by more than chance."]
+    told = [
+        f"{one.state} {percent(one.data)} ({percent(one.band[0])} to {percent(one.band[1])}), {percent(one.belief)} in "
+        "the belief"
+        for one in rows[:MOST_LEVELS]
+    ]
+    return [f"Levels: {'; '.join(told)}. Shares are no part of what the belief remembers."]

@@ -142,7 +142,9 @@ def write_gaussian_check(path: str | Path, *, check: GaussianCheck, belief: Beli
         if check.forgets_too_fast
         else "The data contradict this belief"
         if check.contradicts
-        else "Does the belief fit?"
+        else "This belief holds"
+        if check.outcome == "holds"
+        else "This belief is not refuted"
     )
     sections = [
         f"<h1>{title}</h1>",

@@ -2,7 +2,7 @@
 
 import altair as alt
 
-from quiltwork.fitting.check import in_words
+from quiltwork.fitting.words import in_words
 from quiltwork.types import Duration
 
 MARKS = ("1 s", "10 s", "1 min", "10 min", "1 h", "6 h", "1 d", "7 d", "28 d", "364 d")

@@ -15,18 +15,20 @@ from quiltwork.accounting.compare import Comparison
 from quiltwork.auditor import Audit
 from quiltwork.beliefs import Belief, GaussianBelief
 from quiltwork.beliefs.checked import words_of
+from quiltwork.beliefs.unknown_member import unknown_member
 from quiltwork.calibration.plan import Plan
 from quiltwork.calibration.record import Calibration
 from quiltwork.errors import QuiltworkError, visible
 from quiltwork.fitting import Fit, forgotten_after, in_time
-from quiltwork.fitting.check import BeliefCheck, percent
 from quiltwork.fitting.gaussian import belief_lines
+from quiltwork.fitting.outcome import BeliefCheck
+from quiltwork.fitting.words import percent
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.ledger import Ledger, Statement
 from quiltwork.releases.answer import plus_minus
 from quiltwork.releases.result import Release
 from quiltwork.session import Session
-from quiltwork.show.fit import other_lines
+from quiltwork.show.fit import check_title, other_lines
 from quiltwork.show.numbers import budget_words, remarks, share_of_budget, table_of
 from quiltwork.show.plots import drawn
 from quiltwork.show.reasons import capital
@@ -129,7 +131,8 @@ def _(belief: Belief) -> str:
         plain = {key: value for key, value in facts.items() if isinstance(value, int | float | str)}
         shown = [f"{key.replace('_', ' ')} {cell(value)}" for key, value in plain.items() if key not in SAID]
         parts.append(lines(" · ".join(shown)) if shown else "")
-    parts.append(lines(*_forgetting(belief)))
+    known = unknown_member(belief)
+    parts.append(lines(*_forgetting(belief), *([] if known is None else [known.sentence()])))
     return block(repr(belief), *parts, lead=f"{step}fingerprint {fingerprint}")
 
 
@@ -152,9 +155,13 @@ def _(fit: Fit) -> str:
 
 @as_html.register
 def _(check: BeliefCheck) -> str:
-    title = "This belief forgets too fast" if check.forgets_too_fast else "Does the belief fit?"
     said = lines(check.verdict, check.remedy, *other_lines(check), *check.notes)
-    return block(title, said, picture(check), lead=f"{check.subjects:,} series, {check.values:,} values of public data")
+    return block(
+        check_title(check),
+        said,
+        picture(check),
+        lead=f"{check.subjects:,} series, {check.values:,} values of public data",
+    )
 
 
 @as_html.register

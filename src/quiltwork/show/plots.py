@@ -24,8 +24,8 @@ from quiltwork.calibration.plan import Plan
 from quiltwork.calibration.record import Calibration
 from quiltwork.errors import ParameterError
 from quiltwork.fitting import Fit
-from quiltwork.fitting.check import BeliefCheck
 from quiltwork.fitting.gaussian_check import GaussianCheck
+from quiltwork.fitting.outcome import BeliefCheck
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.ledger import Ledger, Statement
 from quiltwork.releases.result import Release
@@ -33,7 +33,7 @@ from quiltwork.session import Session
 from quiltwork.show.answers import release_chart
 from quiltwork.show.beliefs import heat_chart, longer_chart, range_chart
 from quiltwork.show.charts import cycle_chart, network_chart, posterior_chart
-from quiltwork.show.fit import agreement_chart
+from quiltwork.show.fit import memory_chart
 from quiltwork.show.gaussian import belief_chart, correlation_chart
 from quiltwork.show.lags import lag_axis, lag_ticks
 from quiltwork.show.losses import loss_chart, noise_chart, timeline_chart
@@ -155,7 +155,7 @@ def _(fit: Fit) -> Chart:
 def _(check: BeliefCheck) -> Chart:
     if not check.lags:
         raise _nothing_to_draw(check)
-    return agreement_chart(check)
+    return memory_chart(check)
 
 
 @drawn.register

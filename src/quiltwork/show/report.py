@@ -15,7 +15,7 @@ from quiltwork import __version__
 from quiltwork.beliefs.checked import Checked, sentence_of
 from quiltwork.calibration.plan import Plan
 from quiltwork.errors import CertificateError, ParameterError
-from quiltwork.fitting.check import BeliefCheck
+from quiltwork.fitting.outcome import BeliefCheck
 from quiltwork.releases.answer import plus_minus
 from quiltwork.releases.result import Release
 from quiltwork.show.answers import caption, release_chart
@@ -217,6 +217,7 @@ def _meaning(release: Release) -> list[str]:
         f"Secret: {calibration.secret}.",
         f"Not secret: {calibration.not_secret}.",
         promise,
+        *calibration.of_set(release.belief),
         calibration.meaning(release.belief),
     )
     picture = figure(to_svg(posterior_chart(epsilons)), shown)

@@ -12,6 +12,7 @@ from typing import Any
 from quiltwork.beliefs import Belief
 from quiltwork.beliefs.checked import Checked, words_of
 from quiltwork.beliefs.secrets import believed_after
+from quiltwork.beliefs.unknown_member import unknown_member
 from quiltwork.calibration.record import Calibration
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.ledger.rows import record_of
@@ -247,7 +248,9 @@ def belief_on_screen(belief: Belief) -> list[tuple[str, str]]:
     """What a belief is about, in a few lines."""
     states = [] if belief.real else [("States", ", ".join(belief.states))]
     step = [] if belief.step is None else [("Step", str(belief.step))]
-    return [("Belief", repr(belief)), *states, *step, ("Fingerprint", belief.fingerprint[:16])]
+    known = unknown_member(belief)
+    promise = [] if known is None else [("Promise", known.sentence())]
+    return [("Belief", repr(belief)), *states, *step, *promise, ("Fingerprint", belief.fingerprint[:16])]
 
 
 def _facts(now: Statement) -> list[tuple[str, str]]:

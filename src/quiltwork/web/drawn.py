@@ -13,7 +13,8 @@ from quiltwork.data.records import Records
 from quiltwork.data.series import Series
 from quiltwork.errors import NotCoveredError, ParameterError, QuiltworkError
 from quiltwork.fitting import forgotten_after, in_time
-from quiltwork.fitting.check import BeliefCheck, in_words
+from quiltwork.fitting.outcome import BeliefCheck
+from quiltwork.fitting.words import in_words
 from quiltwork.releases.rehearsal import rehearse, simulated
 
 MOST_ROWS = 240
@@ -27,9 +28,9 @@ STAYS = "How many stays in a state last longer than some time."
 FORGETS = "How often a value is the same again some time later. Lines end where the past no longer matters."
 NETWORK = "Parents above children."
 CORRELATION = "How strongly values are correlated, at most, by the time between them."
-AGREEMENT = (
-    "How often a value is the same again. Shaded: 97 % for all comparisons at once. Dots: more than the belief allows, "
-    "so its noise is too small."
+MEMORY = (
+    "How much more likely a state is some time after itself than otherwise. Shaded: where chance may put it. Dots: "
+    "more than the belief allows, so its noise is too small."
 )
 LASTING = "Part of the stays that last longer. Dots: longer than the belief says."
 COMPARED = "Correlation by the time between values: data against what the belief allows."
@@ -117,15 +118,15 @@ def choices(belief: Belief) -> list[dict[str, Any]]:
 def of_check(found: BeliefCheck) -> dict[str, Any]:
     """The pictures of a check, and what else was found in words."""
     from quiltwork.fitting.gaussian_check import GaussianCheck
-    from quiltwork.show.fit import agreement_chart, other_lines, stays_chart
+    from quiltwork.show.fit import memory_chart, other_lines, stays_chart
     from quiltwork.show.plots import drawn
 
     pictures = []
     if isinstance(found, GaussianCheck):
-        pictures.append(picture("agreement", drawn(found), COMPARED))
+        pictures.append(picture("memory", drawn(found), COMPARED))
     else:
         if found.lags:
-            pictures.append(picture("agreement", agreement_chart(found), AGREEMENT))
+            pictures.append(picture("memory", memory_chart(found), MEMORY))
         if found.stays:
             pictures.append(picture("stays", stays_chart(found), LASTING))
     return {"charts": pictures, "more": other_lines(found)}

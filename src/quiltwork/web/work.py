@@ -21,8 +21,8 @@ from quiltwork.calibration.wanted import distances_to_dict, plan_wanted, questio
 from quiltwork.data.how import HowToRead, ReadAs
 from quiltwork.errors import BeliefError, DataError, LedgerError, ParameterError, QuiltworkError
 from quiltwork.fitting import described
-from quiltwork.fitting.check import BeliefCheck
 from quiltwork.fitting.edits import edited
+from quiltwork.fitting.outcome import BeliefCheck
 from quiltwork.ledger import Ledger, read_key
 from quiltwork.numeric import check_length
 from quiltwork.releases.pipeline import prepare
@@ -186,7 +186,7 @@ def check(ask: Ask, report: Reporter) -> dict[str, Any]:
             raise ParameterError("real values need a Gaussian belief", got=repr(held))
         found: BeliefCheck = check_gaussian(held, series, rhythm=rhythm)
     else:
-        from quiltwork.fitting.check import check_belief
+        from quiltwork.releases.checking import check_belief
 
         found = check_belief(held, series)
     more = drawn.of_check(found) if ask.get("charts") else {}

@@ -38,10 +38,12 @@ def test_fit_check_and_show(power: Path, tmp_path: Path) -> None:
     found = answer("belief", "check", belief, *options(power), "--out", page)
     assert set(found) == {
         "verdict", "forgets_too_fast", "remedy", "lags", "values", "subjects", "step", "notes", "contradicts", "rhythm",
-        "shape", "spread", "report",
+        "shape", "spread", "report", "outcome", "levels_differ", "would_show",
     }  # fmt: skip
     assert found["forgets_too_fast"] is False
-    assert set(found["lags"][0]) == {"lag", "state", "data", "belief", "band", "exceeds", "below"}
+    assert set(found["lags"][0]) == {
+        "lag", "state", "data", "belief", "memory_data", "memory_belief", "band", "exceeds", "first", "last", "below",
+    }  # fmt: skip
     assert page.read_text().count("<svg") == 2
     raw = run("belief", "check", belief, *options(power), "--rhythm", "none", code=0)
     assert "The belief forgets too fast" in raw.stdout

@@ -10,9 +10,10 @@ import pytest
 from quiltwork import CycleChain, MarkovChain
 from quiltwork.errors import DataError, InputError, ParameterError
 from quiltwork.fitting.made_up import made_up
+from quiltwork.fitting.remedies import latest
 from quiltwork.papers.base import Effort, Found
 from quiltwork.papers.public_data import GROUPS, public_data
-from quiltwork.papers.real import FITS, METHODS, _latest, real
+from quiltwork.papers.real import FITS, METHODS, real
 from quiltwork.papers.reproduce import reproduce
 
 CODES = [codes[0] for codes in GROUPS.values()]
@@ -147,9 +148,9 @@ def test_the_time_of_day_is_fitted_by_the_quarter_hour(tmp_path: Path) -> None:
 
 def test_phases_of_long_series_are_fitted_to_the_last_values() -> None:
     series = made_up(MarkovChain([[0.9, 0.1], [0.4, 0.6]]), length=2000, people=3)
-    latest = _latest(series)
-    assert latest.size == 3000
-    assert [len(stretch) for stretch in latest.stretches] == [1000, 2000]
+    kept = latest(series)
+    assert kept.size == 3000
+    assert [len(stretch) for stretch in kept.stretches] == [1000, 2000]
     assert FITS["2 phases"](made_up(MarkovChain([[0.9, 0.1], [0.4, 0.6]]), length=300)).hidden_chains
 
 
