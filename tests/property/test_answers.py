@@ -1,7 +1,9 @@
 """After the noise: values that are consistent with public facts, and what would make answers precise."""
 
 import itertools
+import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,6 +28,7 @@ from quiltwork import (
 from quiltwork.calibration.request import Request
 from quiltwork.calibration.target import epsilon_for
 from quiltwork.queries import Limits, query_from_dict
+from quiltwork.releases.answer import PartAnswer
 from quiltwork.releases.pipeline import prepare
 
 CHAIN = MarkovChain([[0.8, 0.15, 0.05], [0.3, 0.6, 0.1], [0.2, 0.2, 0.6]], initial="stationary", states=["a", "b", "c"])
@@ -94,6 +97,18 @@ def test_errors_of_consistent_values_are_those_that_are_seen() -> None:
         assert errors is not None
         held += sum(abs(n - t) <= e for n, t, e in zip(answer.consistent, (300, 150, 50), errors, strict=True))
     assert held / (3 * draws) > 0.85
+
+
+@pytest.mark.parametrize("scale", [0.3, 0.6, 0.68, 1.0, 1.33, 3.25, 8.0])
+def test_counts_are_off_by_whole_numbers(scale: float) -> None:
+    """Two counts that keep their total: both are off by discrete Laplace noise of half the scale."""
+    query, states = Histogram(), ("a", "b")
+    how: dict[str, Any] = {"noise_scale": scale, "noise": "laplace-total", "totals": query.totals(states)}
+    answer = PartAnswer(query, states, (600, 400), values=1000, limits=query.limits(states, 1000), **how)
+    alpha = math.exp(-2 / scale)
+    for error in answer.consistent_errors() or ():
+        assert error == round(error)
+        assert 1 - 2 * alpha ** (error + 1) / (1 + alpha) > 0.94
 
 
 @settings(max_examples=examples(6))

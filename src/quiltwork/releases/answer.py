@@ -156,7 +156,8 @@ class PartAnswer:
         truth: Floats = np.array(self.consistent, dtype=np.float64)
         if self.taken_from:
             return (min(self.error(), self.limits.width),)
-        return errors_within(self.limits, truth, self.noise_scale, totals=self.totals, draws=draws, noise=self.noise)
+        like: dict[str, Any] = {"totals": self.totals, "step": self.step, "noise": self.noise}
+        return errors_within(self.limits, truth, self.noise_scale, draws=draws, **like)
 
     def rounded(self, number: float, error: float | None = None) -> str:
         """A number as it is shown: rounded to the noise, or to how far off it may be itself.
