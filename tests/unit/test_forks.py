@@ -43,7 +43,13 @@ def test_a_fork_waits_for_work_and_work_for_the_fork() -> None:
     assert happened == ["worked", "forks"]
     forking.join(60)
     gate.forking = {-1}  # still in the middle of the fork
-    late = in_a_thread(lambda: (gate.enter(), happened.append("later"), gate.leave()))
+
+    def later() -> None:
+        gate.enter()
+        happened.append("later")
+        gate.leave()
+
+    late = in_a_thread(later)
     assert happened == ["worked", "forks"]
     with gate.changed:
         gate.forking.clear()

@@ -86,6 +86,20 @@ def save_belief(belief: Belief, path: str | Path) -> None:
         raise BeliefError(f"belief file {path} cannot be written", why=why, fix=fix) from problem
 
 
+def save_checked(path: str | Path, checked: Checked) -> None:
+    """Write what a check found into a belief file, which stays as it is otherwise."""
+    path = Path(path)
+    if path.suffix.lower() != ".json":
+        raise BeliefError(f"belief file {path} must end in .json", got=repr(path.suffix), why="it is written as JSON")
+    text = read_text(path, "belief file", error=BeliefError)
+    content = parse_json(text, f"belief file {path}", error=BeliefError, object_pairs_hook=_without_repeats)
+    try:
+        path.write_text(json.dumps(content | {"checked": checked.to_dict()}, indent=1) + "\n", encoding="utf-8")
+    except OSError as problem:
+        why, fix = why_unwritten(path, problem)
+        raise BeliefError(f"belief file {path} cannot be written", why=why, fix=fix) from problem
+
+
 def belief_from_dict(content: object) -> Belief:
     """The belief that a belief file's contents describe.
 
