@@ -260,6 +260,18 @@ class Belief(Shown, ABC):
         """
         return self
 
+    @property
+    def labels(self) -> str:
+        """A short hash of what states are called, in their order, and of the variables that a step joins.
+
+        >>> from quiltwork import MarkovChain
+        >>> rows = [[0.5, 0.5], [0.5, 0.5]]
+        >>> MarkovChain(rows, states=["a", "b"]).labels == MarkovChain(rows, states=["b", "a"]).labels
+        False
+        """
+        named = json.dumps([list(self.states), list(self.step_variables or ())], ensure_ascii=False)
+        return hashlib.sha256(named.encode()).hexdigest()[:16]
+
     @cached_property
     def fingerprint(self) -> str:
         """A hash of the belief's contents; equal beliefs have equal fingerprints.

@@ -49,6 +49,8 @@ class Query(ABC):
     """Whether it needs the order of values."""
     followed = False
     """Whether it counts transitions."""
+    orderless = False
+    """Whether it means the same in whatever order a belief has the variables of a step."""
     by_part = True
     """Whether it can be asked of each window or subject."""
     names_variables = False

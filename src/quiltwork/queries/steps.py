@@ -34,6 +34,7 @@ class InSteps(Query):
 
     query: Query
     variables: StepVariables
+    orderless = True
 
     def __post_init__(self) -> None:
         if any(steps is None for steps in self._asked.steps):

@@ -367,6 +367,7 @@ def recorded(query: Query, held: Belief, calibration: Calibration, reading: Read
         lipschitz=calibration.lipschitz or None,
         query=query,
         start=held.start if held.variables is None else None,
+        labels=held.labels if held.variables is None else None,
         distance=held.distance,
         noise=calibration.noise,
         guarantee="bayesian" if calibration.bayesian else "pufferfish",

@@ -199,6 +199,10 @@ def test_a_record_is_about_its_variables_in_whatever_order_a_belief_has_them() -
     record = release(ROWS, "tally:ann=ill", belief=belief, epsilon=1.0, mechanism="curve", anyway=True).record()
     told = [Accountant(one, length=len(ROWS), releases=[record]).composed().epsilon for one in (belief, turned)]
     assert told == pytest.approx([1.0, 1.0], rel=1e-5)
+    stays = release(ROWS, "stays:ill+well|ill+ill", belief=belief, epsilon=1.0, mechanism="curve", anyway=True).record()
+    assert Accountant(belief, length=len(ROWS), releases=[stays]).composed().epsilon == pytest.approx(1.0, rel=0.01)
+    with pytest.raises(InputError, match="in the same order"):  # under the other one they would be Bob's
+        Accountant(turned, length=len(ROWS), releases=[stays]).composed()
     four = MarkovChain([[0.25] * 4] * 4, states=belief.states, initial="stationary")
     for other in (four, days(variables={"ann": STATES[::-1], "bob": STATES})):
         with pytest.raises(InputError, match="the variables that it was asked of"):
