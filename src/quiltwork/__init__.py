@@ -95,6 +95,7 @@ if TYPE_CHECKING:
     from quiltwork.fitting.gaussian_check import GaussianCheck
     from quiltwork.fitting.outcome import BeliefCheck
     from quiltwork.ledger import Ledger
+    from quiltwork.releases.checking import check_belief
     from quiltwork.session import Session
 
 __version__ = "0.1.0"

@@ -65,6 +65,10 @@ def test_series_are_the_same_on_every_engine(
     assert [[s.tolist() for s in one] for one in found.by_subject] == [
         [s.tolist() for s in one] for one in expected.by_subject
     ]
+    lines = [
+        [[(line.codes.tolist(), line.begun) for line in one] for one in each.timelines] for each in (found, expected)
+    ]
+    assert lines[0] == lines[1]
     assert found.transitions().tolist() == expected.transitions().tolist()
     assert found.counts().tolist() == [3, 2]
     assert found.gaps == 1

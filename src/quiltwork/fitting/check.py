@@ -158,5 +158,6 @@ class _Rows:
             value, reach = float(shares.data[-1, s]), float(shares.critical * shares.scale[-1, s])
             band = (max(0.0, value - reach), min(1.0, value + reach))
             series = int(differ[:-1, s].sum())
-            rows.append(Level(state, value, float(shares.belief[-1, s]), band, bool(differ[:, s].any()), series))
+            ends = float(shares.data[:-1, s].min()), float(shares.data[:-1, s].max())
+            rows.append(Level(state, value, float(shares.belief[-1, s]), band, bool(differ[:, s].any()), series, *ends))
         return tuple(rows)

@@ -79,6 +79,9 @@ class Level:
     """Whether it differs by more than chance and by at least 2 percentage points, in all series or in some."""
     series: int
     """In how many series it does."""
+    least: float
+    most: float
+    """The smallest and the largest part in one series."""
 
 
 @dataclass(frozen=True, repr=False)

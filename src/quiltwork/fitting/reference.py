@@ -22,7 +22,7 @@ MARGIN, PART = 0.02, 0.05
 """What matters: this much more memory, or this part of the memory of all lags together."""
 SHARES_MARGIN = 0.02
 """Levels that are nearer than this do not differ."""
-SETS, FEWEST_SETS, MOST_VALUES = 200, 40, 24_000_000
+SETS, FEWEST_SETS, MOST_VALUES = 200, 40, 10_000_000
 """Data sets that a world makes up, and values in all of them together."""
 AT_ONCE = 4_000_000
 """Values that are made up at a time."""
@@ -66,12 +66,27 @@ class Reference(NamedTuple):
     @property
     def refutes(self) -> Flags:
         """Where it is above the belief's by more than chance, and by enough to change the noise."""
-        widths = np.array([band.width for band in self.bands], dtype=np.float64)[:, None, None]
-        broad = ~np.array([band.narrow for band in self.bands], dtype=bool)
-        total = 0.5 + np.nansum((self.size * widths)[broad], axis=0)
-        total = np.append(total[:-1].diagonal(), total[-1, 0])[:, None]  # a state's own memory, or that of all
-        large = (self.excess >= MARGIN) | (self.excess * widths >= PART * total)
+        total = self._totals(self.size)[:, None]
+        large = (self.excess >= MARGIN) | (self.excess * self._widths[:, None, None] >= PART * total)
         return np.asarray((self.excess > self.reach) & large)
+
+    @property
+    def _widths(self) -> Floats:
+        return np.array([band.width for band in self.bands], dtype=np.float64)
+
+    def _totals(self, memory: Floats) -> Floats:
+        """Over all lags: of each state, and of all together."""
+        widths = np.where([band.narrow for band in self.bands], 0.0, self._widths)
+        total = 0.5 + np.nansum(memory * widths[:, None, None], axis=0)
+        return np.append(total[:-1].diagonal(), total[-1, 0])
+
+    @property
+    def longer(self) -> Floats:
+        """How many times as much each state remembers as the belief says, where that refutes it; else 1."""
+        if not self.refutes.any():
+            return np.ones(self.size.shape[-1])
+        seen = np.where(self.compared, np.fmax(self.corrected, self.size), self.size)
+        return np.asarray((self._totals(seen) / self._totals(self.size))[:-1])
 
     @property
     def reach(self) -> Floats:
@@ -145,7 +160,7 @@ class Compared:
         if self.bound is not None:
             said = size = self.bound
         reference = Reference(estimate, said, size, bias, scale, critical, compared, self.estimator.bands)
-        return reference, self._levels(made, own)
+        return reference, self._levels([shares for _, shares in made], own, reference)
 
     def _tilted(self) -> tuple[World, ...]:
         """The worlds with the shares of the subjects, few stays counting less; the same ones if shares are near."""
@@ -196,13 +211,16 @@ class Compared:
             shares.append([(paths == state).sum(axis=1) / max(subject.size, 1) for state in range(k)])
         return self.estimator.memory(total), np.array(shares).transpose(2, 0, 1)
 
-    def _levels(self, made: Sequence[tuple[Floats, Floats]], own: Sequence[World]) -> Shares:
-        """The levels of subjects against those of their worlds, with the spread of what was made up."""
+    def _levels(self, made: Sequence[Floats], own: Sequence[World], reference: Reference) -> Shares:
+        """The levels of subjects against those of their worlds, with the spread of what was made up.
+
+        Where data remember longer than the belief, their shares vary more than it says: by the root of how many times.
+        """
         k, subjects, weights = self._k, self.estimator.subjects, self._weights
         data = _with_all([subject.shares(k) for subject in subjects], weights)
         belief = _with_all([world.levels for world in self.worlds], weights)
-        drawn = [_with_pooled(shares, weights) for _, shares in made]
-        scale = np.max([shares.std(axis=0, ddof=1) for shares in drawn], axis=0)
+        drawn = [_with_pooled(shares, weights) for shares in made]
+        scale = np.max([shares.std(axis=0, ddof=1) for shares in drawn], axis=0) * np.sqrt(reference.longer)
         stays = [subject.size * world.levels * world.leaving for subject, world in zip(subjects, own, strict=True)]
         enough = np.array([*stays, np.sum(stays, axis=0)]) >= LEAST_STAYS
         compared = enough & (scale > 0)

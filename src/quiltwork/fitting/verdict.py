@@ -117,8 +117,8 @@ def _levels_in_words(check: BeliefCheck) -> str:
         return ""
     most = max(differing, key=lambda one: abs(one.data - one.belief))
     also = "Levels differ too" if check.forgets_too_fast else "Levels differ (memory does not)"
-    where = "here"
+    told = f"{most.state} {percent(most.data)} here"
     if check.subjects > 1:
         most = max(differing, key=lambda one: (one.series, abs(one.data - one.belief)))
-        where = f"over all series ({most.series:,} of {check.subjects:,} differ)"
-    return f" {also}: {most.state} {percent(most.data)} {where}, {percent(most.belief)} in the belief."
+        told = f"{most.state} {percent(most.least)} to {percent(most.most)} in one series or another"
+    return f" {also}: {told}, {percent(most.belief)} in the belief."

@@ -387,7 +387,7 @@ class Ledger(Shown):
     def room_for(self, record: ReleaseRecord) -> float:
         """The largest share of a release's profile that costs no more than its own ε; 1 if all of it does.
 
-        What releases tell together grows faster than their sum (Statement 84). With the noise that a single release
+        What releases tell together grows faster than their sum (Statement 85). With the noise that a single release
         needs, four of ε = 0.5 would exceed a budget of 2; with a little more noise on the later ones they fit.
 
         >>> from quiltwork import MarkovChain, ReleaseRecord

@@ -116,5 +116,5 @@ def added_up(rows: Sequence[Row], accountant: Accountant) -> tuple[Total, str | 
 
 
 def costs_what_it_asks(record: ReleaseRecord, counted: Secrets) -> bool:
-    """Whether more noise makes a release cost no more than its ε (Statement 84): it must be about these secrets."""
+    """Whether more noise makes a release cost no more than its ε (Statement 85): it must be about these secrets."""
     return record.mechanism in BY_PROFILE and record.secrets == counted

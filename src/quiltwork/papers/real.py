@@ -57,7 +57,7 @@ class Fitted:
     belief: Belief | None
     seconds: float
     verdict: str
-    refuted: bool = False
+    outcome: str = "unknown"
 
 
 def real(effort: Effort, folder: str | Path) -> Found:
@@ -101,7 +101,7 @@ def _fitted(kind: str, periods: Periods) -> Fitted:
         check = check_memory(belief, periods.after)
     except QuiltworkError as problem:
         return Fitted(belief, seconds, f"not checked: {problem}")
-    return Fitted(belief, seconds, check.verdict, check.forgets_too_fast)
+    return Fitted(belief, seconds, check.verdict, check.outcome)
 
 
 def _row(periods: Periods, mechanism: str, belief: str, fitted: Fitted, epsilon: float) -> dict[str, Any]:
@@ -129,9 +129,7 @@ def _row(periods: Periods, mechanism: str, belief: str, fitted: Fitted, epsilon:
 def _checked(belief: str, fitted: Fitted) -> str:
     if belief == ANY:
         return "needs none"
-    if fitted.belief is None:
-        return ""
-    return "refuted" if fitted.refuted else "not refuted" if not fitted.verdict.startswith("not checked") else "unknown"
+    return "" if fitted.belief is None else fitted.outcome
 
 
 def _said(periods: Periods, fits: dict[str, Fitted]) -> list[str]:

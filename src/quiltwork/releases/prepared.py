@@ -300,7 +300,7 @@ class Prepared:
         return Window.parse(self.request.window).split(part) if self.request.by_subject else ("", part)
 
     def within(self, ledger: "Ledger") -> "Prepared":
-        """The same release with as much noise as it takes to cost no more than its own ε (Statement 84)."""
+        """The same release with as much noise as it takes to cost no more than its own ε (Statement 85)."""
         share = ledger.room_for(self.record)
         if share == 1:
             return self

@@ -396,7 +396,7 @@ def test_what_cannot_be_checked_is_refused() -> None:
     with pytest.raises(NotCoveredError, match="does not say how soon"):
         check_belief(WARD, ["no"])
     with pytest.raises(InputError, match="belief must be a Belief"):
-        check_belief("belief", ["no"])
+        check_belief("belief", ["no"])  # type: ignore[arg-type]
     with pytest.raises(InputError, match="the belief's states"):
         check_belief(MarkovChain(LAZY), held([np.array([0, 1, 2])], 3))
     series = read_series(habits(2), column="what", states=["home", "out", "sleep"], time="at")
