@@ -343,7 +343,7 @@ class Ledger(Shown):
         seal = self._key
         self._look_through()
 
-        def reserve(work: Transaction) -> tuple[Row, State]:
+        def reserve(work: Transaction) -> tuple[Row, State, float]:
             head, tally = self._found_head(work.locked), str(work.locked[0][-1])
             before = self._state(work, head, writes=True)
             total = self._accountant.plus(before.total, record)
@@ -353,17 +353,18 @@ class Ledger(Shown):
             content = dict(facts) | {"record": record.to_dict(), "outcomes": tally} | after.content(self._opened)
             row = Row.after(head, "reserved", self._clock().isoformat(), content, seal=seal)
             append_row(work, row, after)
-            return row, after
+            return row, after, before.epsilon
 
         try:
-            row, state = self._store.transaction(reserve, locking=HEAD_AND_TALLY)
+            row, state, spent = self._store.transaction(reserve, locking=HEAD_AND_TALLY)
         except _TooMuchError as refused:  # explained when nobody waits for the ledger any more
             raise self._refusals.explain(refused.total, record, refused.epsilon) from None
         self._confirm(row.head)
         self._know(row.head, state)
         used = self._accountant.used(state.total)
         facts_of = state.epsilon, state.rule, self.terms.budget, state.total.mixed, self.terms.delta, used
-        return Reservation(row.number, row.hash, *facts_of)
+        charged = max(0.0, state.epsilon - spent) if state.total.count < MANY else None  # later ones share a bound
+        return Reservation(row.number, row.hash, *facts_of, charged)
 
     @working()
     def preview(self, record: ReleaseRecord) -> tuple[float, str, float]:

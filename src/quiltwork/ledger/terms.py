@@ -90,6 +90,8 @@ class Reservation:
     delta: float = 0.0
     used: float = 0.0
     """With a δ: the share of the room for squares that is used."""
+    charged: float | None = None
+    """By how much this release brought ε up, where that was computed for it alone."""
 
     def to_dict(self) -> dict[str, Any]:
         """As ``release --json`` prints it under ``ledger``."""
@@ -101,7 +103,8 @@ class Reservation:
             "budget": self.budget,
             "rule": self.rule,
         } | (
-            ({} if self.mixed is None else {"mixed": self.mixed})
+            ({} if self.charged is None else {"charged": self.charged})
+            | ({} if self.mixed is None else {"mixed": self.mixed})
             | ({"delta": self.delta, "used": self.used} if self.delta else {})
         )
 

@@ -7,9 +7,11 @@ and that is public data.
 import html
 import shlex
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from quiltwork import __version__
 from quiltwork.beliefs.checked import Checked, sentence_of
@@ -52,6 +54,7 @@ NOISE_ONLY = (
     "These limits cover the added noise only, not how well the data represents a larger population. A noisy count or "
     "share may be negative; setting it to 0 costs no privacy."
 )
+LESS = " That is less than was asked for: the noise is larger than a single release would need, or was rounded up."
 BUT_FOR = ", with a δ of e^(2ε) but for results with a probability of at most δ / (1 - e^-ε)"
 SIGNED = (
     "Signed for the release described above: the belief and the assumptions are justified for these data, and the "
@@ -290,11 +293,11 @@ def certified(release: Release, *, verify: bool = True) -> str:
     >>> from quiltwork import MarkovChain, release
     >>> coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]])
     >>> certified(release(["0", "1"] * 50, "count:1", belief=coin, epsilon=1.0, mechanism="group"))
-    'None: only the influence curve has one, and not where the proof is too large.'
+    'None: only noise by the influence curve has one, and this is by group.'
     """
     calibration = release.calibration
     if calibration.certificate is None:
-        return "None: only the influence curve has one, and not where the proof is too large."
+        return f"None: {calibration.why_uncertified(release.belief)}."
     if not verify:
         return "There is one. It was not verified again for this report."
     begun = time.perf_counter()
@@ -307,6 +310,7 @@ def certified(release: Release, *, verify: bool = True) -> str:
     return (
         f"Verified by interval arithmetic when this report was written, in {max(seconds, 0.01):.2g} s: this noise "
         f"keeps the privacy loss at or below {above(proved)}{up_to}."
+        f"{LESS if proved < 0.999 * calibration.epsilon else ''}"
     )
 
 
@@ -334,6 +338,8 @@ def _recorded(release: Release) -> list[str]:
         "Ledger": code(address),
         "Row": f"{ledger['row']:,}",
         "Head": code(head),
+        "Asked": f"ε = {release.calibration.epsilon:g}",
+        "Charged": html.escape(charged_words(ledger, release.calibration.epsilon) if "charged" in ledger else ""),
         "Spent so far": f"{above(spent)} of {budget:g}, by {html.escape(str(ledger['rule']))}",
         **({"Budget": capital(budget_words(ledger))} if ledger.get("delta") else {"Left": below(ledger["remaining"])}),
     }
@@ -344,6 +350,25 @@ def _recorded(release: Release) -> list[str]:
     )
     bar = f'<div class=bar><i style="width: {share:.1f}%"></i></div>'
     return [title, bar, facts(said), *([checked] if "://" in address else [])]
+
+
+def charged_words(ledger: Mapping[str, Any], asked: float) -> str:
+    """What a release was charged, and why that is not what was asked for, if it is not.
+
+    >>> charged_words({"charged": 0.5}, 0.5), charged_words({"charged": 0.0}, 0.5)
+    ('0.5', '0: less than was asked, because earlier releases told more about other moments or the same secrets')
+    """
+    charged = float(ledger["charged"])
+    if ledger.get("delta"):
+        return f"{above(charged)} of ε; with a δ it is the room for squares that adds up"
+    if charged < 0.999 * asked:
+        return (
+            f"{above(charged)}: less than was asked, because earlier releases told more about other moments or the "
+            "same secrets"
+        )
+    if charged > 1.001 * asked:
+        return f"{above(charged)}: more than was asked, because it tells more together with earlier releases"
+    return above(charged)
 
 
 def _repeat(release: Release, command: str | None) -> list[str]:
