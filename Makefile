@@ -7,7 +7,7 @@ WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1) # one more than cor
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test thorough coverage lint types check docs bench lock figures screenshots clean
+.PHONY: help setup demo test thorough mutants coverage lint types check docs bench lock figures screenshots clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -33,6 +33,9 @@ test: $(STAMP) ## all tests
 
 thorough: $(STAMP) ## all properties on ten times as many random cases
 	QUILTWORK_EFFORT=10 $(BIN)/python -m pytest tests/property tests/audit --numprocesses auto --dist worksteal
+
+mutants: $(STAMP) ## small changes to safety code, each of which a test must notice
+	$(BIN)/python tools/mutants.py
 
 coverage: $(STAMP) ## the share of lines that the unit and contract tests run, with a floor
 	$(BIN)/python -m pytest tests/unit tests/contract/test_accounting.py tests/contract/test_beliefs.py \

@@ -53,7 +53,11 @@ def main() -> None:
         folder = Path(made)
         copy(diary_path(), folder / "diary.parquet")
         save_belief(diary_belief(), folder / "belief.json")
-        with (folder / "log").open("w") as log, serving(folder, log=log) as address, chromium() as browser:
+        with (
+            (folder / "log").open("w") as log,
+            serving("--public-folder", made, log=log) as address,
+            chromium() as browser,
+        ):
             page = browser.new_page()
             page.goto(address)
             page.wait_for_url("**/")

@@ -2,10 +2,11 @@
 
 import os
 import shutil
+import sqlite3
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -57,6 +58,18 @@ def postgresql_server() -> Iterator[str]:
     finally:
         run(str(programs / "pg_ctl"), "--pgdata", str(data), "--mode=immediate", "stop")
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def behind_its_back(url: str, script: str) -> None:
+    """Run statements on the database of a ledger, as somebody else who may write to it."""
+    if url.startswith("sqlite"):
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+            connection.executescript(script)
+        return
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(script)
 
 
 def chromium_program() -> str:

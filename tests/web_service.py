@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from quiltwork.data.how import HowToRead, ReadAs
+
 TOKEN = "t" * 43
 ADDRESS = "http://127.0.0.1:8765"
 BELIEF: dict[str, Any] = {
@@ -16,6 +18,7 @@ BELIEF: dict[str, Any] = {
     "transition": [[0.7, 0.3], [0.6, 0.4]],
     "initial": "stationary",
 }
+READ = ReadAs("doing", how=HowToRead(time="time"))
 PLAN: dict[str, Any] = {"belief": BELIEF, "query": "histogram", "length": 400, "epsilon": 1.0, "mechanisms": ["curve"]}
 RELEASE: dict[str, Any] = {
     "belief": BELIEF,
@@ -28,10 +31,9 @@ RELEASE: dict[str, Any] = {
 
 
 @contextmanager
-def serving(folder: Path, *options: str, log: IO[str] | None = None, within: Path | None = None) -> Iterator[str]:
-    """The real command in a process of its own, with data from a folder; its address with the token."""
-    command = [sys.executable, "-c", "from quiltwork.cli import main; main()", "serve", "--port", "0"]
-    command += ["--data-folder", str(folder), *options]
+def serving(*options: str, log: IO[str] | None = None, within: Path | None = None) -> Iterator[str]:
+    """The real command in a process of its own; its address with the token."""
+    command = [sys.executable, "-c", "from quiltwork.cli import main; main()", "serve", "--port", "0", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log or subprocess.DEVNULL, text=True, cwd=within)
     try:
         assert process.stdout is not None

@@ -14,7 +14,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 from system import chromium  # noqa: E402 - it stands with the tests
 from web_service import serving  # noqa: E402
 
-from quiltwork import Session, read_series, save_belief  # noqa: E402
+from quiltwork import Ledger, Session, read_series, save_belief  # noqa: E402
+from quiltwork.data.how import HowToRead, ReadAs  # noqa: E402
 from quiltwork.samples import diary_belief, diary_path  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images" / "pages"
@@ -34,17 +35,20 @@ WEBP = """async (png) => {
 def prepare(folder: Path) -> None:
     """The sample diary, its belief, and a ledger with releases of two people."""
     (folder / "data").mkdir()
+    (folder / "public").mkdir()
     copy(diary_path(), folder / "data" / "diary.parquet")
     belief = diary_belief()
-    save_belief(belief, folder / "data" / "belief.json")
+    save_belief(belief, folder / "public" / "belief.json")
     ledger = f"sqlite:///{folder / 'ledger.db'}"
+    read = ReadAs("activity", how=HowToRead(subject="person", time="time"))
+    Ledger.create(ledger, belief=belief, budget=3.0, read=read).close()
     series = read_series(diary_path(), column="activity", states=belief.states, subject="person", time="time")
     for who, query, epsilon, segment in (
         ("ann", "histogram", 0.5, None),
         ("bob", "count:work", 0.25, (1, 1344)),
         ("ann", "frequencies", 0.5, (1345, 2688)),
     ):
-        session = Session(series, belief=belief, ledger=ledger, budget=3.0, who=who)
+        session = Session(series, belief=belief, ledger=ledger, who=who)
         session.release(query, epsilon=epsilon, segment=segment)
 
 
@@ -93,7 +97,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, chromium() as browser:
         folder = Path(name)
         prepare(folder)
-        with serving(folder / "data", "--ledger", "sqlite:///ledger.db", within=folder) as address:
+        options = ["--data-folder", "data", "--public-folder", "public", "--ledger", "sqlite:///ledger.db"]
+        with serving(*options, within=folder) as address:
             width, height = SIZE
             window = browser.new_context(viewport={"width": width, "height": height}, device_scale_factor=SHARP)
             Camera(window.new_page(), browser.new_page()).take_all(address)

@@ -52,6 +52,7 @@ from quiltwork.certificate import Certificate
 from quiltwork.data import Series
 from quiltwork.data.records import Records, read_records
 from quiltwork.errors import BudgetError, InputError, NotCoveredError, QuiltworkError
+from quiltwork.forks import working
 from quiltwork.queries import (
     Count,
     Custom,
@@ -213,7 +214,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module 'quiltwork' has no attribute {name!r}")
-    found = getattr(import_module(_LATER[name]), name)
+    with working():
+        found = getattr(import_module(_LATER[name]), name)
     globals()[name] = found
     return found
 

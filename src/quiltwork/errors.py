@@ -180,6 +180,14 @@ class NotCoveredError(QuiltworkError):
     exit_code = 4
 
 
+class NoiseOnlyError(NotCoveredError):
+    """The noise would leave nothing to learn, so nothing was released and nothing was spent.
+
+    >>> NoiseOnlyError("x").exit_code, kind_of(NoiseOnlyError("x"))
+    (4, 'noise-only')
+    """
+
+
 def kind_of(problem: QuiltworkError) -> str:
     """The kind of an error in one word, for programs that read it.
 

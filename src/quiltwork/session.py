@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from quiltwork import __version__
 from quiltwork.beliefs import Belief, Secrets
+from quiltwork.beliefs.checked import Checked
 from quiltwork.calibration.plan import Plan
 from quiltwork.calibration.plan import plan as make_plan
 from quiltwork.calibration.request import Questions, Request, as_belief
@@ -20,6 +21,7 @@ from quiltwork.data import Series
 from quiltwork.data.records import Records
 from quiltwork.data.steps import check_step
 from quiltwork.errors import DataError, ParameterError
+from quiltwork.forks import working
 from quiltwork.influence.delta import check_delta_for
 from quiltwork.ledger import Ledger, Statement
 from quiltwork.queries import Count, Frequencies, Histogram, Mean, Query, Sum, Transitions
@@ -45,7 +47,8 @@ class Session(Shown):
     on the ε of all releases together, so later releases gain from the influence curve. ``who`` is written down with
     each release; the name of the user if left out. ``secrets`` say what is kept apart (see :class:`Secrets`): what the
     ledger counts, and what releases promise unless they say otherwise. With a ``delta`` the budget is (ε, δ), and there
-    may be many releases with Gaussian noise: see :meth:`Ledger.create`.
+    may be many releases with Gaussian noise: see :meth:`Ledger.create`. ``check`` is what a check of the belief on
+    public data found; what the belief's file says if left out.
 
     >>> from quiltwork import MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit", "walk"])
@@ -57,6 +60,7 @@ class Session(Shown):
     (1, 'count:walk')
     """
 
+    @working()
     def __init__(  # noqa: PLR0913 - the public signature is meant to be read
         self,
         data: Series | Records | Iterable[object],
@@ -71,7 +75,9 @@ class Session(Shown):
         secrets: Secrets | str | None = None,
         delta: float | None = None,
         envelope: Query | str = "histogram",
+        check: Checked | None = None,
     ):
+        self._checked = check
         self.belief, self.guarantee = as_belief(belief), guarantee
         self.data = _held(data, self.belief)
         terms: dict[str, Any] = {"guarantee": guarantee, "secrets": None if secrets is None else Secrets.of(secrets)}
@@ -101,6 +107,7 @@ class Session(Shown):
         """What is kept apart, and what the budget is about."""
         return self.ledger.terms.secrets
 
+    @working()
     def plan(self, query: Questions, *, epsilon: float, releases: int = 1) -> Plan:
         """How much noise each mechanism would need. Spends nothing."""
         length = None if isinstance(self.data, Records) or self.data.gaps else self.data.longest
@@ -116,7 +123,8 @@ class Session(Shown):
             secrets=self.secrets,
         )
 
-    def release(
+    @working()
+    def release(  # noqa: PLR0913 - the public signature is meant to be read
         self,
         query: Questions,
         *,
@@ -128,6 +136,9 @@ class Session(Shown):
         window: str | int | None = None,
         by_subject: bool = False,
         secrets: Secrets | str | None = None,
+        spread: float | None = None,
+        anyway: bool = False,
+        despite_check: bool = False,
     ) -> Release:
         """Answer a query with noise, within the budget; about the times of a segment only, if there is one.
 
@@ -138,7 +149,9 @@ class Session(Shown):
 
         With ``window`` or ``by_subject`` there is an answer for each window or subject; all of them are one release.
         ``noise`` is Gaussian where the budget has a δ, which is then that of the release, too, and Laplace noise
-        elsewhere; with a δ it may be "laplace" or "best" as well.
+        elsewhere; with a δ it may be "laplace" or "best" as well. An answer that would be noise only is refused before
+        anything is spent, unless you say ``anyway``; so is one under a belief that its check refuted, unless you say
+        ``despite_check``.
         """
         noise, delta = self.ledger.noise_and_delta(noise)
         request = Request.of(
@@ -154,6 +167,10 @@ class Session(Shown):
             gaps=self._gaps,
             window=window,
             by_subject=by_subject,
+            spread=spread,
+            anyway=anyway,
+            checked=self._checked,
+            despite_check=despite_check,
         )
         ready = self._ready(request, segment)
         return ready.draw_within(self.ledger, self._who)
@@ -286,6 +303,7 @@ def _held(data: Series | Records | Iterable[object], belief: Belief) -> Series |
     else:
         series = as_series(data, belief)
     check_step(series, belief)  # refused before a ledger is made
+    series.reading.check_positions()
     return series
 
 

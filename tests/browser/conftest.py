@@ -20,6 +20,7 @@ from web_service import serving
 
 from quiltwork import Ledger
 from quiltwork.beliefs.files import belief_from_dict
+from quiltwork.data.how import HowToRead, ReadAs
 from quiltwork.show.terminal import json_line
 
 SCRIPT = "<img src=x onerror=alert(1)>"
@@ -51,9 +52,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             for p in ("ann", "bob", SCRIPT) for n in range(192)]  # fmt: skip
     for name in ("diary.csv", f"{SCRIPT}.csv"):
         (data / name).write_text("\n".join(["person,time,doing", *rows, ""]))
-    (data / "belief.json").write_text(json_line(CHAIN))
+    (folder / "public").mkdir()
+    (folder / "public" / "belief.json").write_text(json_line(CHAIN))
+    (folder / "public" / f"{SCRIPT}.csv").write_text((data / "diary.csv").read_text())
     (folder / "outside.csv").write_text("person,time,doing\n1,1,sit\n")
-    Ledger.create(str(folder / "ledger.db"), belief=belief_from_dict(CHAIN), budget=BUDGET).close()
+    read = ReadAs("doing", how=HowToRead(subject="person", time="time"))
+    Ledger.create(str(folder / "ledger.db"), belief=belief_from_dict(CHAIN), budget=BUDGET, read=read).close()
     return folder
 
 
@@ -62,8 +66,9 @@ def service(folder: Path) -> Iterator[str]:
     """The address with the token."""
     chromium_program()
     ledger = f"sqlite:///{folder / 'ledger.db'}"
-    options = ["--ledger", ledger, "--workers", "1", "--max-upload", str(MOST_UPLOAD)]
-    with (folder / "log").open("w") as log, serving(folder / "data", *options, log=log) as address:
+    options = ["--data-folder", str(folder / "data"), "--public-folder", str(folder / "public"), "--ledger", ledger]
+    options += ["--workers", "1", "--max-upload", str(MOST_UPLOAD)]
+    with (folder / "log").open("w") as log, serving(*options, log=log) as address:
         yield address
 
 

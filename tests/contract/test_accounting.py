@@ -171,7 +171,11 @@ class TestSession(AccountingContract):
         session = Session(plan.data, belief=plan.belief, budget=1e9)
         for request in plan.requests:
             made = session.release(
-                request.query, epsilon=request.epsilon, mechanism=request.mechanism, segment=request.segment
+                request.query,
+                epsilon=request.epsilon,
+                mechanism=request.mechanism,
+                segment=request.segment,
+                anyway=True,
             )
             assert ReleaseRecord.from_dict(made.to_dict()["record"]) == made.record()
         return session.spent()

@@ -68,32 +68,14 @@ def test_limits_hold_for_all_data(query: Histogram) -> None:
 
 
 def test_consistent_values_are_in_the_result() -> None:
-    result = release(["a"] * 40 + ["b"] * 10, "histogram", belief=CHAIN, epsilon=0.5)
+    result = release(["a"] * 40 + ["b"] * 10, "histogram", belief=CHAIN, epsilon=0.5, anyway=True)
     told = result.to_dict()
     assert sum(told["consistent"].values()) == 50
     assert min(told["consistent"].values()) >= 0
-    assert set(told["consistent_error_95"]) == set("abc")
     assert told["value"] == result.value
-    shares = release(["a"] * 40 + ["b"] * 10, "frequencies", belief=CHAIN, epsilon=0.5, window=10)
+    shares = release(["a"] * 40 + ["b"] * 10, "frequencies", belief=CHAIN, epsilon=0.5, window=10, anyway=True)
     for part in shares.to_dict()["parts"]:
         assert sum(part["consistent"].values()) == pytest.approx(1)
-
-
-def test_errors_of_consistent_values_are_those_that_are_seen() -> None:
-    """The range that is told around a consistent number holds the truth about as often as it says."""
-    values, held, draws = ["a"] * 300 + ["b"] * 150 + ["c"] * 50, 0, 60
-    ready = prepare(
-        Series.from_values(values, states=CHAIN.states),
-        Request.of("histogram", belief=CHAIN, epsilon=0.5, alone=True),
-    )
-    answers = ready.answers()
-    for _ in range(draws):
-        answer = ready.draw(answers).answers[0]
-        errors = answer.consistent_errors(draws=300)
-        assert answer.consistent is not None
-        assert errors is not None
-        held += sum(abs(n - t) <= e for n, t, e in zip(answer.consistent, (300, 150, 50), errors, strict=True))
-    assert held / (3 * draws) > 0.85
 
 
 @settings(max_examples=examples(6))
@@ -114,7 +96,7 @@ def test_a_histogram_of_two_states_is_one_count(p: float, q: float, epsilon: flo
 
 def test_the_two_numbers_of_a_two_state_histogram_add_up() -> None:
     chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit", "walk"])
-    result = release(["sit", "walk"] * 50, "histogram", belief=chain, epsilon=1.0)
+    result = release(["sit", "walk"] * 50, "histogram", belief=chain, epsilon=1.0, anyway=True)
     assert sum(result.numbers) == 100
     assert result.error() == result.error(simultaneous=True) == 10
 
@@ -159,9 +141,9 @@ def test_a_plan_says_what_would_be_noise_only() -> None:
 
 def test_a_release_says_what_would_be_noise_only_before_it_is_made() -> None:
     series = Series.from_values(["a", "b"] * 60, states=CHAIN.states)
-    ready = prepare(series, Request.of("frequencies", belief=CHAIN, epsilon=0.2, window=10))
+    ready = prepare(series, Request.of("frequencies", belief=CHAIN, epsilon=0.2, window=10, anyway=True))
     (warning,) = ready.warnings(ready.answers())
     assert "for 12 of 12 parts" in warning
-    fine = prepare(series, Request.of("count:a", belief=CHAIN, epsilon=5.0))
+    fine = prepare(series, Request.of("count:a", belief=CHAIN, epsilon=5.0, anyway=True))
     assert fine.warnings(fine.answers()) == ()
     assert Limits((0.0,), (1.0,)).width == Fraction(1)

@@ -57,7 +57,7 @@ def test_windows_tell_no_more_than_one_answer(
         start = np.asarray(chain.initial)
     data = Series.from_codes([np.zeros(length, dtype=np.int64)], states=chain.states)
     try:
-        ready = prepare(data, Request(query=asked, belief=chain, epsilon=epsilon, window=span))
+        ready = prepare(data, Request(query=asked, belief=chain, epsilon=epsilon, window=span, anyway=True))
     except NotCoveredError:
         return  # nothing is promised
     answers = []
@@ -78,15 +78,15 @@ def test_windows_tell_no_more_than_one_answer(
 def test_a_windowed_release_is_spent_as_one() -> None:
     values = ["sit", "sit", "walk", "sit"] * 60
     windowed = Session(values, belief=CHAIN, budget=1.0)
-    result = windowed.histogram(epsilon=0.5, window=24)
+    result = windowed.histogram(epsilon=0.5, window=24, anyway=True)
     assert len(result.value) == 10
     assert sum(part.values for part in result.parts) == 240
     assert windowed.spent() == pytest.approx(0.5, rel=1e-4)
-    one = release(values, "histogram", belief=CHAIN, epsilon=0.5)
+    one = release(values, "histogram", belief=CHAIN, epsilon=0.5, anyway=True)
     assert result.noise_scale == one.noise_scale
     single = Session(values, belief=CHAIN, budget=1.0)
     for begun in range(1, 240, 24):
-        single.histogram(epsilon=0.5, segment=(begun, begun + 23))
+        single.histogram(epsilon=0.5, segment=(begun, begun + 23), anyway=True)
     # released one at a time they are segments that do not overlap: the same profile, the same sum
     assert single.spent() == pytest.approx(windowed.spent())
     assert windowed.releases()[0]["segment"] is None
@@ -95,7 +95,7 @@ def test_a_windowed_release_is_spent_as_one() -> None:
 def test_shares_of_windows_are_of_their_own_sizes() -> None:
     values = ["0", "1", "1", "0", "1"]
     coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]])
-    result = release(values, "frequencies", belief=coin, epsilon=1.0, window=2)
+    result = release(values, "frequencies", belief=coin, epsilon=1.0, window=2, anyway=True)
     assert [part.values for part in result.parts] == [2, 2, 1]
     assert [part.noise_scale for part in result.parts] == pytest.approx([1.0, 1.0, 2.0])
     assert result.noise_scale == pytest.approx(2.0)
@@ -103,14 +103,14 @@ def test_shares_of_windows_are_of_their_own_sizes() -> None:
     assert [part["part"] for part in told["parts"]] == ["1:2", "3:4", "5:6"]
     assert told["parts"][0]["error_95"] < told["error_95"]
     assert result.divisor == 1  # of the smallest part
-    even = release([*values, "0"], "frequencies", belief=coin, epsilon=1.0, window=2)
+    even = release([*values, "0"], "frequencies", belief=coin, epsilon=1.0, window=2, anyway=True)
     assert "of each part (2 or more)" in even.explain()
     assert math.isclose(told["record"]["lipschitz"] / told["record"]["noise_scale"], 1.0)
 
 
 def test_subjects_have_answers_of_their_own() -> None:
     series = Series.from_values(["sit"] * 50 + ["walk"] * 30, states=CHAIN.states, subject=["a"] * 50 + ["b"] * 30)
-    result = release(series, "count:walk", belief=CHAIN, epsilon=50.0, by_subject=True)
+    result = release(series, "count:walk", belief=CHAIN, epsilon=50.0, by_subject=True, anyway=True)
     assert list(result.value) == ["a", "b"]
     assert result.value["b"] > result.value["a"]
     assert result.labels == ("a", "b")
@@ -119,23 +119,23 @@ def test_subjects_have_answers_of_their_own() -> None:
 @pytest.mark.parametrize("mechanism", ["wasserstein", "audited"])
 def test_laws_of_one_answer_do_not_cover_windows(mechanism: str) -> None:
     with pytest.raises(NotCoveredError, match="does not cover windows"):
-        release(["sit"] * 5, "count:walk", belief=CHAIN, epsilon=1.0, mechanism=mechanism, window=2)
+        release(["sit"] * 5, "count:walk", belief=CHAIN, epsilon=1.0, mechanism=mechanism, window=2, anyway=True)
 
 
 def test_growing_series_keep_what_was_told_about_the_past() -> None:
     session = Session(["sit", "walk"] * 60, belief=CHAIN, budget=2.0)
-    session.histogram(epsilon=1.0)
+    session.histogram(epsilon=1.0, anyway=True)
     past = [session.losses().at(time) for time in (1, 60, 120)]
     new = session.append(["walk", "sit"] * 60)
     assert new == (121, 240)
-    session.histogram(epsilon=1.0, segment=new)
+    session.histogram(epsilon=1.0, segment=new, anyway=True)
     losses = session.losses()
     assert losses.length == 240
     assert all(losses.at(time) >= before - 1e-12 for time, before in zip((1, 60, 120), past, strict=True))
     assert losses.at(60) == pytest.approx(past[1], rel=1e-6)
     assert losses.epsilon == pytest.approx(session.spent())
     assert losses.at(120) > past[2]  # the new segment tells something about its neighbour
-    session.histogram(epsilon=0.3)
+    session.histogram(epsilon=0.3, anyway=True)
     assert session.losses().at(60) > losses.at(60)
 
 
@@ -155,15 +155,15 @@ def test_new_values_at_different_times_are_no_segment() -> None:
 def test_what_cannot_be_answered_costs_nothing() -> None:
     session = Session(["sit", "walk"] * 20, belief=CHAIN, budget=2.0)
     with pytest.raises(InputError, match="need times"):
-        session.histogram(epsilon=0.5, window="day")
+        session.histogram(epsilon=0.5, window="day", anyway=True)
     runs = Custom(lambda stretches: len(stretches), constant=1, integer=True, name="runs")
     with pytest.raises(InputError, match="by window or subject"):
-        session.release(runs, epsilon=0.5, window=2)
+        session.release(runs, epsilon=0.5, window=2, anyway=True)
     assert session.spent() == 0
     table = duckdb.connect().from_arrow(pl.DataFrame({"what": ["sit", "walk"] * 9}).to_arrow())
     stored = Session(read_series(table, column="what", states=CHAIN.states), belief=CHAIN, budget=2.0)
     with pytest.raises(InputError, match="no order"):
-        stored.transitions(epsilon=0.5)
+        stored.transitions(epsilon=0.5, anyway=True)
     assert stored.spent() == 0
 
 
@@ -175,9 +175,9 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None
     asked: list[dict[str, Any]] = [{"window": 5}, {"by_subject": True}]
     for options in asked:
         with pytest.raises(InputError, match="must not change"):
-            release(series, "histogram", belief=CHAIN, epsilon=1.0, **options)
+            release(series, "histogram", belief=CHAIN, epsilon=1.0, **options, anyway=True)
     with pytest.raises(InputError, match="must not change"):
-        release(series, "transitions", belief=CHAIN, epsilon=1.0)
+        release(series, "transitions", belief=CHAIN, epsilon=1.0, anyway=True)
 
 
 def test_values_between_uneven_times_count_in_independent_stretches_too() -> None:
@@ -185,13 +185,13 @@ def test_values_between_uneven_times_count_in_independent_stretches_too() -> Non
     series = read_series(frame, column="what", states=CHAIN.states, time="t")
     for gaps in ("dependent", "independent"):
         query = parse_query("count:walk")
-        request = Request(query=query, belief=CHAIN, epsilon=1.0, mechanism="group", gaps=gaps)
+        request = Request(query=query, belief=CHAIN, epsilon=1.0, mechanism="group", gaps=gaps, anyway=True)
         ready = prepare(series, request)
         assert ready.calibration.length == 6
 
 
 def test_records_of_shares_tell_no_less_than_was_told() -> None:
-    result = release(["sit", "walk"] * 21, "frequencies", belief=CHAIN, epsilon=0.7)
+    result = release(["sit", "walk"] * 21, "frequencies", belief=CHAIN, epsilon=0.7, anyway=True)
     told, made = result.record(), result.calibration
     profile = told.profile(CHAIN)
     assert profile is not None
@@ -202,11 +202,11 @@ def test_a_table_is_not_a_list_of_values() -> None:
     table = pl.DataFrame({"what": ["sit", "walk"]})
     for wrong in (table, table.lazy(), table.to_pandas(), table.to_arrow(), "diary.csv", Path("diary.csv")):
         with pytest.raises(InputError, match="read_series"):
-            release(wrong, "histogram", belief=CHAIN, epsilon=1.0)  # type: ignore[arg-type]
+            release(wrong, "histogram", belief=CHAIN, epsilon=1.0, anyway=True)  # type: ignore[arg-type]
 
 
 def test_losses_never_exceed_what_is_spent() -> None:
     session = Session(["sit", "walk"] * 10, belief=CHAIN, budget=2.0)
     assert session.losses().epsilon == 0.0
-    session.count("walk", epsilon=1.0, mechanism="group")
+    session.count("walk", epsilon=1.0, mechanism="group", anyway=True)
     assert session.losses().epsilon <= session.spent()

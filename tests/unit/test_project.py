@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,7 +30,7 @@ SHELL = {">", ">>", "<", "|", "||", "&&", "&", ";"}
 # "C Theorem 3.4", "C Thm 3.4", "A Lemma 4.7", "B Theorem 1"
 PAPER = r"\b([ABC]) (?:Theorem|Thm\.?|Lemma) (\d+(?:\.\d+)?)"
 # data flows one way: a module imports only from layers above its own (or, at the bottom of everything, its own)
-GROUND = {"errors", "types", "numeric"}
+GROUND = {"errors", "forks", "types", "numeric"}
 LAYERS = [
     GROUND,
     {"beliefs"},
@@ -371,3 +372,11 @@ def test_documents_name_files_that_are_there() -> None:
             named += 1
             assert (SOURCE / name).exists() or (ROOT / name).exists(), f"{page.name} names {name}"
     assert named > 20
+
+
+def test_mutants_are_about_the_code_that_is_there() -> None:
+    """`make mutants` tries each; here only whether its place is still there, once, and its tests are."""
+    for mutant in tomllib.loads((ROOT / "tools" / "mutants.toml").read_text())["mutant"]:
+        assert (ROOT / mutant["file"]).read_text().count(mutant["old"]) == 1, mutant["what"]
+        assert mutant["old"] != mutant["new"]
+        assert all((ROOT / name.split("::")[0]).exists() for name in mutant["tests"] if name.endswith(".py"))

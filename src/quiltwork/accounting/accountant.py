@@ -263,6 +263,14 @@ def check_record(release: ReleaseRecord, belief: Belief) -> None:
                 fix="Name the variables in its query: count:yes over fever,cough",
             )
         belief.size(release.length)
+    orderless = release.asked is not None and release.asked.orderless
+    if release.labels not in (None, belief.labels) and not orderless:
+        raise ParameterError(
+            "a release must be about the belief's states, in the same order",
+            got="others",
+            why="its question is about states by name and by place",
+            fix="Use a belief about the same states and variables, in the same order",
+        )
     release.secrets.on(belief)
     release.profile(belief)
 

@@ -14,14 +14,13 @@ from quiltwork.accounting.record import OTHER, ReleaseRecord
 from quiltwork.accounting.total import Total
 from quiltwork.auditor import Noisy, audit
 from quiltwork.beliefs import Belief
-from quiltwork.calibration.calibrate import calibrate
+from quiltwork.calibration.calibrate import CONTIGUOUS, calibrate
 from quiltwork.errors import QuiltworkError
 from quiltwork.influence.shift import GRID
 from quiltwork.queries import Custom
 from quiltwork.queries.base import largest_change
 
 QUILTS = ("quilt-exact", "quilt-approx")
-CONTIGUOUS = ("wasserstein", "audited", "gk16")  # their theorems are about values without gaps between them
 BY_QUERY = ("wasserstein",)  # its noise depends on the query itself, not on its Lipschitz constant
 SLACK = 1e-6  # by which a noise scale may have been rounded down when it was written; it is added to ε
 ROUNDED_UP = 2.0**-49  # by which every noise scale is rounded up

@@ -62,6 +62,8 @@ class ReleaseRecord:
     - ``start`` is the start of the series that the noise was calibrated for: "any" where a given one was forgotten.
     - ``distance`` is, of real values, the distance that was hidden: ``lipschitz`` is for a change of that size.
     - ``reading`` is how the data became positions. Positions of different readings cannot be compared.
+    - ``labels`` is a hash of the states, in their order, and of the variables that were joined in them: a question such
+      as ``stays:1+0`` means another thing where they are in another order.
 
     >>> record = ReleaseRecord(mechanism="curve", epsilon=1.0, noise_scale=3.34, query="count:walk", segment=(1, 96))
     >>> ReleaseRecord.from_dict(record.to_dict()) == record
@@ -86,6 +88,7 @@ class ReleaseRecord:
     reading: Reading | None = None
     distance: float | None = None
     secrets: Secrets = field(default_factory=Secrets.all)
+    labels: str | None = None
 
     def __post_init__(self) -> None:
         if self.mechanism not in (None, OTHER, *MECHANISMS):
@@ -109,7 +112,7 @@ class ReleaseRecord:
             if getattr(self, name) not in known:
                 named = " or ".join(str(choice) for choice in known if choice is not None)
                 raise ParameterError(f"the {name} of a release must be {named}", got=repr(getattr(self, name))[:40])
-        for name, kind in (("theorem", str), ("reading", Reading)):
+        for name, kind in (("theorem", str), ("reading", Reading), ("labels", str)):
             value = getattr(self, name)
             if value is not None and not isinstance(value, kind):
                 raise ParameterError(f"{name} of a release must be a {kind.__name__}", got=type(value).__name__)
@@ -163,7 +166,7 @@ class ReleaseRecord:
             for one in fields(self)
             if getattr(self, one.name) not in (None, ()) and one.name not in ("query", "reading", "secrets")
         }
-        if not self.secrets.everything:  # records from before there was a choice read the same
+        if not self.secrets.everything:  # what is usual is left out
             contents["secrets"] = self.secrets.plain
         if self.noise == "laplace":
             del contents["noise"]

@@ -142,8 +142,10 @@ class Total:
     def _difference(self, record: ReleaseRecord, belief: Belief) -> str | None:
         """How a release was read in another way than the first: positions can then not be compared."""
         before, now = self.reading, record.reading
-        if before == now or not self.count:
+        if not self.count:
             return None
+        if before == now:
+            return None if now is None or now.steady else "files by a pattern, without times"
         if before is not None and now is not None:
             other = before.other_values(now)
             if other is not None:

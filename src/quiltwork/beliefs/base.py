@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from quiltwork.beliefs.checked import Checked
 from quiltwork.errors import BeliefError, NotCoveredError, ParameterError, check_name
 from quiltwork.numeric import round_up
 from quiltwork.types import Duration, Floats, Shown, Start
@@ -64,6 +65,8 @@ class Belief(Shown, ABC):
     """Of real values: how far apart two values at one time may be and still be hidden from each other."""
     mechanisms: tuple[str, ...] | None = None
     """The mechanisms that can cover it; None for all of them."""
+    checked: Checked | None = None
+    """What a check on public data found, if its file says so; it is no part of the belief itself."""
     separating: bool = True
     """Whether a value makes what came before it independent of what follows, in the same way at every time."""
 
@@ -256,6 +259,18 @@ class Belief(Shown, ABC):
         'any'
         """
         return self
+
+    @property
+    def labels(self) -> str:
+        """A short hash of what states are called, in their order, and of the variables that a step joins.
+
+        >>> from quiltwork import MarkovChain
+        >>> rows = [[0.5, 0.5], [0.5, 0.5]]
+        >>> MarkovChain(rows, states=["a", "b"]).labels == MarkovChain(rows, states=["b", "a"]).labels
+        False
+        """
+        named = json.dumps([list(self.states), list(self.step_variables or ())], ensure_ascii=False)
+        return hashlib.sha256(named.encode()).hexdigest()[:16]
 
     @cached_property
     def fingerprint(self) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from quiltwork.beliefs.base import Belief
 from quiltwork.beliefs.chain import ChainSet, MarkovChain
+from quiltwork.beliefs.checked import Checked
 from quiltwork.beliefs.cycle import CycleChain
 from quiltwork.beliefs.dynamic import DynamicNetwork
 from quiltwork.beliefs.gaussian import GaussianBelief
@@ -48,7 +49,12 @@ def load_belief(path: str | Path) -> Belief:
         content = _parse_toml(text, path)
     else:
         content = parse_json(text, f"belief file {path}", error=BeliefError, object_pairs_hook=_without_repeats)
-    return belief_from_dict(_found_from(content, path.parent))
+    checked = content.pop("checked", None) if isinstance(content, dict) else None
+    belief = belief_from_dict(_found_from(content, path.parent))
+    if checked is not None:
+        found = Checked.from_dict(checked)
+        belief.checked = found if found.belief == belief.fingerprint else None  # it was changed after the check
+    return belief
 
 
 def _parse_toml(text: str, path: Path) -> dict[str, Any]:
@@ -64,7 +70,7 @@ def _parse_toml(text: str, path: Path) -> dict[str, Any]:
 
 
 def save_belief(belief: Belief, path: str | Path) -> None:
-    """Write a belief file as JSON, readable by :func:`load_belief`.
+    """Write a belief file as JSON, readable by :func:`load_belief`; with what a check of it found, if there was one.
 
     >>> import tempfile, pathlib
     >>> save_belief(MixingClass(2, pi_min=0.1, gap=0.2), pathlib.Path(tempfile.mkdtemp(), "belief.json"))
@@ -72,8 +78,23 @@ def save_belief(belief: Belief, path: str | Path) -> None:
     path = Path(path)
     if path.suffix.lower() != ".json":
         raise BeliefError(f"belief file {path} must end in .json", got=repr(path.suffix), why="it is written as JSON")
+    checked = {} if belief.checked is None else {"checked": belief.checked.to_dict()}
     try:
-        path.write_text(json.dumps(belief.to_dict(), indent=1) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(belief.to_dict() | checked, indent=1) + "\n", encoding="utf-8")
+    except OSError as problem:
+        why, fix = why_unwritten(path, problem)
+        raise BeliefError(f"belief file {path} cannot be written", why=why, fix=fix) from problem
+
+
+def save_checked(path: str | Path, checked: Checked) -> None:
+    """Write what a check found into a belief file, which stays as it is otherwise."""
+    path = Path(path)
+    if path.suffix.lower() != ".json":
+        raise BeliefError(f"belief file {path} must end in .json", got=repr(path.suffix), why="it is written as JSON")
+    text = read_text(path, "belief file", error=BeliefError)
+    content = parse_json(text, f"belief file {path}", error=BeliefError, object_pairs_hook=_without_repeats)
+    try:
+        path.write_text(json.dumps(content | {"checked": checked.to_dict()}, indent=1) + "\n", encoding="utf-8")
     except OSError as problem:
         why, fix = why_unwritten(path, problem)
         raise BeliefError(f"belief file {path} cannot be written", why=why, fix=fix) from problem
@@ -279,7 +300,7 @@ def _order(content: dict[str, Any]) -> OrderChain:
 
 
 def _gaussian(content: dict[str, Any]) -> GaussianBelief:
-    optional = {"step", "unit", "subjects", "between", "deviation"}
+    optional = {"step", "unit", "subjects", "between", "deviation", "spread"}
     _check_keys(content, "gaussian", required={"distance", "correlation"}, optional=optional)
     return GaussianBelief(**content)
 

@@ -33,7 +33,8 @@ class GaussianBelief(Belief):
     Series of different subjects are independent, unless ``between`` says how they are correlated: a number for all
     pairs, or a table with a row for each of the ``subjects`` (their names, or how many there are). Subjects a and b are
     then correlated by ``between[a][b]`` times the correlation along time. ``deviation`` says how widely the values of
-    each are spread, if they differ in that.
+    each are spread, if they differ in that. ``spread`` is the width of the range that nearly all values lie in: noise
+    does not depend on it, but an answer whose ± is more than half of what it can range over is noise only.
 
     >>> belief = GaussianBelief({"ar1": 0.9}, distance=1.0, step="1min", unit="kW")
     >>> belief
@@ -58,6 +59,7 @@ class GaussianBelief(Belief):
         subjects: Sequence[str] | int | None = None,
         between: float | ArrayLike | None = None,
         deviation: Sequence[float] | None = None,
+        spread: float | None = None,
     ):
         self.step = as_step(step)
         self.correlation = Correlation.parse(correlation, step=self.step)
@@ -67,6 +69,7 @@ class GaussianBelief(Belief):
         self.between = _between(between, len(self.subjects)) if self.subjects else None
         self.deviation = _deviation(deviation, len(self.subjects))
         self._count_only = isinstance(subjects, int)
+        self.spread = None if spread is None else _positive(spread, "spread", "it is the width of a range of values")
 
     def __repr__(self) -> str:
         c = self.correlation
@@ -118,6 +121,7 @@ class GaussianBelief(Belief):
             "subjects": len(self.subjects) if self._count_only else self.subjects or None,
             "between": self.between,
             "deviation": self.deviation,
+            "spread": self.spread,
         }
 
     def every(self, n: int) -> "GaussianBelief":
@@ -149,6 +153,7 @@ class GaussianBelief(Belief):
         return {
             "distance": self.distance,
             "unit": self.unit,
+            "spread": self.spread,
             "class": c.at_most,
             "correlation": {str(lag): float(r) for lag, r in zip(lags, c.at(lags), strict=True)},
             "sum_of_correlations": 1 + 2 * c.total if math.isfinite(c.total) else None,
@@ -169,6 +174,8 @@ class GaussianBelief(Belief):
             contents["between"] = self.between.tolist()
         if self.deviation is not None:
             contents["deviation"] = list(self.deviation)
+        if self.spread is not None:
+            contents["spread"] = self.spread
         return self._with_step(contents)
 
 

@@ -12,6 +12,7 @@ from quiltwork.calibration.accuracy import answer_error
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Questions, Request
 from quiltwork.errors import InternalError, NotCoveredError, ParameterError, did_you_mean
+from quiltwork.forks import working
 from quiltwork.influence.delta import noise_kappa
 from quiltwork.numeric import round_up
 from quiltwork.queries import Workload
@@ -33,6 +34,7 @@ _OF_REAL_VALUES = {"curve": ("shifted", "shifted"), "group": ("shifted", "togeth
 MECHANISMS = tuple(_WHERE)
 BY_PROFILE = ("curve", "quilt-exact", "quilt-approx", "group")  # they bound the curve of a profile (Statement 78)
 SINGLE = ("wasserstein", "audited")  # for one release; their tables grow with the length
+CONTIGUOUS = (*SINGLE, "gk16")  # their theorems are about values without gaps between them
 QUICK_WORK = 5e6
 LOOKS = 20  # at all outputs, until the least noise is found
 VECTOR_WORK = 60.0
@@ -64,6 +66,7 @@ def find_mechanism(name: str, *, real: bool = False) -> Mechanism:
     return cast(Mechanism, getattr(import_module(f"quiltwork.calibration.mechanisms.{module}"), function))
 
 
+@working()
 def calibrate(  # noqa: PLR0913 - the public signature is meant to be read
     query: Questions,
     *,

@@ -28,6 +28,7 @@ from quiltwork.calibration.sharing import (
 from quiltwork.calibration.split import split
 from quiltwork.calibration.target import CLOSE, PURE_NOISE, ROUGH, USEFUL, Remedy, Target, noise_only, remedy
 from quiltwork.errors import InternalError, NotCoveredError, ParameterError
+from quiltwork.forks import working
 from quiltwork.influence.delta import large_delta
 from quiltwork.numeric import check_length, round_up
 from quiltwork.queries import Workload
@@ -174,6 +175,7 @@ class Plan(Shown):
         )
 
 
+@working()
 def plan(  # noqa: PLR0913 - the public signature is meant to be read
     query: Questions,
     *,
@@ -304,6 +306,8 @@ def _with_remedies(
     found, warnings = None, []
     for place, (question, error) in enumerate(zip(questions, _errors(best), strict=True)):
         limits = None if size is None or made.records else question.on(belief).limits(size, max(0, size - people))
+        spread = None if size is None else question.reach(request.reach, size)
+        reach = spread or (0.0 if limits is None else limits.width)
 
         def improved(
             wanted: float, *, relative: bool, close: float, place: int = place, error: float = error
@@ -337,9 +341,9 @@ def _with_remedies(
         if target is not None and (place == 0 or (target.relative and limits is not None)):
             option = improved(target.within(limits), relative=target.relative, close=CLOSE)
             found = option if found is None else max(found, option, key=_hardness)  # a percentage is meant for all
-        if limits is not None and limits.width > 0 and error >= PURE_NOISE * limits.width:
-            better = improved(USEFUL * limits.width, relative=True, close=ROUGH)
-            warnings.append(noise_only(question, error, limits, better))
+        if reach > 0 and error >= PURE_NOISE * reach:
+            better = improved(USEFUL * reach, relative=True, close=ROUGH)
+            warnings.append(noise_only(question, error, limits, reach, better, where=""))
     return replace(made, remedy=found, warnings=(*made.warnings, *warnings))
 
 

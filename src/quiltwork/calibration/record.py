@@ -23,6 +23,13 @@ GAUSSIAN = (
     "The promise holds for Gaussian values, whatever their mean; quiltwork belief check says how far public data of "
     "the same kind are from that."
 )
+NO_PROOF = {
+    "cycle": "a certificate holds one table of transitions, and this belief has one for each time of its cycle",
+    "hidden": "a certificate holds no mixtures of phases",
+    "order": "a certificate holds no mixtures of earlier values",
+    "gaussian": "the noise follows from a formula, without a search that would need a proof",
+}
+"""Why there are no certificates under some kinds of belief; the exact audit computes the loss in another way."""
 ROUNDING = 2.0**-48  # of the quotient that a certificate's profile is
 Strength = Guarantee | Literal["approximate pufferfish", "approximate bayesian", "none"]
 """A guarantee, or something weaker."""
@@ -261,6 +268,13 @@ class Calibration(Shown):
             "network, which may need less noise."
         )
 
+    def why_uncertified(self, belief: Belief) -> str:
+        """Why there is no certificate, where there is none."""
+        kind = str(belief.to_dict()["kind"])
+        if self.mechanism != "curve":
+            return f"only noise by the influence curve has one, and this is by {self.mechanism}"
+        return NO_PROOF.get(kind, "the proof would be too large, or rests on bounds that a certificate does not hold")
+
     def verify(self, belief: Belief) -> float:
         """The ε that the certificate proves for this noise, these lengths and this belief, by interval arithmetic.
 
@@ -270,7 +284,7 @@ class Calibration(Shown):
             raise CertificateError(
                 "the calibration has no certificate",
                 got=f"mechanism {self.mechanism}" + (" on records" if self.records or self.steps else ""),
-                why="only the influence curve has one, and not where the proof is too large",
+                why=self.why_uncertified(belief),
                 fix="Use curve; without a certificate, audit computes the loss in another way",
             )
         proved = self.certificate.length

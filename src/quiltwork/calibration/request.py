@@ -1,11 +1,13 @@
 """What is asked of calibration, checked once: it goes through all layers as it is."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from quiltwork.beliefs import Belief, Secrets
-from quiltwork.errors import BeliefError, ParameterError, QueryError
+from quiltwork.beliefs.checked import Checked
+from quiltwork.errors import BeliefError, NotCoveredError, ParameterError, QueryError
 from quiltwork.numeric import check_delta, check_epsilon, check_length
 from quiltwork.queries import Query, Workload, parse_query
 from quiltwork.types import Gaps, Guarantee, Noise, NoiseChoice
@@ -47,6 +49,14 @@ class Request:
     """An answer for each subject."""
     alone: bool = False
     """Whether no budget is kept: then the mechanism with the least noise will do, however its releases add up."""
+    spread: float | None = None
+    """Of real values: the width of the range that nearly all of them lie in, where the belief does not say it."""
+    anyway: bool = False
+    """Whether to release answers that are noise only."""
+    checked: Checked | None = None
+    """What a check of the belief on public data found; what its file says if left out."""
+    despite_check: bool = False
+    """Whether to release under a belief that its check refuted."""
 
     def __post_init__(self) -> None:
         checked = {
@@ -61,9 +71,12 @@ class Request:
         if self.gaps not in ("dependent", "independent"):
             raise ParameterError("gaps must be dependent or independent", got=repr(self.gaps))
         self._check_noise()
+        if self.spread is not None and not (math.isfinite(self.spread) and self.spread > 0):
+            raise ParameterError("spread must be a positive number", got=repr(self.spread)[:40])
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         object.__setattr__(self, "length", self.belief.size(self.length))
+        object.__setattr__(self, "checked", self.checked or self.belief.checked)
         query = self.query if self.window is None else self.query.in_windows()
         object.__setattr__(self, "query", query.within(self.belief))
         self.secrets.on(self.belief)  # refused where it names what the belief does not have
@@ -97,6 +110,21 @@ class Request:
                 why="it has no bound on the loss that always holds",
                 fix="Give a delta, such as 1e-6, or use Laplace noise",
             )
+
+    def check_belief(self) -> None:
+        """Refuse a belief that public data refuted."""
+        if self.checked is not None and self.checked.outcome == "refuted" and not self.despite_check:
+            raise NotCoveredError(
+                "the belief was refuted by public data",
+                got=self.checked.says.rstrip("."),
+                why="the noise would be too small for data like these",
+                fix="Use a belief that holds, or set despite_check= to release under this one all the same",
+            )
+
+    @property
+    def reach(self) -> float | None:
+        """How widely real values are spread, as the request or the belief says; None where neither does."""
+        return self.spread if self.spread is not None else getattr(self.belief, "spread", None)
 
     @property
     def divided(self) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from quiltwork.beliefs import Belief
-from quiltwork.calibration.calibrate import SINGLE, calibrated, takes_long
+from quiltwork.calibration.calibrate import CONTIGUOUS, SINGLE, calibrated, takes_long
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
 from quiltwork.data import Series
@@ -51,7 +51,7 @@ def for_series(series: Series, request: Request) -> ForSeries:
     else:
         calibration = of_length(longest)
     calibration = with_a_promise(calibration)
-    if with_gaps and (calibration.one_length or calibration.mechanism == "gk16"):
+    if with_gaps and calibration.mechanism in CONTIGUOUS:
         raise NotCoveredError(
             f"mechanism {calibration.mechanism} does not cover series with gaps",
             why="it only covers values without gaps between them",

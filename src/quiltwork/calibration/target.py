@@ -12,7 +12,7 @@ from quiltwork.types import Duration
 USEFUL = 0.1
 """The share of what an answer can be that its ± must not exceed to be of use."""
 PURE_NOISE = 0.5
-"""The share of what an answer can be from which on its ± leaves nothing to learn."""
+"""The share of what an answer can range over from which on its ± leaves nothing to learn."""
 MOST_EPSILON = 30.0
 TRIES = 16
 CLOSE, ROUGH, FURTHER = (
@@ -83,6 +83,8 @@ class Remedy:
     """A coarser question that needs less noise."""
     mechanism: str | None = None
     """The mechanism that it was computed for."""
+    whole: bool = False
+    """Whether one answer about all windows together is precise enough."""
 
     def words(self) -> str:
         """In one sentence."""
@@ -96,6 +98,8 @@ class Remedy:
             ways.append(f"windows of {self.window}")
         elif self.values is not None and self.people is None:
             ways.append(f"{self.values:,} values")
+        if self.whole:
+            ways.append("one answer about the whole period (no windows)")
         coarser = "" if self.question is None else f" {self.question}"
         if self.mechanism in ("audited", "wasserstein"):
             coarser = f" (That is by {self.mechanism}, for a single release without a ledger.){coarser}"
@@ -128,11 +132,13 @@ def remedy(  # noqa: PLR0913 - it takes all that an answer's precision depends o
     step: Duration | None = None,
     mechanism: str | None = None,
     close: float = ROUGH,
+    parts: int = 1,
 ) -> Remedy:
     """What would bring the ± of a number from ``error`` down to ``wanted``.
 
     ``relative`` says that the wanted error grows with what the answer can be, as that of a share of a count does;
-    ``close`` how many times the smallest ε will do: a hint is not worth many calibrations.
+    ``close`` how many times the smallest ε will do: a hint is not worth many calibrations; ``parts`` how many answers
+    of this size there are, which could be one.
     """
     spread = relative or query.divisor(2) != 1  # then more values make it smaller
     enough = math.ceil(values * error / wanted * (1 - 1e-12)) if values is not None and spread else None
@@ -150,15 +156,18 @@ def remedy(  # noqa: PLR0913 - it takes all that an answer's precision depends o
         window=window,
         question=coarser(query),
         mechanism=mechanism,
+        whole=parts > 1 and spread and error <= wanted * parts,
     )
 
 
-def noise_only(query: Query, error: float, limits: Limits, better: Remedy, *, where: str = "") -> str:
+def noise_only(query: Query, error: float, limits: Limits | None, reach: float, better: Remedy, *, where: str) -> str:
     """That an answer would be noise only, and what would change that."""
-    low, high = min(limits.low), max(limits.high)
+    possible = f"it can only vary by {short(reach)}"
+    if limits is not None:
+        possible = f"numbers can only be from {min(limits.low):g} to {max(limits.high):,g}"
     return (
-        f"{query.text} would be noise only{where}: ±{short(error)} with probability 95 %, and numbers can only be from "
-        f"{low:g} to {high:,g}. {better.words()}"
+        f"{query.text} would be noise only{where}: ±{short(error)} with probability 95 %, and {possible}. "
+        f"{better.words()}"
     )
 
 

@@ -25,6 +25,9 @@ def belief_check(
         Path | None, typer.Option("--out", metavar="FILE.html", help="Also write an HTML report with charts.")
     ] = None,
     rhythm: RhythmName = "auto",
+    save: Annotated[
+        bool, typer.Option("--save", help="Write the verdict into the belief file, with the date and the data's size.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check on public data whether a belief fits. Do not use the data you want to protect."""
@@ -45,10 +48,16 @@ def belief_check(
         from quiltwork.show.fit import write_check
 
         write_check(report, check=check, belief=held)
+    if save:
+        from quiltwork.beliefs.files import save_checked
+
+        save_checked(belief, check.checked(held))
     if as_json:
         print_json(check.to_dict() | ({} if report is None else {"report": str(report)}))
         return
     _print_check(check)
+    if save:
+        out.print(f"Saved in {belief}: {check.checked(held).words}.")
     if report is not None:
         out.print(f"Report: {report}")
 

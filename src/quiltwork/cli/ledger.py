@@ -6,11 +6,26 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quiltwork.cli.options import AsJson, GuaranteeName, KeyFile, SecretsText, SecretTimes, WhoName, secrets_of
+from quiltwork.cli.options import (
+    AsJson,
+    GapsName,
+    GuaranteeName,
+    HowToRead,
+    KeyFile,
+    SecretsText,
+    SecretTimes,
+    ValueColumn,
+    VariableColumn,
+    WhoName,
+    reads_data,
+    secrets_of,
+)
 from quiltwork.errors import LedgerError, ParameterError
 from quiltwork.show.terminal import err, json_line, out, print_json, print_statement
+from quiltwork.types import Gaps
 
 if TYPE_CHECKING:
+    from quiltwork.data.how import ReadAs
     from quiltwork.ledger import Ledger, Row
 
 LONGEST_REASON = 200
@@ -19,10 +34,15 @@ Address = Annotated[
 ]
 
 
+@reads_data
 def create(
     url: Address,
     belief: Annotated[Path, typer.Option("--belief", metavar="B", help="Belief file (JSON or TOML).")],
     budget: Annotated[float, typer.Option("--budget", metavar="E", help="Total ε for all releases together.")],
+    how: HowToRead,
+    column: ValueColumn = None,
+    variable: VariableColumn = None,
+    gaps: GapsName = "dependent",
     guarantee: GuaranteeName = "pufferfish",
     secrets: SecretsText = None,
     secret_times: SecretTimes = None,
@@ -45,7 +65,10 @@ def create(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a ledger with a privacy budget. It stores the belief and no data."""
+    """Create a ledger with a privacy budget. It stores the belief and no data.
+
+    With the options for reading data it also fixes how they are read: `serve --data-folder` needs that.
+    """
     from quiltwork import load_belief
     from quiltwork.influence.delta import large_delta
     from quiltwork.ledger import Ledger, new_key, read_key
@@ -65,6 +88,7 @@ def create(
         secrets=apart,
         delta=delta,
         envelope=envelope or "histogram",
+        read=_read_as(how, column, variable, gaps),
         key=seal,
     )
     statement = created.statement()
@@ -82,8 +106,20 @@ def create(
         err.print(f"warning: {warning}")
     if not statement.terms.secrets.everything:
         out.print(f"Its budget is about these secrets only: {statement.terms.secrets.text}.")
+    if statement.terms.read is not None:
+        out.print(f"It fixes how a service reads the data: {statement.terms.read}.")
     if is_new:
         out.print(f"Wrote a new key to {key}. Keep it apart from the ledger; nothing can be released without it.")
+
+
+def _read_as(how: HowToRead, column: str | None, variable: str | None, gaps: Gaps) -> "ReadAs | None":
+    """How data are read, if anything was said about it."""
+    from quiltwork.data.how import ReadAs
+
+    if how.engine != "polars" or how.master is not None:
+        raise ParameterError("a service reads files itself", got="--engine or --master", fix="Leave it out")
+    read = ReadAs(column, variable, gaps, how)
+    return None if read == ReadAs() else read
 
 
 def show(url: Address, key: KeyFile = None, as_json: AsJson = False) -> None:

@@ -5,7 +5,7 @@ import inspect
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
@@ -15,7 +15,7 @@ import typer
 
 from quiltwork.data import how
 from quiltwork.errors import ParameterError
-from quiltwork.types import Guarantee, NoiseChoice
+from quiltwork.types import Gaps, Guarantee, NoiseChoice
 
 if TYPE_CHECKING:
     from polars import LazyFrame
@@ -34,6 +34,21 @@ DataFile = Annotated[
     typer.Argument(metavar="DATA", help="CSV, TSV (also .gz) or Parquet file, or a quoted pattern: 'logs/*.parquet'."),
 ]
 ColumnName = Annotated[str, typer.Option("--column", metavar="C", help="Column with the values.")]
+ValueColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--column",
+        metavar="C",
+        help="Column with the values. For records, omit it if each variable has its own column.",
+    ),
+]
+VariableColumn = Annotated[
+    str | None,
+    typer.Option("--variable", metavar="V", help="For records: column naming the variable in each row."),
+]
+GapsName = Annotated[
+    Gaps, typer.Option("--gaps", help="Whether values before and after a gap may depend on each other.")
+]
 QUERIES = (
     "count:STATE, share:A|B, histogram, frequencies, mean, sum, median, quantile:0.9, top:3, transitions, stays, "
     "stays:STATE, stay-length:STATE, stay-lengths:STATE:2,5,10 or difference:STATE:A-B|C-D. "
@@ -129,6 +144,14 @@ RhythmName = Annotated[
 ]
 UnitName = Annotated[
     str | None, typer.Option("--unit", metavar="U", help="For numbers: unit of the values and the distance, as kW.")
+]
+SpreadValue = Annotated[
+    float | None,
+    typer.Option(
+        "--spread",
+        metavar="W",
+        help="For numbers: width of the range that nearly all values lie in, as 5 for 0 to 5 kW.",
+    ),
 ]
 KeyFile = Annotated[
     Path | None,
@@ -226,7 +249,7 @@ class HowToRead(how.HowToRead):
         str | None, typer.Option("--master", metavar="URL", help="With --engine spark: cluster URL, or local[4].")
     ] = None
 
-    def people(self, data: str, column: str | None) -> "LazyFrame":
+    def people(self, data: str, column: str | None, expected: "Iterable[str] | None" = None) -> "LazyFrame":
         """A table with a column for each person, from rows of several people."""
         if self.engine == "spark":
             raise ParameterError(
@@ -234,7 +257,7 @@ class HowToRead(how.HowToRead):
                 got="--engine spark",
                 fix="--column C, without --engine",
             )
-        return super().people(data, column)
+        return super().people(data, column, expected)
 
     def read(
         self,

@@ -1,7 +1,6 @@
 """The command that makes releases."""
 
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from quiltwork.cli.options import (
     DataFile,
     Delta,
     EpsilonValue,
+    GapsName,
     GuaranteeName,
     HowToRead,
     KeyFile,
@@ -22,11 +22,13 @@ from quiltwork.cli.options import (
     QuiltSize,
     SecretsText,
     SecretTimes,
+    SpreadValue,
     StateValues,
+    ValueColumn,
+    VariableColumn,
     WhoName,
     WorkloadFile,
     asked_in,
-    can_ask,
     reads_data,
     secrets_of,
     segment_of,
@@ -43,7 +45,6 @@ from quiltwork.show.terminal import (
     print_release,
     progress,
 )
-from quiltwork.types import Gaps
 
 PAGES = (".html", ".htm")
 Form = Literal["table", "csv", "parquet", "json", "markdown"]
@@ -63,18 +64,8 @@ def release(
     query: QueryTexts = None,
     workload: WorkloadFile = None,
     state_values: StateValues = None,
-    column: Annotated[
-        str | None,
-        typer.Option(
-            "--column",
-            metavar="C",
-            help="Column with the values. For records, omit it if each variable has its own column.",
-        ),
-    ] = None,
-    variable: Annotated[
-        str | None,
-        typer.Option("--variable", metavar="V", help="For records: column naming the variable in each row."),
-    ] = None,
+    column: ValueColumn = None,
+    variable: VariableColumn = None,
     mechanism: Annotated[
         str | None,
         typer.Option(
@@ -98,10 +89,7 @@ def release(
     by_subject: Annotated[
         bool, typer.Option("--by-subject", help="One answer per subject, published by name.")
     ] = False,
-    gaps: Annotated[
-        Gaps,
-        typer.Option("--gaps", help="Whether values before and after a gap may depend on each other."),
-    ] = "dependent",
+    gaps: GapsName = "dependent",
     delta: Delta = 0.0,
     noise: NoiseName = None,
     guarantee: GuaranteeName = "pufferfish",
@@ -114,7 +102,8 @@ def release(
     ] = None,
     key: KeyFile = None,
     who: WhoName = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before a release that would be noise only.")] = False,
+    spread: SpreadValue = None,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Release answers that are noise only.")] = False,
     files: Annotated[
         list[Path] | None,
         typer.Option(
@@ -129,9 +118,12 @@ def release(
         typer.Option(
             "--check",
             metavar="PUBLIC_DATA",
-            help="For the report: public data, in the same columns, to check the belief against. Shown without noise.",
+            help="Public data, in the same columns, to check the belief against. A report shows them without noise.",
         ),
     ] = None,
+    despite_check: Annotated[
+        bool, typer.Option("--despite-check", help="Release under a belief that its check refuted.")
+    ] = False,
     form: Annotated[Form, typer.Option("--format", help="What to print. json is the same as --json.")] = "table",
     as_json: AsJson = False,
 ) -> None:
@@ -146,7 +138,7 @@ def release(
     used: list[str | Path] = [data, belief, *([] if key is None else [key])]
     used += [] if ledger is None else [ledger.removeprefix("sqlite:///")]
     files = _checked(files or [], used)  # before anything is spent
-    _check_public(check, data, files)
+    _check_public(check, data)
     form = _printed_as(form, as_json=as_json)
     if sys.stdout is None:
         raise ParameterError("the value needs somewhere to go", got="a standard output that is closed")
@@ -183,13 +175,19 @@ def release(
             gaps=gaps,
             window=window,
             by_subject=by_subject,
+            spread=spread,
+            anyway=anyway,
+            checked=None if fits is None else fits.checked(held),
+            despite_check=despite_check,
             alone=ledger is None,
         )
         ready = prepare(rows, request)
     with progress("Counting"):
         answers = ready.answers()
+        ready.check_worth(answers)
         warnings = ready.warnings(answers)
-    _confirm(warnings, epsilon, yes=yes or form != "table")
+    for warning in warnings:
+        err.print(f"warning: {warning}")
     result = ready.draw(answers) if book is None else ready.draw_within(book, written_down(who), answers)
     if result.about is not None and result.about.source is None:  # a table made from the file
         result = replace(result, about=replace(result.about, source=source_name(data)))
@@ -197,16 +195,6 @@ def release(
     for file in files:
         if _write(file, result, ready, fits, context) and form == "table":
             out.print(f"{'Report' if file.suffix.lower() in PAGES else 'Written'}: {file}")
-
-
-def _confirm(warnings: Sequence[str], epsilon: float, *, yes: bool) -> None:
-    """Say which answers would be noise only, and ask in a terminal whether to spend ε on them."""
-    for warning in warnings:
-        err.print(f"warning: {warning}")
-    asks = warnings and not yes and can_ask()
-    if asks and not typer.confirm(f"Release it all the same, and spend ε = {epsilon:g}?", err=True):
-        err.print("Nothing was released, and nothing was spent.")
-        raise typer.Exit(1)
 
 
 def _checked(files: list[Path], used: "list[str | Path]") -> list[Path]:
@@ -283,12 +271,10 @@ def _write(
     return True
 
 
-def _check_public(check: str | None, data: str, files: list[Path]) -> None:
+def _check_public(check: str | None, data: str) -> None:
     """Data to check a belief against is shown without noise: never the data that is to be protected."""
     if check is None:
         return
-    if not any(file.suffix.lower() in PAGES for file in files):
-        raise ParameterError("a check goes into the report", got="--check without a report", fix="Add --out FILE.html")
     same = Path(check) == Path(data)
     with suppress(OSError, ValueError):
         same = same or Path(check).samefile(data)

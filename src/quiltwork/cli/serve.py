@@ -19,7 +19,19 @@ def serve(
     port: Annotated[int, typer.Option("--port", metavar="P", help="Port; 0 for any that is free.")] = PORT,
     data_folder: Annotated[
         Path | None,
-        typer.Option("--data-folder", metavar="F", help="Folder whose data files and belief files may be read."),
+        typer.Option(
+            "--data-folder",
+            metavar="F",
+            help="Folder with protected data files: only noisy answers come out, charged to the ledger.",
+        ),
+    ] = None,
+    public_folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--public-folder",
+            metavar="G",
+            help="Folder with belief files and public data: may be shown, and checked without noise.",
+        ),
     ] = None,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Show plans and the budget only: no data and no releases.")
@@ -71,8 +83,24 @@ def serve(
         ) from None
     if key is not None and ledger is None:
         raise ParameterError("a key is that of a ledger", got="--key without --ledger", fix="Name the ledger too")
-    if data_folder is not None and not data_folder.is_dir():
-        raise ParameterError("the folder of data must exist", got=str(data_folder), fix="Create it, or name another")
+    for name, folder in (("--data-folder", data_folder), ("--public-folder", public_folder)):
+        if folder is not None and not folder.is_dir():
+            raise ParameterError(f"the folder of {name} must exist", got=str(folder), fix="Create it, or name another")
+    if data_folder is not None and public_folder is not None and _overlap(data_folder, public_folder):
+        raise ParameterError(
+            "the folders of protected and of public files must lie apart",
+            got="one within the other",
+            why="files below the public one are shown without noise",
+            fix="Move the public files to a folder of their own",
+        )
+    if data_folder is not None and ledger is None and not read_only:
+        raise ParameterError(
+            "protected files need a ledger",
+            got="--data-folder without --ledger",
+            why="every answer about them is charged to a budget",
+            fix="quiltwork ledger create URL --belief B --budget E --column C, then --ledger URL; for belief files and "
+            "public data use --public-folder",
+        )
     if not server.is_loopback(host):
         err.print(
             "warning: other machines can reach the service, and its connections are not encrypted. Use a reverse proxy "
@@ -82,6 +110,7 @@ def serve(
         token=server.new_token() if token_file is None else server.token_in(token_file),
         hosts=tuple(allow_host or ()),
         data_folder=data_folder,
+        public_folder=public_folder,
         read_only=read_only,
         ledger=ledger,
         key=key,
@@ -95,3 +124,8 @@ def serve(
         print(f"quiltwork serves {with_token if token_file is None else address}", flush=True)
 
     server.serve(settings, host=host, port=port, say=say)
+
+
+def _overlap(one: Path, other: Path) -> bool:
+    first, second = one.resolve(), other.resolve()
+    return first.is_relative_to(second) or second.is_relative_to(first)

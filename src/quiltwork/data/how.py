@@ -1,10 +1,11 @@
 """How a user says that a file is to be read, and the rows of that file under a belief: for every shell alike."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from quiltwork.data.reading import Decimal, Duplicates, Missing, Take, Unsorted
+from quiltwork.data.reading import CHOICES, Decimal, Duplicates, Missing, Take, Unsorted
+from quiltwork.data.recode import recode_of
 from quiltwork.errors import ParameterError
 from quiltwork.types import Gaps, Progress, Segment
 
@@ -75,6 +76,8 @@ class HowToRead:
         if belief.variables is not None:
             self._check_for_records(segment, gaps)
             return self._records(belief, data, column, variable)
+        from quiltwork.data.tables import pattern_of
+
         source: object = data
         if self.together is not None:
             if belief.step_variables is None:
@@ -83,11 +86,11 @@ class HowToRead:
                     got=f"together= with {belief!r}",
                     fix="quiltwork belief fit --together, or leave it out",
                 )
-            source, column = self.people(data, column), None
+            source, column = self.people(data, column, belief.step_variables), None
         named = _series_column(column, variable, belief)
         if belief.real and isinstance(named, str):
-            return self.measure(source, column=named, segment=segment)
-        return self.read(source, column=named, states=belief.states, segment=segment)
+            return self.measure(source, column=named, segment=segment).from_files(pattern_of(data))
+        return self.read(source, column=named, states=belief.states, segment=segment).from_files(pattern_of(data))
 
     def public(self, belief: "Belief", data: str, *, column: str) -> "Series":
         """Public data with which a belief about series is compared; a belief about records is refused before."""
@@ -95,11 +98,12 @@ class HowToRead:
             return self.measure(data, column=column)
         belief.again([1])
         if self.together is not None and belief.step_variables is not None:
-            return self.read(self.people(data, column), column=list(belief.step_variables), states=belief.states)
+            table = self.people(data, column, belief.step_variables)
+            return self.read(table, column=list(belief.step_variables), states=belief.states)
         return self.read(data, column=column, states=belief.states)
 
-    def people(self, data: str, column: str | None) -> "LazyFrame":
-        """A table with a column for each person, from rows of several people."""
+    def people(self, data: str, column: str | None, expected: Iterable[str] | None = None) -> "LazyFrame":
+        """A table with a column for each person, from rows of several people: those that are expected."""
         from quiltwork.data.together import by_person
 
         if column is None:
@@ -115,6 +119,7 @@ class HowToRead:
             time=self.time,
             subject=self.subject,
             separator=self.separator,
+            expected=None if expected is None else list(expected),
         )
 
     def read(
@@ -176,6 +181,66 @@ class HowToRead:
             )
         columns = {"column": column, "variable": variable, "subject": self.subject}
         return read_records(data, belief=belief, **columns, separator=self.separator, recode=self.recoded)
+
+
+@dataclass(frozen=True)
+class ReadAs:
+    """Which column holds the values, and how rows become series or records: what a ledger fixes about its data.
+
+    >>> declared = ReadAs("activity", how=HowToRead(subject="person", time="time"))
+    >>> declared.to_dict()
+    {'column': 'activity', 'subject': 'person', 'time': 'time'}
+    >>> ReadAs.from_dict(declared.to_dict()) == declared
+    True
+    """
+
+    column: str | None = None
+    variable: str | None = None
+    gaps: Gaps = "dependent"
+    how: HowToRead = field(default_factory=HowToRead)
+
+    def __post_init__(self) -> None:
+        plain = {one.name: getattr(self.how, one.name) for one in fields(HowToRead)}  # a shell may have more settings
+        if self.how.recoded is not None:
+            plain["recode"] = dict(recode_of(self.how.recoded))  # a file may change
+        object.__setattr__(self, "how", HowToRead(**plain))
+
+    def rows(self, belief: "Belief", data: str, *, segment: Segment | None = None) -> "Series | Records":
+        """What a file holds, as the belief is about it."""
+        how, column, variable = self.how, self.column, self.variable
+        return how.rows(belief, data, column=column, variable=variable, segment=segment, gaps=self.gaps)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values: what differs from the usual."""
+        own = {name: getattr(self, name) for name in _OWN if getattr(self, name) != getattr(ReadAs, name)}
+        return own | {name: getattr(self.how, name) for name in self.how.given()}
+
+    @classmethod
+    def from_dict(cls, contents: object) -> "ReadAs":
+        """As ``to_dict`` wrote it down, or as a request says it."""
+        if not isinstance(contents, Mapping):
+            raise ParameterError("how data are read must be an object", got=type(contents).__name__)
+        known = {*_OWN, *(one.name for one in fields(HowToRead))}
+        unknown = sorted(set(map(str, contents)) - known)
+        if unknown:
+            raise ParameterError(
+                "how data are read has a key that is not known", got=repr(unknown[0]), fix=f"Known: {', '.join(known)}"
+            )
+        for name, value in contents.items():
+            expected = Mapping if name == "recode" else str
+            if value is not None and not isinstance(value, expected):
+                raise ParameterError(f"{name} must be text", got=type(value).__name__)
+            if name in CHOICES and value is not None and value not in CHOICES[name]:
+                raise ParameterError(f"{name} must be one of {', '.join(CHOICES[name])}", got=repr(value))
+        own = {name: contents[name] for name in _OWN if name in contents}
+        return cls(**own, how=HowToRead(**{name: value for name, value in contents.items() if name not in _OWN}))
+
+    def __str__(self) -> str:
+        """In words: column activity, subject person, time time."""
+        return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in self.to_dict().items()) or "as it is"
+
+
+_OWN = ("column", "variable", "gaps")
 
 
 def _series_column(column: str | None, variable: str | None, belief: "Belief") -> str | list[str]:

@@ -18,7 +18,8 @@ from quiltwork.data.reading import Decimal, Duplicates, Missing, Reading, Take, 
 from quiltwork.data.recode import check_targets
 from quiltwork.data.rewritten import decimal_of, moments, rewritten, spare_subject, time_parts
 from quiltwork.data.stored import StoredSeries
-from quiltwork.data.tables import Frame, as_frame, joined, mixed_types, names_of, together
+from quiltwork.data.tables import Frame, as_frame, joined, mixed_types, names_of, pattern_of, together
+from quiltwork.data.text_files import are_names
 from quiltwork.errors import DataError
 from quiltwork.types import Progress, Segment
 
@@ -75,6 +76,7 @@ def read_series(  # noqa: PLR0913 - the public signature is meant to be read
         column=JOIN.join(parts),
         subject=subject,
         time=time,
+        files=pattern_of(source),
         missing=missing,
         segment=segment,
         gap=gap,
@@ -126,6 +128,7 @@ def read_measurements(  # noqa: PLR0913 - the public signature is meant to be re
         column=column,
         subject=subject,
         time=time,
+        files=pattern_of(source),
         missing=missing,
         segment=segment,
         gap=gap,
@@ -157,7 +160,9 @@ def _opener(
             got="one of them twice",
             why="splitting or sorting a series by its own values would reveal them",
         )
-    columns = replace(named, spare=spare_subject(present, wanted) if named.subject is None else None)
+    seen = present if are_names(present, wanted) else []
+    spare = spare_subject(seen, wanted) if named.subject is None else None
+    columns = replace(named, spare=spare)
 
     def opened(sources: Sequence[object]) -> Engine:
         where = "the data" if not isinstance(source, str | Path) else f"data file {source}"

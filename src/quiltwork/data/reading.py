@@ -38,7 +38,7 @@ class Reading:
     not in ISO form, ``decimal`` what stands before the fraction of a number, ``recode`` which values of the data are
     which states. ``layout`` is "series", or "numbers" for series
     of real values; records have their variables in columns of their own, or in rows that name them in the column
-    ``variable``.
+    ``variable``. ``files`` is the pattern by which files were named, from its first wildcard on.
 
     >>> Reading(column="activity", time="time", every=Duration.parse("15min")).to_dict()
     {'layout': 'series', 'column': 'activity', 'time': 'time', 'every': '15min'}
@@ -49,6 +49,7 @@ class Reading:
     subject: str | None = None
     time: str | None = None
     variable: str | None = None
+    files: str | None = None
     missing: Missing = "refuse"
     gap: Duration | None = None
     every: Duration | None = None
@@ -106,6 +107,21 @@ class Reading:
             recode=None if recode is None else recode_of(recode),
             **given,
         )
+
+    @property
+    def steady(self) -> bool:
+        """Whether rows are in an order that the names of files do not decide: one more file could move them all."""
+        return self.files is None or self.time is not None
+
+    def check_positions(self) -> None:
+        """With a budget, positions must stay what they are."""
+        if not self.steady:
+            raise DataError(
+                "a pattern of files needs times where a budget is kept",
+                got="no time column",
+                why="rows would be in the order of the files' names, and one more file could move them all",
+                fix="Name the column: time=..., or put all rows in one file",
+            )
 
     @property
     def whole(self) -> "Reading":

@@ -11,7 +11,7 @@ import polars as pl
 from quiltwork.data.reading import Decimal, Reading
 from quiltwork.data.recode import REST, Recode
 from quiltwork.data.tables import Frame, files_of, names_of, scan
-from quiltwork.data.text_files import ENDINGS, ending_of, separator_of, unreadable
+from quiltwork.data.text_files import ENDINGS, ending_of, reading, separator_of
 from quiltwork.data.values import MISSING_WORDS, name_of
 from quiltwork.errors import DataError
 
@@ -103,11 +103,9 @@ def decimal_of(
         "points": text.str.contains(DOT),
         "grouped": text.str.contains(GROUPED),
     }
-    try:
+    with reading(source):
         rows = scan(source, [column], ";").select(**{name: found.sum() for name, found in asked.items()})
         facts = rows.collect(engine="streaming").row(0, named=True)
-    except (OSError, pl.exceptions.PolarsError) as problem:
-        raise unreadable(str(source), problem) from None
     if facts["commas"] and (facts["points"] or facts["grouped"] == facts["commas"]):
         raise DataError(
             f"column {column!r} has numbers that can be read in two ways",

@@ -6,6 +6,7 @@ of numbers, from which all else is summed up: lengths, stretches, counts, transi
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
@@ -21,7 +22,7 @@ from quiltwork.data.matching import UNKNOWN, Matching
 from quiltwork.data.reading import Reading, check_segment
 from quiltwork.data.rows import Rows
 from quiltwork.data.series import POSITIONS, Part, Series, Shape
-from quiltwork.data.tables import Frame
+from quiltwork.data.tables import Frame, pattern_of
 from quiltwork.data.timelines import Run, Timeline, joined
 from quiltwork.data.times import Window
 from quiltwork.data.values import names_in, natural, unknown_states
@@ -76,6 +77,13 @@ class StoredSeries(Series):
             step=None if self._engine.columns.time is None else self.step,
             reading=self.reading.whole,
         )
+
+    def from_files(self, pattern: str | None) -> Self:
+        """The same, if its table was made of files that are named by a pattern."""
+        named = copy(self)
+        named.reading = replace(self.reading, files=pattern)
+        named.__dict__.pop("about", None)
+        return named
 
     def _found_states(self) -> tuple[str, ...]:
         """The values that occur, sorted; levels are named by their edges."""
@@ -407,6 +415,7 @@ class StoredSeries(Series):
                 got="values",
                 fix="Append a table or file with the same columns",
             )
+        replace(self.reading, files=pattern_of(more)).check_positions()
         sources = (*self._sources, more)
         self._opened(sources)  # refuses tables that do not fit together
         if self._engine.columns.time is not None:

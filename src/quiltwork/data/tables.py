@@ -5,6 +5,7 @@ import re
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,7 +14,18 @@ import polars as pl
 
 from quiltwork.beliefs.dynamic import JOIN
 from quiltwork.beliefs.text import why_unread
-from quiltwork.data.text_files import ENDINGS, check_encoding, ending_of, header_of, separator_of, unreadable
+from quiltwork.data.text_files import (
+    ENDINGS,
+    UNREAD,
+    are_names,
+    check_text,
+    ending_of,
+    header_of,
+    reading,
+    separator_of,
+    too_many_fields,
+    unreadable,
+)
 from quiltwork.errors import DataError, nearest
 
 LOOKED_AT_ROWS = 1000  # by which the types of a text file's columns are told
@@ -47,10 +59,8 @@ def as_table(
             why="rows are matched by their order",
             fix="Name it: variable=...",
         )
-    try:
+    with reading(source):
         return cast("pl.DataFrame", (table.collect() if hasattr(table, "collect") else table).to_polars())
-    except (OSError, pl.exceptions.PolarsError, nw.exceptions.NarwhalsError) as problem:
-        raise unreadable(str(source) if isinstance(source, str | Path) else "the data", problem) from None
 
 
 def as_frame(source: object, wanted: Sequence[str], *, separator: str | None = None) -> Frame:
@@ -64,7 +74,9 @@ def as_frame(source: object, wanted: Sequence[str], *, separator: str | None = N
             "the data must be a file, or a table of polars, pandas, PyArrow, DuckDB or PySpark",
             got=type(source).__name__,
         ) from None
-    check_columns(wanted, table.collect_schema().names())
+    # Spark's columns may be named by the first line of a text file
+    spark = table.implementation.is_pyspark() or table.implementation.is_pyspark_connect()
+    check_columns(wanted, table.collect_schema().names(), by_first_line=spark)
     picked = table.select(*wanted)
     if picked.implementation.is_pandas_like():
         _check_objects(picked.to_native())
@@ -79,7 +91,7 @@ def names_of(source: object, *, separator: str | None = None, wanted: Sequence[s
             check_regular(file)
             if ending_of(file) == ".parquet":
                 return list(pl.read_parquet_schema(file))
-        except (DataError, OSError, pl.exceptions.PolarsError):
+        except (DataError, *UNREAD):
             return []  # said when it is read
         return header_of(file, separator_of(file, wanted, separator)) if ending_of(file) in ENDINGS else []
     try:
@@ -108,12 +120,26 @@ def types_of(file: str | Path, *, separator: str | None = None) -> dict[str, str
             schema: Any = pl.read_parquet_schema(path)
         else:
             mark = separator_of(path, (), separator)
-            schema = pl.scan_csv(
-                path, separator=mark, infer_schema_length=LOOKED_AT_ROWS, try_parse_dates=True
-            ).collect_schema()
-    except (OSError, pl.exceptions.PolarsError):
+            _check_header(path, names, _scanned(path, mark).head(LOOKED_AT_ROWS).collect())
+            schema = _scanned(path, mark, infer_schema_length=LOOKED_AT_ROWS, try_parse_dates=True).collect_schema()
+    except UNREAD:
         schema = {}
     return {name: _type_of(schema.get(name)) for name in names}
+
+
+def _check_header(file: str, names: Sequence[str], rows: "pl.DataFrame") -> None:
+    """Refuse to list what seems to be a first row: a number or a date, or text that occurs below it again."""
+    values = sum(
+        re.fullmatch(r"[-+\d.,:/ ]*\d[-+\d.,:/ TZeE]*", name) is not None or name in column
+        for name, column in zip(names, rows, strict=False)
+    )
+    if values:
+        raise DataError(
+            f"the first line of data file {file} must name its columns",
+            got=f"{values} of {len(names)} columns that begin with what seems to be a value",
+            why="values are not shown",
+            fix="Put a line of names above the rows",
+        )
 
 
 def _type_of(dtype: Any) -> str:
@@ -168,10 +194,10 @@ def joined(tables: Sequence[Frame]) -> Frame:
 def check_columns(
     wanted: Sequence[str], columns: Sequence[str], *, where: str = "the table", by_first_line: bool = False
 ) -> None:
-    """The wanted ones must be there."""
+    """The wanted ones must be there; ``by_first_line`` if a line of text names them, which may hold values instead."""
     for name in wanted:
         if name not in columns:
-            raise no_column(name, columns, where, by_first_line=by_first_line)
+            raise _no_column(name, columns, where, shown=not by_first_line or are_names(columns, wanted))
 
 
 def scan(source: str | Path, wanted: Sequence[str], separator: str | None = None) -> "pl.LazyFrame":
@@ -185,13 +211,7 @@ def scan(source: str | Path, wanted: Sequence[str], separator: str | None = None
     if "://" not in files[0]:
         check_regular(files[0])
     between = "" if kind == ".parquet" else separator_of(files[0], wanted, separator)
-
-    def opened(file: str | list[str]) -> pl.LazyFrame:
-        if kind == ".parquet":
-            return pl.scan_parquet(file, glob=False)
-        # text stays text: "01" and "1" are different state names
-        return pl.scan_csv(file, separator=between, infer_schema=False, glob=False)
-
+    opened = partial(_scanned, separator=between)
     schemas: dict[str, pl.Schema] = {}
     for file in files:
         try:
@@ -199,13 +219,17 @@ def scan(source: str | Path, wanted: Sequence[str], separator: str | None = None
                 check_regular(file)
                 Path(file).open("rb").close()  # the system's own reason, if there is one
                 if kind != ".parquet":
-                    check_encoding(file)
+                    check_text(file)
             schemas[file] = opened(file).collect_schema()
+            _check_different(header_of(file, between) if between else [], schemas[file], wanted)
+            _check_schema(file, schemas[file], wanted, next(iter(schemas.values())))
+            if kind != ".parquet":
+                opened(file).select(pl.all().count()).collect(engine="streaming")  # all fields of all rows
         except pl.exceptions.NoDataError:
             continue  # an empty part of many
-        except (OSError, pl.exceptions.PolarsError) as problem:
-            raise unreadable(file, problem) from None
-        _check_schema(file, schemas[file], wanted, next(iter(schemas.values())))
+        except UNREAD as problem:
+            too_many = None if kind == ".parquet" or "://" in file else too_many_fields(file, between)
+            raise too_many or unreadable(file, problem) from None
     if not schemas:
         raise DataError(
             f"data file {source} must have a header and rows",
@@ -215,6 +239,24 @@ def scan(source: str | Path, wanted: Sequence[str], separator: str | None = None
     if len(set(map(str, schemas.values()))) == 1:
         return opened(list(schemas)).select(*wanted)
     return pl.concat([opened(file).select(*wanted) for file in schemas])
+
+
+def _scanned(file: str | list[str], separator: str, **types: Any) -> "pl.LazyFrame":
+    """A file, or several with the same columns, as a stream.
+
+    Text stays text, for "01" and "1" are different names; unless ``types`` says how to tell types.
+    """
+    first = file if isinstance(file, str) else file[0]
+    if ending_of(first) == ".parquet":
+        return pl.scan_parquet(file, glob=False)
+    names = header_of(first, separator)
+
+    def named(found: list[str]) -> list[str]:
+        usable = len(set(names)) == len(names) == len(found)
+        return names if usable else [name.replace('""', '"') for name in found]
+
+    types = types or {"infer_schema": False}
+    return pl.scan_csv(file, separator=separator, glob=False, with_column_names=named, **types)
 
 
 def _other_ending(source: str | Path, first: str, endings: set[str]) -> DataError:
@@ -234,12 +276,21 @@ def _other_ending(source: str | Path, first: str, endings: set[str]) -> DataErro
     )
 
 
+def _check_different(header: Sequence[str], schema: "pl.Schema", wanted: Sequence[str]) -> None:
+    """No two columns may have the same name; which one it is is said only if the user named it."""
+    names = list(header) or [re.sub(r"_duplicated_\d+$", "", name) for name in schema.names()]
+    for n, name in enumerate(names):
+        if name in names[:n]:
+            which = repr(name) if name in wanted else "the same name"
+            raise DataError(
+                "columns must have different names",
+                got=f"{which} for columns {names.index(name) + 1} and {n + 1} of {len(names)}",
+                fix="The first line of a text file must name its columns",
+            )
+
+
 def _check_schema(file: str, schema: "pl.Schema", wanted: Sequence[str], first: "pl.Schema") -> None:
     """The wanted columns must be in every file, and be of one type."""
-    repeated = [name for name in schema if re.fullmatch(r".*_duplicated_\d+", name)]
-    if repeated:
-        name = re.sub(r"_duplicated_\d+$", "", repeated[0])
-        raise DataError("columns must have different names", got=f"{name!r} more than once")
     where, text = "the file" if schema is first else f"file {file}", ending_of(file) != ".parquet"
     check_columns(wanted, schema.names(), where=where, by_first_line=text)
     for name in wanted:
@@ -248,6 +299,18 @@ def _check_schema(file: str, schema: "pl.Schema", wanted: Sequence[str], first: 
                 f"column {name!r} must have one type in all files",
                 got=f"{schema[name].base_type()} in {file}, {first[name].base_type()} in the first",
             )
+
+
+def pattern_of(source: object) -> str | None:
+    """The pattern by which files are named, from its first wildcard on; None for a single file or a table.
+
+    >>> pattern_of("logs/2024/day*.csv"), pattern_of("day1.csv")
+    ('day*.csv', None)
+    """
+    if not isinstance(source, str | Path) or not glob.has_magic(str(source)) or Path(source).is_file():
+        return None
+    parts = str(source).split("/")
+    return "/".join(parts[next(n for n, part in enumerate(parts) if glob.has_magic(part)) :])
 
 
 def files_of(source: str | Path) -> list[str]:
@@ -277,18 +340,17 @@ def _usual_ending(folder: Path) -> str:
     return ".parquet"
 
 
-def no_column(name: str, columns: Sequence[str], where: str, *, by_first_line: bool) -> DataError:
-    """Lists the columns of a table; the first line of a text file may hold values instead of names."""
-    fix, got = "Name one of them", f"columns {', '.join(map(repr, columns[:30]))}"
-    if len(columns) > 30:
-        got += f" and {len(columns) - 30} more"
-    near = nearest(name, columns, cutoff=0.7 if by_first_line else 0.6)
-    if near is not None:
-        fix = f"Did you mean {near!r}?"
-    if by_first_line:
+def _no_column(name: str, columns: Sequence[str], where: str, *, shown: bool) -> DataError:
+    """A column that is not there, with those that are; only with their number if their names may be values."""
+    if shown:
+        near = nearest(name, columns)
+        got = f"columns {', '.join(map(repr, columns[:30]))}"
+        got += f" and {len(columns) - 30} more" if len(columns) > 30 else ""
+        fix = "Name one of them" if near is None else f"Did you mean {near!r}?"
+    else:
         got = f"{len(columns)} other column{'s' * (len(columns) != 1)}"
-        fix = fix if near is not None else "The first line of the file must name the columns"
-        if len(columns) == 1 and near is None:
+        fix = "The first line of the file must name the columns"
+        if len(columns) == 1:
             fix += "; if something else than a comma is between them, say what: separator=';'"
     return DataError(f"column {name!r} must be in {where}", got=got, fix=fix)
 

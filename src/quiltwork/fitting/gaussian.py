@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from quiltwork.beliefs.correlation import Correlation
-from quiltwork.beliefs.gaussian import GaussianBelief
+from quiltwork.beliefs.gaussian import LARGEST, GaussianBelief
 from quiltwork.data.measured import Measurements
 from quiltwork.data.series import Series
 from quiltwork.errors import DataError, ParameterError
@@ -16,6 +16,7 @@ from quiltwork.fitting.autocorrelation import Autocorrelation, Rhythm, autocorre
 from quiltwork.fitting.words import in_words
 from quiltwork.types import Duration, Floats
 
+OUTER = (0.01, 0.99)  # quantiles between which values are spread
 MOST_LISTED = 400
 """Lags that a fitted belief lists; what follows is an exponential."""
 DIGITS = 1e4
@@ -256,7 +257,7 @@ def fit_gaussian(
     if vague:
         notes = (*notes, "This data is too short to support any belief well. Use longer data, or more subjects.")
     return GaussianFit(
-        belief=GaussianBelief(correlation, distance=distance, step=series.step, unit=unit),
+        belief=GaussianBelief(correlation, distance=distance, step=series.step, unit=unit, spread=_spread(series)),
         estimates=_estimates(found, reach, series.step),
         told=told,
         furthest=left.furthest,
@@ -270,6 +271,14 @@ def fit_gaussian(
         longest=series.longest,
         notes=(*notes, left.in_distances(distance, _hidden(distance, unit))),
     )
+
+
+def _spread(series: Measurements) -> float | None:
+    """The width of the range that 98 % of the values lie in, in two digits; None if they are all alike."""
+    values = np.concatenate([run for runs in series.numbers.values() for run in runs])
+    low, high = np.quantile(values, OUTER)
+    width = float(f"{high - low:.2g}")
+    return width if 1 / LARGEST < width < LARGEST else None
 
 
 def _hidden(distance: float, unit: str | None) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from quiltwork.beliefs.checked import Outcome
 from quiltwork.beliefs.gaussian import GaussianBelief
 from quiltwork.data.measured import Measurements
 from quiltwork.data.steps import check_step
@@ -23,7 +24,7 @@ from quiltwork.fitting.autocorrelation import (
 )
 from quiltwork.fitting.evidence import LEVEL
 from quiltwork.fitting.gaussian import as_measurements, day_lags
-from quiltwork.fitting.outcome import BeliefCheck, Outcome, Remembered, looked_at
+from quiltwork.fitting.outcome import BeliefCheck, Remembered, looked_at
 from quiltwork.fitting.reference import MARGIN
 from quiltwork.fitting.verdict import LONGER, TOO_SHORT, VAGUE
 from quiltwork.fitting.words import in_words

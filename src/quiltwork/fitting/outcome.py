@@ -1,15 +1,17 @@
 """What a check of a belief finds, as one record that every shell shows: terminal, report, page, notebook, JSON."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from datetime import date
+from typing import Any
 
+from quiltwork.beliefs import Belief
+from quiltwork.beliefs.checked import Checked, Outcome
 from quiltwork.fitting.evidence import Hour, Order, Stay
 from quiltwork.types import Duration, Shown
 
 TIMES = tuple(map(Duration.parse, ("1h", "6h", "1d")))
 NUMBERS = (10, 100, 1000)
 """Lags at which it is said what would have been seen, beside one step."""
-Outcome = Literal["holds", "not refuted", "refuted"]
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,11 @@ class BeliefCheck(Shown):
             if near:
                 by_lag[lag] = min(near, key=lambda one: one.last - one.first).would_show
         return tuple(by_lag.items())
+
+    def checked(self, belief: Belief, *, on: date | None = None) -> Checked:
+        """The check in brief, as it stands beside ε: for :func:`release`, belief files and ledgers."""
+        when = date.today() if on is None else on
+        return Checked(self.outcome, self.verdict, self.values, self.subjects, when.isoformat(), belief.fingerprint)
 
     def summary(self) -> dict[str, Any]:
         """The check in brief, as plain values that fit into a belief file or a ledger.

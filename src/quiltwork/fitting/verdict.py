@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from quiltwork.fitting.outcome import BeliefCheck, Followed, Outcome, Remembered, Together
+from quiltwork.beliefs.checked import Outcome
+from quiltwork.fitting.outcome import BeliefCheck, Followed, Remembered, Together
 from quiltwork.fitting.words import in_words, percent
 from quiltwork.types import Duration
 

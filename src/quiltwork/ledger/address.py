@@ -1,13 +1,28 @@
-"""Addresses of ledgers: a path, ``sqlite:///path`` or ``postgresql://...``; shown without passwords."""
+"""Addresses of ledgers: a path, ``sqlite:///path`` or ``postgresql://...``; shown without passwords.
+
+An address that is not well-formed may have a password anywhere, so no part of it is shown. Of one that is, each part is
+shown only if it looks like what it should be.
+"""
 
 import re
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl
 
 from quiltwork.errors import LedgerError
 from quiltwork.ledger.sqlite import SqliteStore
 from quiltwork.ledger.store import Store
 
 FORMS = "sqlite:///path or postgresql://..."
+SERVER = re.compile(
+    r"(?:(?P<user>[^\s:/?#\[\]@]*)(?P<password>:[^\s/?#\[\]@]*)?@)?"
+    r"(?P<host>\[[\da-fA-F:.]+\]|[\w.-]*)(?P<port>:\d{0,5})?"
+    r"(?P<database>/[^\s:/?#@]*)?(?:\?(?P<options>[^\s?#@]*))?"
+)
+PLAIN = re.compile(r"/?[\w.+-]*")
+SHOWN_OPTIONS = ("host", "hostaddr", "port", "dbname", "sslmode", "connect_timeout", "application_name")
+NOT_A_PATH = re.compile(
+    r".*:.*@|(postgres|sqlite)\w*:|(host|hostaddr|port|dbname|user|service)\s*=|.*\bpass\w*\s*=",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 def open_store(address: str) -> Store:
@@ -18,18 +33,20 @@ def open_store(address: str) -> Store:
     """
     if not isinstance(address, str):
         raise LedgerError("a ledger's address must be text", got=type(address).__name__, fix="sqlite:///path")
-    if "\0" in address or ("://" not in address and "@" in address and ":" in address):
-        raise LedgerError("a ledger's address cannot be read", fix=FORMS)
+    if "\0" in address:
+        raise _malformed()
     if address.endswith(".jsonl"):
         raise LedgerError("a ledger is a database", got="an exported one", fix="quiltwork ledger verify reads it")
     kind, found, rest = address.partition("://")
+    if not found and "@" in address:
+        raise _malformed()
     if not found:
         return _sqlite(f"/{address}")
     if kind == "sqlite":
         return _sqlite(rest)
     if kind in ("postgresql", "postgresql+psycopg", "postgres"):
         return _postgresql(rest)
-    raise LedgerError("a ledger is kept in SQLite or PostgreSQL", got=kind[:40], fix=FORMS)
+    raise LedgerError("a ledger is kept in SQLite or PostgreSQL", got="another kind of address", fix=FORMS)
 
 
 def in_memory() -> Store:
@@ -40,6 +57,8 @@ def in_memory() -> Store:
 def _sqlite(rest: str) -> Store:
     if rest and not rest.startswith("/"):
         raise LedgerError("the address of a SQLite ledger has three slashes", got="two", fix="sqlite:///path")
+    if NOT_A_PATH.match(rest[1:]):
+        raise _malformed()
     database, _, query = rest[1:].partition("?") if rest.startswith("/file:") else (rest[1:], "", "")
     options = dict(parse_qsl(query)) | {"uri": "true"}
     if not database or ":memory:" in database or options.get("mode") == "memory":
@@ -59,12 +78,13 @@ def _sqlite(rest: str) -> Store:
 
 
 def _postgresql(rest: str) -> Store:
+    parts = SERVER.fullmatch(rest)
+    if parts is None:
+        raise _malformed()
     try:
-        parts = urlsplit(f"postgresql://{rest}")
-        _ = parts.port  # a port that is no number
-    except ValueError:
-        raise LedgerError("a ledger's address cannot be read", fix=FORMS) from None
-    try:
+        from psycopg import ProgrammingError
+        from psycopg.conninfo import conninfo_to_dict
+
         from quiltwork.ledger.postgresql import PostgresStore
     except ModuleNotFoundError:
         raise LedgerError(
@@ -73,8 +93,33 @@ def _postgresql(rest: str) -> Store:
             why="it is the database driver",
             fix='pip install "quiltwork[postgresql]"',
         ) from None
-    hidden = [(key, "***" if re.search("pass|key|secret|token", key, re.I) else v) for key, v in parse_qsl(parts.query)]
-    user, at, host = parts.netloc.rpartition("@")
-    login = user.partition(":")[0] + (":***" if ":" in user else "")
-    shown = parts._replace(netloc=f"{login}{at}{host}", query=urlencode(hidden, safe="*/"))
-    return PostgresStore(shown.geturl(), f"postgresql://{rest}")
+    try:
+        conninfo_to_dict(f"postgresql://{rest}")
+        parts["host"].encode("idna")  # as it is looked up
+    except (ProgrammingError, UnicodeError):
+        raise _malformed() from None
+    return PostgresStore(_shown(parts), f"postgresql://{rest}")
+
+
+def _shown(parts: "re.Match[str]") -> str:
+    """An address without its password, and without whatever does not look like a name."""
+    user, password, database = (parts[name] for name in ("user", "password", "database"))
+    login = "" if user is None else f"{_plain(user)}{':***' if password else ''}@"
+    options = [
+        f"{key}={value if key in SHOWN_OPTIONS else '***'}"
+        for key, value in parse_qsl(parts["options"] or "", keep_blank_values=True)
+    ]
+    place = f"{parts['host']}{parts['port'] or ''}{_plain(database or '')}"
+    return f"postgresql://{login}{place}{'?' * bool(options)}{'&'.join(options)}"
+
+
+def _plain(text: str) -> str:
+    return text if PLAIN.fullmatch(text) else f"{'/' * text.startswith('/')}***"
+
+
+def _malformed() -> LedgerError:
+    return LedgerError(
+        "a ledger's address cannot be read",
+        why="it is not shown, because it may contain a password",
+        fix=f"{FORMS}; write @, :, / and ? within a password as %40, %3A, %2F and %3F",
+    )

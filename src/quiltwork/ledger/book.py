@@ -1,6 +1,7 @@
 """The ledger: what was spent of a budget, durably, and never more than that."""
 
 import base64
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,32 +13,34 @@ from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.accounting.total import Total
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.beliefs.text import similar_file
+from quiltwork.data.how import ReadAs
 from quiltwork.errors import InputError, LedgerError, NotCoveredError
+from quiltwork.forks import working
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.ledger.address import in_memory, open_store
-from quiltwork.ledger.checks import SLACK, added_up, as_they_are, carried_over, verify_export, verify_rows
+from quiltwork.ledger.checks import SLACK, added_up, as_they_are, costs_what_it_asks, verify_export, verify_rows
 from quiltwork.ledger.entries import (
     ACCEPTED,
     FIRST_ROW,
     HEAD,
     HEAD_AND_TALLY,
-    INSERT_KEPT,
-    INSERT_OUTCOME,
-    INSERT_ROW,
     KEPT,
     TALLY,
-    UPDATE_KEPT,
     UPDATE_TALLY,
     State,
+    append_outcome,
+    append_row,
+    begin_rows,
+    check_still_there,
     first_broken,
     outcomes_in,
     row_of,
     rows_in,
-    write_row,
+    stored,
 )
 from quiltwork.ledger.refusals import Refusals
 from quiltwork.ledger.rows import WITHOUT_KEY, Outcome, Row, Tally, decoding
-from quiltwork.ledger.schema import MIGRATIONS, check_version, migrate, version_of
+from quiltwork.ledger.schema import create_tables, has_tables, look_at_tables
 from quiltwork.ledger.seal import Seal, key_of_environment
 from quiltwork.ledger.store import Store, Transaction
 from quiltwork.ledger.terms import Reservation, Statement, Terms
@@ -47,6 +50,7 @@ from quiltwork.types import Guarantee, NoiseChoice, Shown
 
 Clock = Callable[[], datetime]
 LOOK = "`quiltwork ledger verify` names what is broken; compare it with an earlier export"
+LOOKS, CLOSE = 12, 2e-4  # for that share: how many, and how much of ε may be left unused
 MANY = 64  # releases, from which on ε is computed somewhat further than the sum, so that small ones need it once
 ROOM = 1.1, 1.01  # how much further: far from the end of the budget, and near it
 TRIES, LARGER = 3, 1.01  # to prove the room of a budget: where the quick look that noise is chosen by saw too little
@@ -77,6 +81,7 @@ class Ledger(Shown):
     1.0
     """
 
+    @working()
     def __init__(
         self, address: str, *, key: bytes | None = None, clock: Clock | None = None, store: Store | None = None
     ):
@@ -90,14 +95,7 @@ class Ledger(Shown):
                 fix=(f"{near} " if near.endswith("?") else "")
                 + "Create it first: Ledger.create(...), or quiltwork ledger create",
             )
-        if self._needs_work():
-            self._store.transaction(self._prepare)
-        first = self._store.read(lambda work: next(iter(rows_in(work, FIRST_ROW)), None))
-        if first is None:
-            raise LedgerError(
-                f"ledger {self._store.name} is empty",
-                fix="Create it first: Ledger.create(...), or quiltwork ledger create",
-            )
+        first = self._store.read(self._first_row)
         self.terms, self._opened = Terms.from_dict(first.content), first.hash
         self._seal = self._sealed_with(key)
         if self._seal is not None and first.broken(None, self._seal):
@@ -106,6 +104,18 @@ class Ledger(Shown):
         self._seen: tuple[tuple[int, str], State] | None = None
         self._looked_through = False
         self._refusals = Refusals(self.terms.budget, self._accountant)
+
+    def _first_row(self, work: Transaction) -> Row:
+        """Where its terms are."""
+        if not has_tables(work):
+            raise LedgerError(
+                f"ledger {self.name} is empty",
+                got="no tables of a ledger",
+                fix="Create it first: Ledger.create(...), or quiltwork ledger create",
+            )
+        for row in rows_in(work, FIRST_ROW):
+            return row
+        raise LedgerError(f"ledger {self.name} is broken: row 1 is missing", why="its terms were there", fix=LOOK)
 
     def _sealed_with(self, key: bytes | None) -> Seal | None:
         """What its rows are tied by; None if they are sealed with a key that is not here."""
@@ -135,6 +145,7 @@ class Ledger(Shown):
         return self._seal
 
     @classmethod
+    @working()
     def create(  # noqa: PLR0913 - the public signature is meant to be read
         cls,
         address: str,
@@ -145,6 +156,7 @@ class Ledger(Shown):
         secrets: Secrets | str | None = None,
         delta: float = 0.0,
         envelope: Query | str = "histogram",
+        read: ReadAs | Mapping[str, Any] | None = None,
         key: bytes | None = None,
         clock: Clock | None = None,
         exist_ok: bool = False,
@@ -154,10 +166,12 @@ class Ledger(Shown):
 
         ``secrets`` say what is kept apart: every release counts for what it tells about them. With a ``delta`` the
         budget is (ε, δ), and releases add up by their squares. How large those may grow is fixed now, in the shape of
-        a query: the ``envelope``.
+        a query: the ``envelope``. ``read`` fixes how the data are read, as a service with protected files
+        needs it: the arguments of :func:`read_series` by name (``{"column": "activity", "time": "time"}``).
         """
+        read = read if read is None or isinstance(read, ReadAs) else ReadAs.from_dict(read)
         seal = Seal(key or key_of_environment())
-        terms = Terms(belief, _checked(budget), guarantee, seal.name, Secrets.of(secrets))
+        terms = Terms(belief, _checked(budget), guarantee, seal.name, Secrets.of(secrets), read=read)
         terms.secrets.on(belief)
         if delta:
             terms = _with_delta(terms, delta, envelope)
@@ -166,14 +180,12 @@ class Ledger(Shown):
 
         def begin(work: Transaction) -> None:
             work.alone()
-            _upgrade(work, now().isoformat())
-            if not work.run(FIRST_ROW):
+            if not has_tables(work):
+                create_tables(work, now().isoformat())
                 content = terms.to_dict() | {"id": token_hex(16)}  # two ledgers are never taken for one
                 row = Row.after(None, "opened", now().isoformat(), content, seal=seal)
-                write_row(work, row)
                 nothing = Total.nothing(belief, squares=terms.delta > 0)
-                work.change(INSERT_KEPT, **State(nothing, nothing, 0.0, "nothing was released").columns(row))
-                work.change(UPDATE_TALLY, outcomes=Tally().text(seal))
+                begin_rows(work, row, State(nothing, nothing, 0.0, "nothing was released"), Tally(), seal)
             elif not exist_ok:
                 raise LedgerError(
                     f"ledger {store.name} exists already", why="its budget is set", fix="Use it, or choose another name"
@@ -182,6 +194,8 @@ class Ledger(Shown):
         store.transaction(begin)
         ledger = cls(address, key=key, clock=clock, store=store)
         ledger.check(belief=belief, budget=terms.budget, guarantee=guarantee, secrets=terms.secrets, delta=terms.delta)
+        if read is not None:
+            ledger.check_read(read)
         return ledger
 
     @classmethod
@@ -296,6 +310,30 @@ class Ledger(Shown):
                 fix=f"Use secrets {self.terms.secrets.text}, or another ledger",
             )
 
+    def declared(self) -> ReadAs:
+        """How the data are read; refused where the ledger does not say."""
+        if self.terms.read is None:
+            raise LedgerError(
+                f"ledger {self.name} does not say how its data are read",
+                why="whoever chose that could learn values from what is refused",
+                fix="Create a ledger with --column, --subject, --time and the other options for reading",
+            )
+        return self.terms.read
+
+    def check_read(self, read: ReadAs) -> None:
+        """Refuse data that are to be read in another way than the ledger says."""
+        held = self.declared()
+        if read != held:
+            mine, theirs = held.to_dict(), read.to_dict()
+            differ = next(name for name in {**mine, **theirs} if mine.get(name) != theirs.get(name))
+            raise LedgerError(
+                f"ledger {self.name} is for data that are read in another way",
+                got=f"another {differ}",
+                why="each way of reading is another question about the data",
+                fix=f"Leave it out, or read the data as the ledger says: {held}",
+            )
+
+    @working()
     def reserve(self, record: ReleaseRecord, facts: Mapping[str, Any]) -> Reservation:
         """Count a release before it is made; refused, and nothing is written, if the budget does not allow it.
 
@@ -305,7 +343,7 @@ class Ledger(Shown):
         seal = self._key
         self._look_through()
 
-        def reserve(work: Transaction) -> tuple[Row, State]:
+        def reserve(work: Transaction) -> tuple[Row, State, float]:
             head, tally = self._found_head(work.locked), str(work.locked[0][-1])
             before = self._state(work, head, writes=True)
             total = self._accountant.plus(before.total, record)
@@ -314,18 +352,21 @@ class Ledger(Shown):
                 raise _TooMuchError(before.total, after.epsilon)
             content = dict(facts) | {"record": record.to_dict(), "outcomes": tally} | after.content(self._opened)
             row = Row.after(head, "reserved", self._clock().isoformat(), content, seal=seal)
-            work.change_both(INSERT_ROW, UPDATE_KEPT, **row.columns() | after.columns(row))
-            return row, after
+            append_row(work, row, after)
+            return row, after, before.epsilon
 
         try:
-            row, state = self._store.transaction(reserve, locking=HEAD_AND_TALLY)
+            row, state, spent = self._store.transaction(reserve, locking=HEAD_AND_TALLY)
         except _TooMuchError as refused:  # explained when nobody waits for the ledger any more
             raise self._refusals.explain(refused.total, record, refused.epsilon) from None
+        self._confirm(row.head)
         self._know(row.head, state)
         used = self._accountant.used(state.total)
         facts_of = state.epsilon, state.rule, self.terms.budget, state.total.mixed, self.terms.delta, used
-        return Reservation(row.number, row.hash, *facts_of)
+        charged = max(0.0, state.epsilon - spent) if state.total.count < MANY else None  # later ones share a bound
+        return Reservation(row.number, row.hash, *facts_of, charged)
 
+    @working()
     def preview(self, record: ReleaseRecord) -> tuple[float, str, float]:
         """ε of all releases together with one more, the rule it is by, and with a δ the room used. Nothing is written.
 
@@ -344,18 +385,68 @@ class Ledger(Shown):
             raise self._refusals.explain(before, record, told.epsilon)
         return told.epsilon, told.rule, self._accountant.used(total)
 
+    def room_for(self, record: ReleaseRecord) -> float:
+        """The largest share of a release's profile that costs no more than its own ε; 1 if all of it does.
+
+        What releases tell together grows faster than their sum (Statement 85). With the noise that a single release
+        needs, four of ε = 0.5 would exceed a budget of 2; with a little more noise on the later ones they fit.
+
+        >>> from quiltwork import MarkovChain, ReleaseRecord
+        >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+        >>> ledger = Ledger.in_memory(belief=chain, budget=2.0)
+        >>> half = ReleaseRecord(mechanism="curve", epsilon=0.5, noise_scale=6.38, query="count:1", length=1000)
+        >>> first = ledger.room_for(half)
+        >>> _ = ledger.reserve(half, {})
+        >>> first, round(ledger.room_for(half), 1)
+        (1.0, 0.9)
+        """
+        asked, scale = record.epsilon, record.noise_scale
+        if not costs_what_it_asks(record, self.terms.secrets) or asked is None or scale is None or self.terms.delta:
+            return 1.0
+        before = self._total()
+        spent = self._accountant.told_by(before).epsilon if before.count else 0.0
+
+        def over(share: float) -> float:
+            """By how much a share of the profile costs more than was asked."""
+            weaker = record if share == 1 else replace(record, noise_scale=scale / share)
+            try:
+                return self._accountant.told_by(self._accountant.plus(before, weaker)).epsilon - spent - asked
+            except NotCoveredError:
+                return math.inf
+
+        low, below, high, above = 0.0, -asked, 1.0, over(1.0)
+        if not SLACK * asked < above < math.inf or spent + asked > self.terms.budget * (1 + SLACK):
+            return 1.0  # it costs what it asks for, or it will be refused
+        for look in range(LOOKS):
+            aim = -CLOSE / 2 * asked - below  # a little below what was asked, so that the chord ends on the safe side
+            share = low + (high - low) * (aim / (above - below) if look % 4 != 3 else 0.5)
+            found = over(share)
+            if found > 0:
+                high, above = share, found
+            else:
+                low, below = share, found
+                if -found <= CLOSE * asked:
+                    break
+        return low or 1.0
+
     def complete(self, reservation: Reservation) -> None:
         """Note that a reserved release was made. If this is lost, the reservation still counts."""
         seal = self._key
         outcome = Outcome.of(reservation.number, reservation.hash, self._clock().isoformat(), seal=seal)
 
         def note(work: Transaction) -> None:
-            tallied = self._tally(work.locked, seal).plus(outcome).text(seal)
-            columns = {"number": outcome.number, "time": outcome.time, "hash": outcome.hash}
-            work.change_both(INSERT_OUTCOME, UPDATE_TALLY, **columns, outcomes=tallied)
+            append_outcome(work, outcome, self._tally(work.locked, seal).plus(outcome), seal)
 
         self._store.note(note, locking=TALLY)
 
+    def confirm(self, reservation: Reservation) -> None:
+        """Refuse to go on unless a reservation is still there and counts: the last look before a value is shown."""
+        self._confirm((reservation.number, reservation.hash))
+
+    def _confirm(self, head: tuple[int, str]) -> None:
+        self._store.read(lambda work: check_still_there(work, *head))
+
+    @working()
     def accept(self, why: str, facts: Mapping[str, Any]) -> list[str]:
         """Go on although rows are broken, with the kept sum as it is: what was wrong, written into a row of its own.
 
@@ -364,7 +455,7 @@ class Ledger(Shown):
         seal = self._key
         problems = self.verify()
 
-        def write(work: Transaction) -> None:
+        def write(work: Transaction) -> Row:
             head, rows = self._found_head(work.locked), rows_in(work)
             state = self._state(work, head)
             if not rows or rows[-1].head != head:
@@ -377,15 +468,16 @@ class Ledger(Shown):
             looked_at = {"problems": problems, "why": why, "total": kept, "before": as_they_are(rows, seal)}
             content = dict(facts) | looked_at | state.content(self._opened)
             row = Row.after(head, "accepted", self._clock().isoformat(), content, seal=seal)
-            write_row(work, row)
-            work.change(UPDATE_KEPT, **state.columns(row))
             work.change(UPDATE_TALLY, outcomes=Tally.of(outcomes_in(work)).text(seal))
+            append_row(work, row, state)
+            return row
 
         if problems:
-            self._store.transaction(write, locking=HEAD)
+            self._confirm(self._store.transaction(write, locking=HEAD).head)
             self._looked_through = False
         return problems
 
+    @working()
     def statement(self) -> Statement:
         """Everything there is to see, at one moment."""
 
@@ -406,10 +498,12 @@ class Ledger(Shown):
         """All rows and outcomes as they are, checked or not."""
         return self._store.read(lambda work: (rows_in(work), outcomes_in(work)))
 
+    @working()
     def spent(self) -> float:
         """ε of all releases so far together."""
         return self._accountant.told_by(self._total()).epsilon
 
+    @working()
     def losses(self) -> Losses:
         """What all releases so far tell about each time of a series, at most."""
         return self._accountant.losses_of(self._total())
@@ -417,19 +511,25 @@ class Ledger(Shown):
     def _total(self) -> Total:
         return self._store.read(lambda work: self._state(work, self._head(work)).total)
 
+    @working()
     def verify(self) -> list[str]:
         """What is wrong with the ledger, the first broken row first; nothing if it is whole."""
         seal = self._key
 
-        def look(work: Transaction) -> tuple[list[Row], list[Outcome], tuple[int, str], tuple[Any, ...]]:
-            kept = work.run("SELECT sum, outcomes FROM quiltwork_kept WHERE id = 1")[0]
-            return rows_in(work), outcomes_in(work), self._head(work), kept
+        def look(work: Transaction) -> tuple[list[str], list[Row], list[Outcome], list[tuple[Any, ...]]]:
+            found = work.run("SELECT number, hash, sum, outcomes FROM quiltwork_kept WHERE id = 1")
+            return look_at_tables(work)[1], rows_in(work), outcomes_in(work), found
 
-        rows, outcomes, head, (kept, tally) = self._store.read(look)
+        odd, rows, outcomes, found = self._store.read(look)
+        if odd:
+            return [f"its database {problem}" for problem in odd]
         problems = verify_export(rows, outcomes, seal)
         self._seen = None  # what is in the database, not what this ledger remembers
         if problems:
             return problems
+        if not found:
+            return ["the kept sum is missing: it was deleted"]
+        head, (*_, kept, tally) = self._found_head(found), found[0]
         if head != rows[-1].head:
             return [f"rows are missing: the last release is not among the {len(rows)} that are there"]
         noted = str(next((row.content["outcomes"] for row in rows[::-1] if "outcomes" in row.content), "0"))
@@ -437,7 +537,7 @@ class Ledger(Shown):
             return ["an outcome was removed or added: their number is not what was noted"]
         try:
             with decoding("the kept sum"):
-                total = Total.from_bytes(_stored(kept))
+                total = Total.from_bytes(stored(kept))
             if added_up(rows, self._accountant)[0].digest != total.digest:
                 return ["the kept sum is not that of the rows: it was changed"]
             self._store.read(lambda work: self._state(work, self._head(work)))
@@ -448,20 +548,6 @@ class Ledger(Shown):
     def close(self) -> None:
         """Let go of the database."""
         self._store.close()
-
-    def _needs_work(self) -> bool:
-        version = self._store.read(version_of)
-        check_version(version)
-        return version < MIGRATIONS[-1].version
-
-    def _prepare(self, work: Transaction) -> None:
-        if version_of(work) == 0:
-            raise LedgerError(
-                f"ledger {self._store.name} is empty",
-                got="no tables of a ledger",
-                fix="Create it first: Ledger.create(...), or quiltwork ledger create",
-            )
-        _upgrade(work, self._clock().isoformat())
 
     def _head(self, work: Transaction) -> tuple[int, str]:
         """Number and hash of the last row."""
@@ -489,7 +575,7 @@ class Ledger(Shown):
             )
         _SEEN_BY_THIS_PROCESS[self._opened] = max(known, head)
         with decoding("the kept sum"):
-            sums = Total.from_bytes(_stored(total)), Total.from_bytes(_stored(ceiling))
+            sums = Total.from_bytes(stored(total)), Total.from_bytes(stored(ceiling))
             state = State(*sums, float(epsilon), str(rule))
             last = None if row[0] is None else row_of(*row)
         if self._seal is None:
@@ -582,37 +668,3 @@ def _checked(budget: float) -> float:
             got=repr(budget),
             why="it is the ε of all releases together",
         ) from None
-
-
-def _upgrade(work: Transaction, now: str) -> None:
-    version = version_of(work)
-    check_version(version)
-    for migration in MIGRATIONS:
-        if migration.version > version:
-            migrate(work, migration, now)
-            if migration.carries_over:
-                _carry_over(work, now)
-            if migration.counts_outcomes and work.run(HEAD):
-                work.change(UPDATE_TALLY, outcomes=Tally.of(outcomes_in(work)).text(WITHOUT_KEY))
-
-
-def _carry_over(work: Transaction, now: str) -> None:
-    """Add up anew what an earlier version wrote, and write a row that says so."""
-    rows = rows_in(work)
-    if not rows:
-        return
-    problems = verify_rows(rows)
-    if not problems and [(rows[-1].number, rows[-1].hash)] != [(int(n), str(h)) for n, h in work.run(HEAD)]:
-        problems = ["the last release is not among its rows"]
-    if problems:
-        raise LedgerError(f"the ledger is broken: {problems[0]}", fix="Compare it with an earlier export")
-    total, told = carried_over(rows)
-    state = State(total, total, told.epsilon, told.rule)
-    row = Row.after(rows[-1], "migrated", now, state.content(rows[0].hash))
-    write_row(work, row)
-    work.change(UPDATE_KEPT, **state.columns(row))
-
-
-def _stored(column: Any) -> bytes:
-    """The bytes of a column, as each driver has them; a number in their place is an error, not so many zeros."""
-    return bytes(memoryview(column))

@@ -2,17 +2,18 @@
 
 import base64
 from collections.abc import Sequence
-from dataclasses import replace
 
-from quiltwork.accounting.accountant import Accountant, Composed
+from quiltwork.accounting.accountant import Accountant
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.accounting.total import Total
+from quiltwork.beliefs import Secrets
 from quiltwork.errors import InputError, LedgerError, NotCoveredError
 from quiltwork.ledger.rows import WITHOUT_KEY, Outcome, Row, record_of
 from quiltwork.ledger.seal import Seal, key_of_environment
 from quiltwork.ledger.terms import Terms
 
 SLACK = 1e-9  # bounds are rounded up by about that much: ten times a tenth fits
+BY_PROFILE = ("curve", "group")  # mechanisms whose promise holds for any share of their profile
 
 
 def verify_rows(rows: Sequence[Row], seal: Seal = WITHOUT_KEY) -> list[str]:
@@ -98,7 +99,6 @@ def verify_export(rows: Sequence[Row], outcomes: Sequence[Outcome], seal: Seal =
 def added_up(rows: Sequence[Row], accountant: Accountant) -> tuple[Total, str | None]:
     """The total of all rows, and which of them says another than it is.
 
-    Rows from before a migration have the totals of their own version; the row that a migration wrote has the new one.
     Where broken rows were accepted, it begins with the total that was kept then.
     """
     begin = accepted(rows)
@@ -107,45 +107,14 @@ def added_up(rows: Sequence[Row], accountant: Accountant) -> tuple[Total, str | 
         rows = rows[begin:]
     else:
         total = accountant.nothing()
-    migrated = max((row.number for row in rows if row.kind == "migrated"), default=0)
-    records = iter(carried_records(rows))
     for row in rows:
         if row.kind == "reserved":
-            total = accountant.plus(total, next(records))
-        if row.kind != "opened" and row.number >= migrated and total.digest != row.content.get("kept"):
+            total = accountant.plus(total, record_of(row.content))
+        if row.kind != "opened" and total.digest != row.content.get("kept"):
             return total, f"row {row.number} does not add up"
     return total, None
 
 
-def carried_records(rows: Sequence[Row]) -> list[ReleaseRecord]:
-    """The releases of rows; those of the first version as far as it is known what they were about.
-
-    That version did not write down how data were read. Where its releases were about different positions, these cannot
-    be compared: every release then counts as if it were about every moment.
-    """
-    reserved = [(record_of(row.content), "record" not in row.content) for row in rows if row.kind == "reserved"]
-    if len({(record.segment, record.length) for record, first_version in reserved if first_version}) <= 1:
-        return [record for record, _ in reserved]
-    return [
-        replace(record, gaps="dependent") if first_version and record.placed else record
-        for record, first_version in reserved
-    ]
-
-
-def carried_over(rows: Sequence[Row]) -> tuple[Total, Composed]:
-    """The total of rows that the first version wrote, and what they tell; refused where they do not say enough."""
-    terms = Terms.from_dict(rows[0].content)
-    if len(terms.belief.state_sets) > 1:
-        raise LedgerError(
-            "the ledger is about records and was written by an earlier version",
-            why="that version did not write down the order of variables, so which of them a release asked is not known",
-            fix="Create a new ledger with what is left of the budget",
-        )
-    accountant = terms.accountant()
-    total = Total.nothing(terms.belief)
-    for record in carried_records(rows):
-        total = accountant.plus(total, record)
-    try:
-        return total, accountant.told_by(total)
-    except NotCoveredError as refusal:
-        raise LedgerError("the ledger cannot be carried over to this version", why=str(refusal)) from refusal
+def costs_what_it_asks(record: ReleaseRecord, counted: Secrets) -> bool:
+    """Whether more noise makes a release cost no more than its ε (Statement 85): it must be about these secrets."""
+    return record.mechanism in BY_PROFILE and record.secrets == counted

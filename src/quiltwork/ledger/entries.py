@@ -6,7 +6,7 @@ from typing import Any
 
 from quiltwork.accounting.total import Total
 from quiltwork.errors import LedgerError
-from quiltwork.ledger.rows import Outcome, Row, decoding, sealed
+from quiltwork.ledger.rows import Outcome, Row, Tally, decoding, sealed
 from quiltwork.ledger.seal import Seal
 from quiltwork.ledger.store import Transaction
 
@@ -24,8 +24,8 @@ KEPT = (
     "FROM quiltwork_kept k LEFT JOIN quiltwork_rows r ON r.number = k.number WHERE k.id = 1"
 )
 INSERT_KEPT = (
-    "INSERT INTO quiltwork_kept (id, number, hash, sum, ceiling, epsilon, rule) "
-    "VALUES (1, :number, :hash, :sum, :ceiling, :epsilon, :rule)"
+    "INSERT INTO quiltwork_kept (id, number, hash, sum, ceiling, epsilon, rule, outcomes) "
+    "VALUES (1, :number, :hash, :sum, :ceiling, :epsilon, :rule, :outcomes)"
 )
 INSERT_OUTCOME = "INSERT INTO quiltwork_outcomes (number, time, hash) VALUES (:number, :time, :hash)"
 _OUTCOMES = "SELECT number, time, hash FROM quiltwork_outcomes ORDER BY number"
@@ -34,6 +34,18 @@ UPDATE_TALLY = "UPDATE quiltwork_kept SET outcomes = :outcomes WHERE id = 1"
 UPDATE_KEPT = (
     "UPDATE quiltwork_kept SET number = :number, hash = :hash, sum = :sum, ceiling = :ceiling, epsilon = :epsilon, "
     "rule = :rule WHERE id = 1"
+)
+READ_BACK = (
+    "SELECT r.kind, r.time, r.content, r.previous, r.hash, k.number, k.hash, k.epsilon, k.rule, k.sum, k.ceiling "
+    "FROM quiltwork_rows r CROSS JOIN quiltwork_kept k WHERE r.number = :number AND k.id = 1"
+)
+READ_OUTCOME_BACK = (
+    "SELECT o.time, o.hash, k.outcomes FROM quiltwork_outcomes o CROSS JOIN quiltwork_kept k "
+    "WHERE o.number = :number AND k.id = 1"
+)
+STILL_THERE = (
+    "SELECT count(*) FROM quiltwork_rows r CROSS JOIN quiltwork_kept k "
+    "WHERE r.number = :number AND r.hash = :hash AND k.id = 1 AND k.number >= :number"
 )
 
 _ROWS_FROM = (
@@ -75,9 +87,57 @@ class State:
         }
 
 
-def write_row(work: Transaction, row: Row) -> None:
-    """Write one row."""
+def begin_rows(work: Transaction, row: Row, state: State, tally: Tally, seal: Seal) -> None:
+    """Write the first row, and the state that is kept of it."""
     work.change(INSERT_ROW, **row.columns())
+    work.change(INSERT_KEPT, **state.columns(row), outcomes=tally.text(seal))
+    _check_written(work, row, state)
+
+
+def append_row(work: Transaction, row: Row, state: State) -> None:
+    """Write one more row, and the state that is kept from then on."""
+    work.change_both(INSERT_ROW, UPDATE_KEPT, **row.columns() | state.columns(row))
+    _check_written(work, row, state)
+
+
+def append_outcome(work: Transaction, outcome: Outcome, tally: Tally, seal: Seal) -> None:
+    """Write that a release was made, and how many were."""
+    columns = {"number": outcome.number, "time": outcome.time, "hash": outcome.hash}
+    work.change_both(INSERT_OUTCOME, UPDATE_TALLY, **columns, outcomes=tally.text(seal))
+    if work.run(READ_OUTCOME_BACK, number=outcome.number) != [(outcome.time, outcome.hash, tally.text(seal))]:
+        raise not_kept()
+
+
+def _check_written(work: Transaction, row: Row, state: State) -> None:
+    """Read back what was written: a trigger may have changed it, or taken it away, after the database took it."""
+    with decoding("what was written"):
+        found = [
+            (*texts, stored(total), stored(ceiling))
+            for *texts, total, ceiling in work.run(READ_BACK, number=row.number)
+        ]
+    kept = (*row.head, state.epsilon, state.rule, state.total.to_bytes(), state.ceiling.to_bytes())
+    if found != [(row.kind, row.time, row.text, row.previous, row.hash, *kept)]:
+        raise not_kept()
+
+
+def check_still_there(work: Transaction, number: int, digest: str) -> None:
+    """A row must be there, and counted, after its transaction ended too: others may have gone on from it."""
+    if work.value(STILL_THERE, number=number, hash=digest) != 1:
+        raise not_kept()
+
+
+def not_kept() -> LedgerError:
+    """What was written is not there."""
+    return LedgerError(
+        "the database did not keep what was written",
+        why="a trigger or rule took it back, or somebody changed it",
+        fix="Nothing was released. Remove the trigger, then check the ledger: `quiltwork ledger verify`",
+    )
+
+
+def stored(column: Any) -> bytes:
+    """The bytes of a column, as each driver has them; a number in their place is an error, not so many zeros."""
+    return bytes(memoryview(column))
 
 
 def rows_in(work: Transaction, statement: str = _ROWS) -> list[Row]:

@@ -9,6 +9,7 @@ from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.accounting.total import Total
 from quiltwork.errors import BudgetError, NotCoveredError
 from quiltwork.influence.delta import RESERVE
+from quiltwork.ledger.checks import costs_what_it_asks
 
 SCALED = ("curve", "group", "quilt-exact", "quilt-approx")  # their ε falls with the profile in a known way
 LOOKS = 12  # for the largest request that would fit
@@ -22,14 +23,20 @@ class Refusals:
         self._budget, self._accountant = budget, accountant
         self._last: tuple[object, float | None] | None = None
 
-    def explain(self, total: Total, record: ReleaseRecord, after: float) -> BudgetError:
-        """What was requested, what remains, what is short, and what to do."""
-        budget, before = self._budget, self._told(total)
-        asked = total.digest, record.text
-        if self._last is None or self._last[0] != asked:
-            self._last = asked, self._largest(total, record)
-        fits = self._last[1]
-        fix = "Nothing is left for this release" if fits is None else f"A request of ε = {fits:.4g} or less would fit"
+    def explain(self, total: Total, record: ReleaseRecord, alone: float) -> BudgetError:
+        """What was requested, what remains, what is short, what to do; ``alone`` is the total with its own noise."""
+        after, budget, before = alone, self._budget, self._told(total)
+        remaining = max(0.0, budget - before)
+        if record.epsilon is not None and costs_what_it_asks(record, self._accountant.terms.secrets):
+            after = max(before + record.epsilon, budget)
+        fits: float | None = remaining or None  # noise is added until a request costs no more than its ε
+        if self._accountant.envelope is not None:
+            after = alone
+            asked = total.digest, record.text
+            if self._last is None or self._last[0] != asked:
+                self._last = asked, self._largest(total, record)
+            fits = self._last[1]
+        fix = "Nothing is left for this release" if fits is None else f"A request of ε = {down(fits)} or less would fit"
         if fits is not None and record.mechanism not in SCALED:
             fix = "A smaller request, or one by curve, may fit"
         counted = self._accountant.terms.secrets
@@ -46,7 +53,7 @@ class Refusals:
         return BudgetError(
             "this release would exceed the budget",
             requested=after - before,
-            remaining=max(0.0, budget - before),
+            remaining=remaining,
             short_by=max(0.0, after - budget),
             why=f"together with earlier releases this one{own} would bring the total to {after:.6g} of {budget:g}",
             fix=fix,
@@ -108,3 +115,13 @@ class Refusals:
             return None
         step = 10.0 ** (math.floor(math.log10(alone)) - 2)
         return math.floor(alone / step) * step
+
+
+def down(number: float) -> str:
+    """In six digits, rounded down.
+
+    >>> down(0.374399999)
+    '0.374399'
+    """
+    digits = 5 - math.floor(math.log10(number))
+    return f"{math.floor(number * 10.0**digits) / 10.0**digits:.6g}"

@@ -1,8 +1,6 @@
 """The rows of a ledger: each carries a hash over its content and the row before it, so that no change goes unseen."""
 
-import base64
 import json
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,14 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.beliefs.text import read_text
 from quiltwork.errors import InputError, LedgerError
 from quiltwork.ledger.seal import Seal
 
-Kind = Literal["opened", "reserved", "migrated", "accepted"]
+Kind = Literal["opened", "reserved", "accepted"]
 BEFORE_THE_FIRST = "0" * 64
 WITHOUT_KEY = Seal()
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -215,25 +211,6 @@ def read_export(path: str | Path) -> tuple[list[Row], list[Outcome]]:
 def record_of(content: Mapping[str, Any]) -> ReleaseRecord:
     """The release that a row reserved."""
     try:
-        return ReleaseRecord.from_dict(content["record"] if "record" in content else _of_version_1(content))
-    except (KeyError, TypeError, ValueError, zlib.error, InputError) as problem:
+        return ReleaseRecord.from_dict(content["record"])
+    except (KeyError, TypeError, ValueError, InputError) as problem:
         raise LedgerError("a row of the ledger cannot be read", why="its content is not that of a release") from problem
-
-
-def _of_version_1(content: Mapping[str, Any]) -> dict[str, Any]:
-    """A release as the first version wrote it down: its profile for a series, without its query and reading."""
-    (packed,) = content["profile"]
-    k, scale = int(packed["states"]), float(content["noise_scale"]) or 1.0
-    profile = np.frombuffer(zlib.decompress(base64.b64decode(packed["entries"])), dtype="<f8").reshape(k, k)
-    changes = profile * scale * (1 + 2.0**-50)
-    return {
-        "mechanism": content["mechanism"],
-        "epsilon": content["epsilon"],
-        "noise_scale": scale,
-        "query": {"kind": "declared", "name": str(content["query"]), "sensitivity": changes.tolist()},
-        "segment": content["segment"],
-        "length": content["length"],
-        "gaps": None if content["started"] and content["length"] is not None else "dependent",
-        "guarantee": content["guarantee"],
-        "theorem": content["theorem"],
-    }

@@ -85,7 +85,7 @@ class SqliteStore(Store):
             if mode == "wal":
                 connection.close()
                 raise LedgerError(
-                    f"ledger {self.name} is in use by an earlier version", fix="End the programs that have it open"
+                    f"ledger {self.name} has a write-ahead log that is in use", fix="End the programs that have it open"
                 )
         if before != self._identity() or (self.path is not None and before is None):
             connection.close()

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 from weakref import WeakSet
 
 from quiltwork.errors import LedgerError
+from quiltwork.forks import at_forks, working
 
 WAIT_SECONDS = 120.0
 """How long a ledger waits for others that write, and for a server."""
@@ -112,6 +113,7 @@ class Store(ABC):
         with self._used():
             return self._once(work, self._begin_reading, None, ends="ROLLBACK")
 
+    @working()
     def close(self) -> None:
         """Let go of the database."""
         if self._open is not None and self.mine:
@@ -276,8 +278,7 @@ def _after_fork_in_child() -> None:
             store._lock.release()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+at_forks(before=_before_fork, in_parent=_after_fork_in_parent, in_child=_after_fork_in_child)
 
 
 def _reason(problem: Exception) -> str:
@@ -299,6 +300,7 @@ def _reason(problem: Exception) -> str:
         "terminating": "the server ended the connection",
         "resolve": "the server's name is not known",
         "permission denied": "the role may not do this",
+        "row-level security": "a policy (row level security) may hide rows from this role",
     }
     return next(
         (meaning for word, meaning in known.items() if word in first.lower()), f"the database says: {first[:120]}"

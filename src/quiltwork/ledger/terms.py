@@ -8,6 +8,7 @@ from quiltwork.accounting.accountant import Accountant
 from quiltwork.accounting.envelope import Envelope
 from quiltwork.beliefs import Belief, Secrets, belief_from_dict
 from quiltwork.data import Reading
+from quiltwork.data.how import ReadAs
 from quiltwork.errors import InputError, LedgerError, NotCoveredError
 from quiltwork.ledger.rows import Outcome, Row, record_of
 from quiltwork.types import Guarantee, Shown
@@ -26,6 +27,8 @@ class Terms:
     """What is kept apart: every release counts for what it tells about them."""
     envelope: Envelope | None = None
     """With a δ: how large squares may grow."""
+    read: ReadAs | None = None
+    """How the data are read, if that is fixed: a service reads protected files in this way only."""
 
     @property
     def delta(self) -> float:
@@ -43,6 +46,7 @@ class Terms:
             ({} if self.key is None else {"key": self.key})
             | ({} if self.secrets.everything else {"secrets": self.secrets.plain})
             | ({} if self.envelope is None else {"delta": self.delta, "envelope": self.envelope.to_dict()})
+            | ({} if self.read is None else {"read": self.read.to_dict()})
         )
 
     def accountant(self) -> Accountant:
@@ -66,7 +70,8 @@ class Terms:
             envelope = None
             if kept is not None:
                 envelope = Envelope.from_dict(kept, epsilon=budget, delta=float(content["delta"]))
-            return cls(belief, budget, content["promise"], content.get("key"), secrets, envelope)
+            read = ReadAs.from_dict(content["read"]) if "read" in content else None
+            return cls(belief, budget, content["promise"], content.get("key"), secrets, envelope, read)
         except (KeyError, TypeError, ValueError, OverflowError, InputError, NotCoveredError) as problem:
             raise LedgerError("the first row of the ledger cannot be read", why="it was changed") from problem
 
@@ -85,6 +90,8 @@ class Reservation:
     delta: float = 0.0
     used: float = 0.0
     """With a δ: the share of the room for squares that is used."""
+    charged: float | None = None
+    """By how much this release brought ε up, where that was computed for it alone."""
 
     def to_dict(self) -> dict[str, Any]:
         """As ``release --json`` prints it under ``ledger``."""
@@ -96,7 +103,8 @@ class Reservation:
             "budget": self.budget,
             "rule": self.rule,
         } | (
-            ({} if self.mixed is None else {"mixed": self.mixed})
+            ({} if self.charged is None else {"charged": self.charged})
+            | ({} if self.mixed is None else {"mixed": self.mixed})
             | ({"delta": self.delta, "used": self.used} if self.delta else {})
         )
 
@@ -164,7 +172,7 @@ class Statement(Shown):
             "theorem": record.theorem,
             "secrets": record.secrets.text,
             "reading": None if record.reading is None else record.reading.to_dict(),
-        } | {key: row.content.get(key) for key in ("who", "program", "spent", "rule")}
+        } | {key: row.content.get(key) for key in ("who", "program", "spent", "rule", "check")}
 
     def to_dict(self) -> dict[str, Any]:
         """As ``quiltwork ledger show --json`` prints it."""
@@ -180,6 +188,7 @@ class Statement(Shown):
             "rule": self.rule,
             "reading": None if self.reading is None else self.reading.to_dict(),
             "mixed": self.mixed,
+            "read": None if self.terms.read is None else self.terms.read.to_dict(),
             "releases": releases,
             "without_outcome": sum(one["outcome"] == "reserved" for one in releases),
             "head": self.head,

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
-from polars.exceptions import PolarsError
 
 from quiltwork.data import Series, read_series
+from quiltwork.data.text_files import UNREAD
 from quiltwork.errors import DataError, InputError
 
 GROUPS = {
@@ -151,7 +151,7 @@ def power_periods(source: Path) -> Periods:
 def _reading(file: Path) -> Iterator[None]:
     try:
         yield
-    except (PolarsError, OSError, ValueError):  # whose messages may quote the data
+    except (*UNREAD, ValueError):  # whose messages may quote the data
         raise DataError(
             f"data file {file.name} cannot be read",
             got="other columns, or another form",

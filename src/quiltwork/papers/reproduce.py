@@ -1,6 +1,5 @@
 """Results of the papers, computed again: a table, a CSV file, and a figure as SVG and PNG."""
 
-import csv
 import html
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from quiltwork.papers.public_data import EXPECTED
 from quiltwork.papers.real import real
 from quiltwork.papers.sums import parallel, sequential, theorem_3_4
 from quiltwork.show.page import page
+from quiltwork.show.sheets import csv_of
 from quiltwork.show.style import to_png, to_svg
 from quiltwork.types import Progress
 
@@ -101,10 +101,7 @@ def reproduce(
     rows = result.rows
     with _writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        with table.open("w", newline="", encoding="utf-8") as out:
-            writer = csv.DictWriter(out, fieldnames=list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+        table.write_text(csv_of(rows), encoding="utf-8")
         svg.write_text(to_svg(result.chart), encoding="utf-8")
         png.write_bytes(to_png(result.chart))
     effort.done(1.0)

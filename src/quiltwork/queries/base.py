@@ -49,6 +49,8 @@ class Query(ABC):
     """Whether it needs the order of values."""
     followed = False
     """Whether it counts transitions."""
+    orderless = False
+    """Whether it means the same in whatever order a belief has the variables of a step."""
     by_part = True
     """Whether it can be asked of each window or subject."""
     names_variables = False
@@ -153,6 +155,10 @@ class Query(ABC):
         from quiltwork.queries.variables import Over  # it is a query itself
 
         return Over(self, [name for named in names.values() for name in named])
+
+    def reach(self, spread: float | None, values: int) -> float | None:  # noqa: ARG002 - it is about states
+        """Of real values: by how much two answers can differ if values can by the spread; None where limits say it."""
+        return None
 
     def limits(self, states: States, size: int, links: int | None = None) -> Limits | None:  # noqa: ARG002
         """What is public about the answer, given the number of values and how many of them directly follow another.

@@ -127,6 +127,14 @@ class Measured(Query):
     def check_values(self, values: int) -> None:
         """Refuse a series of too few values."""
 
+    def reach(self, spread: float | None, values: int) -> float | None:
+        """By how much two answers can differ if values can by the spread; None where that is not known.
+
+        >>> MeasuredMean().reach(5.0, 100), MeasuredSum().reach(5.0, 100)
+        (5.0, 500.0)
+        """
+        return None if spread is None else spread * self.weights(1, values).total / self.divisor(values)
+
     def undivided(self) -> Query:
         """The weighted sum that it is made of."""
         return self if self.divisor(2) == 1 else Undivided(self)
@@ -270,6 +278,10 @@ class ShareAbove(Measured):
     def limits(self, states: States, size: int, links: int | None = None) -> Limits | None:  # noqa: ARG002 - a share
         """A share."""
         return Limits((0.0,), (1.0,))
+
+    def reach(self, spread: float | None, values: int) -> float | None:  # noqa: ARG002 - the same for all
+        """As the limits say."""
+        return None
 
     def divisor(self, size: int) -> int:
         """The number of values."""

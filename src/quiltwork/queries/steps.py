@@ -34,6 +34,7 @@ class InSteps(Query):
 
     query: Query
     variables: StepVariables
+    orderless = True
 
     def __post_init__(self) -> None:
         if any(steps is None for steps in self._asked.steps):
@@ -108,9 +109,16 @@ class InSteps(Query):
         """As for the variables of a record."""
         return self._asked.totals
 
-    def within(self, belief: Belief) -> Query:  # noqa: ARG002 - it knows the variables
-        """The query itself."""
-        return self
+    def within(self, belief: Belief) -> Query:
+        """The same of a belief about these variables, in whatever order it has them: its states are in that order."""
+        if dict(belief.step_variables or {}) != dict(self.variables):
+            raise QueryError(
+                f"{self.text} needs a belief about the variables that it was asked of",
+                got="others",
+                why="the states of a step are those of its variables together",
+                fix=f"They are {', '.join(name for name, _ in self.variables)}, with the same states in the same order",
+            )
+        return InSteps(self.query, tuple((belief.step_variables or {}).items()))
 
     def unrolled(self, names: Mapping[str, Sequence[str]]) -> Query:
         """The same asked of the unrolled network, in which each variable has a name for each step."""

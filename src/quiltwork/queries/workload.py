@@ -249,7 +249,7 @@ def picked(source: Query, question: Query, states: States) -> list[int] | None:
     wanted = question.undivided()
     if not isinstance(wanted, Count) or same(source, question):
         return None
-    return [list(states).index(wanted.state)]
+    return np.flatnonzero(wanted.counted(states)).tolist()
 
 
 def same(question: Query, other: Query) -> bool:

@@ -13,8 +13,7 @@ from quiltwork.calibration.accuracy import answer_error
 from quiltwork.calibration.target import PURE_NOISE
 from quiltwork.queries import Limits, Query
 from quiltwork.queries.base import Totals
-from quiltwork.releases.simulation import errors_within
-from quiltwork.types import Floats, Noise
+from quiltwork.types import Noise
 
 WIDTHS = 2  # digits of an error that mean something
 
@@ -55,6 +54,8 @@ class PartAnswer:
     """The smallest difference between two noisy numbers; 0 for those of floats."""
     limits: Limits | None = field(default=None, kw_only=True)
     """What is public about it."""
+    reach: float = field(default=0.0, kw_only=True)
+    """The most by which two answers can differ in one number; 0 where that is not known."""
     totals: Totals = field(default=(), kw_only=True)
     """Groups of numbers whose noise adds up to 0."""
     taken_from: int = field(default=0, kw_only=True)
@@ -73,8 +74,11 @@ class PartAnswer:
 
     @property
     def derived(self) -> Any:
-        """What was asked for, where it follows from the numbers: from consistent ones, if there are limits."""
-        return self.query.derived(self.best, self.states)
+        """What was asked for, where it follows from the numbers: from consistent ones, if there are limits.
+
+        Of an answer that is noise only, nothing follows.
+        """
+        return None if self.pure_noise else self.query.derived(self.best, self.states)
 
     @property
     def told(self) -> str | None:
@@ -120,7 +124,15 @@ class PartAnswer:
     @property
     def pure_noise(self) -> bool:
         """Whether the noise leaves nothing to learn: its range around a middle number is all that is possible."""
-        return self.limits is not None and self.error() >= PURE_NOISE * self.limits.width
+        return self.reach > 0 and self.error() >= PURE_NOISE * self.reach
+
+    def between(self, number: float, error: float | None = None) -> tuple[float, float]:
+        """The range that the noise leaves of a true number, within what is possible."""
+        error = self.error() if error is None else error
+        if self.limits is None:
+            return number - error, number + error
+        least, most = min(self.limits.low), max(self.limits.high)
+        return min(most, max(least, number - error)), max(least, min(most, number + error))
 
     @cached_property
     def consistent(self) -> tuple[float, ...] | None:
@@ -145,19 +157,6 @@ class PartAnswer:
         """The numbers to show: consistent ones where they are known."""
         return self.numbers if self.consistent is None else self.consistent
 
-    def consistent_errors(self, *, draws: int = 2000) -> tuple[float, ...] | None:
-        """How far each consistent number may be off with probability 95 %, measured by simulation.
-
-        The consistent numbers are taken as the truth; noise like that of the release is added, and the distance of
-        what is consistent with public facts again is measured. Where the noise is large the truth may be elsewhere.
-        """
-        if self.limits is None or self.consistent is None:
-            return None
-        truth: Floats = np.array(self.consistent, dtype=np.float64)
-        if self.taken_from:
-            return (min(self.error(), self.limits.width),)
-        return errors_within(self.limits, truth, self.noise_scale, totals=self.totals, draws=draws, noise=self.noise)
-
     def rounded(self, number: float, error: float | None = None) -> str:
         """A number as it is shown: rounded to the noise, or to how far off it may be itself.
 
@@ -173,12 +172,31 @@ class PartAnswer:
             digits = min(0, digits)
         return f"{round(number, digits) + 0.0:,.{max(0, digits)}f}"
 
+    @property
+    def possible(self) -> tuple[float, ...]:
+        """Each number as drawn, cut off at what is possible: it is never further from the truth than before."""
+        if self.limits is None:
+            return self.numbers
+        ends = zip(self.limits.low, self.limits.high, strict=True)
+        return tuple(min(high, max(low, number)) for number, (low, high) in zip(self.numbers, ends, strict=True))
+
     def with_error(self, number: float, error: float) -> str:
         """A number and how far off it may be: the one rounded to the other, which is rounded up.
+
+        Where it is noise only, the range of the true number alone.
 
         >>> from quiltwork import Count
         >>> answer = PartAnswer(Count("sit"), ("sit",), (123456,), values=10**6, noise_scale=500.0)
         >>> answer.with_error(123456, answer.error()), answer.with_error(123456, 40.2)
         ('123,500 ± 1,500', '123,456 ± 41')
         """
-        return f"{self.rounded(number, error)} ± {plus_minus(error)}"
+        return self.range_of(number) if self.pure_noise else f"{self.rounded(number, error)} ± {plus_minus(error)}"
+
+    def range_of(self, number: float) -> str:
+        """The range of a true number, in one digit of the noise: what is said of a number that is noise only."""
+        low, high = self.between(number)
+        unit = 10.0 ** math.floor(math.log10(self.error()))
+        ends = [math.floor(low / unit) * unit, math.ceil(high / unit) * unit]
+        if self.limits is not None:
+            ends = [max(ends[0], min(self.limits.low)), min(ends[1], max(self.limits.high))]
+        return " to ".join(f"{end:,.6g}" for end in ends)

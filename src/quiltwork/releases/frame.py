@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 KEYS = ("state", "next_state")
 FIRST_COLUMN = "query"
 COLUMNS = (
-    FIRST_COLUMN, "part", *KEYS, "label", "value", "error_95", "consistent", "consistent_error_95", "values",
+    FIRST_COLUMN, "part", *KEYS, "label", "value", "error_95", "consistent", "values", "noise_only",
 )  # fmt: skip
 
 
@@ -29,7 +29,8 @@ def rows_of(release: "Release") -> list[tuple[PartAnswer, dict[str, Any]]]:
 
 
 def _rows(release: "Release") -> Iterator[tuple[PartAnswer, dict[str, Any]]]:
-    for answer, errors in zip(release.answers, release.consistent_errors, strict=True):
+    poor = any(answer.pure_noise for answer in release.answers)
+    for answer in release.answers:
         error = answer.error()
         for n, (names, number) in enumerate(zip(_names(answer), answer.numbers, strict=True)):
             row: dict[str, Any] = {FIRST_COLUMN: answer.query.text}
@@ -37,8 +38,8 @@ def _rows(release: "Release") -> Iterator[tuple[PartAnswer, dict[str, Any]]]:
             row |= names | {"value": number, "error_95": error}
             if answer.consistent is not None:
                 row["consistent"] = answer.consistent[n]
-                row["consistent_error_95"] = None if errors is None else errors[n]
-            yield answer, row | {"values": answer.values}
+            row |= {"values": answer.values} | ({"noise_only": answer.pure_noise} if poor else {})
+            yield answer, row
 
 
 def _names(answer: PartAnswer) -> Sequence[dict[str, str]]:

@@ -55,6 +55,8 @@ def of_measurements(series: Measurements, request: Request, window: Window | Non
     belief, query = request.belief, request.query
     if not isinstance(belief, GaussianBelief) or not isinstance(query, Measured):
         raise ParameterError("real values need a Gaussian belief", got=repr(belief))
+    if not request.alone:
+        series.reading.check_positions()
     check_asked(series, query, window, request.by_subject)
     _check_subjects(series, belief)
     if query.placed:
@@ -200,12 +202,20 @@ def _answers(
         how = query.transformed if isinstance(query, ShareAbove) else None
         found = series.added(unit=unit, transform=how, window=window, by_subject=by_subject)
         limits = query.limits(series.states, series.size)
-        return [Answer(_whole(added.total), added.values, name, limits) for name, added in found.items()]
+        return [
+            Answer(_whole(added.total), added.values, name, limits, spread=query.reach(request.reach, added.values))
+            for name, added in found.items()
+        ]
     spans = [query.before, query.after] if isinstance(query, Difference) else None
     sums = series.at_places(spans, unit=unit)
     sizes = series.added(unit=unit, by_subject=True)
     return [
-        Answer(_whole(round(query.total(at))), sizes[name].values, name if by_subject else "")
+        Answer(
+            _whole(round(query.total(at))),
+            sizes[name].values,
+            name if by_subject else "",
+            spread=query.reach(request.reach, sizes[name].values),
+        )
         for name, at in sums.items()
     ]
 

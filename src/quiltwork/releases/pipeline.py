@@ -6,6 +6,7 @@ from dataclasses import replace
 from os import PathLike
 
 from quiltwork.beliefs import Belief, Secrets
+from quiltwork.beliefs.checked import Checked
 from quiltwork.calibration.calibrate import calibrated
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Questions, Request
@@ -15,6 +16,7 @@ from quiltwork.data import Countable, Series, Window
 from quiltwork.data.records import Records
 from quiltwork.data.steps import check_step
 from quiltwork.errors import DataError, NotCoveredError, ParameterError
+from quiltwork.forks import working
 from quiltwork.influence.delta import check_delta_for
 from quiltwork.queries import Workload
 from quiltwork.releases.prepared import Answer, Prepared, check_asked, recorded, shorter
@@ -33,6 +35,7 @@ BY_ORDER = "Rows were matched to variables by their order ({}); to be sure, name
 MOST_STEPS = 2**55  # noise of a larger scale would not fit into 64-bit integers
 
 
+@working()
 def release(  # noqa: PLR0913 - the public signature is meant to be read
     data: Series | Records | Iterable[object],
     query: Questions,
@@ -48,6 +51,10 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
     quilt_size: int | None = None,
     window: str | int | None = None,
     by_subject: bool = False,
+    spread: float | None = None,
+    anyway: bool = False,
+    check: "Checked | None" = None,
+    despite_check: bool = False,
 ) -> Release:
     """Answer a query about the data with noise that hides every single value under the belief.
 
@@ -62,6 +69,14 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
     subject. Every value is in one of them only, so the noise is that of a single answer, and it is one release.
 
     Several queries are answered in one release, in which they share ε: see ``Release.questions``.
+
+    An answer that would be noise only (its ± is more than half of what it can range over) is refused, and nothing is
+    spent, unless you say ``anyway``. For real values ``spread`` says how wide the range is that they lie in, if the
+    belief does not.
+
+    ``check`` is what :func:`check_belief` found about the belief on public data (``check_belief(..).checked(belief)``);
+    if left out, what the belief's file says. It stands beside ε in the result. A belief that was refuted is not used,
+    unless you say ``despite_check``.
 
     Under a network or a joint table the data are records, a mapping of variables to states each; they are independent
     of one another, and every value of every record is protected.
@@ -85,13 +100,19 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
         gaps=gaps,
         window=window,
         by_subject=by_subject,
+        spread=spread,
+        anyway=anyway,
+        checked=check,
+        despite_check=despite_check,
         alone=True,
     )
     return prepare(data, request).draw()
 
 
+@working()
 def prepare(data: Series | Records | Iterable[object], request: Request) -> Prepared:
     """Check and calibrate a release. The function, sessions and the command all come through here."""
+    request.check_belief()
     if not request.alone:
         request = replace(request, belief=request.belief.without_network())  # with a budget, series may go on
     belief = request.belief
@@ -106,6 +127,8 @@ def prepare(data: Series | Records | Iterable[object], request: Request) -> Prep
         prepared = of_measurements(as_measurements(data, belief), request, window)
     else:
         series = as_series(data, belief)
+        if not request.alone:
+            series.reading.check_positions()
         check_asked(series, request.query, window, request.by_subject)
         if request.quilt_size is not None:
             raise ParameterError(

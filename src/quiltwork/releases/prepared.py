@@ -11,13 +11,15 @@ import numpy as np
 
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.beliefs import Belief
+from quiltwork.beliefs.checked import words_of
 from quiltwork.calibration.accuracy import answer_error
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
 from quiltwork.calibration.target import PURE_NOISE, USEFUL, noise_only, remedy
 from quiltwork.data import Reading, Series, Window
 from quiltwork.data.about import About
-from quiltwork.errors import DataError, InternalError, LedgerError, ParameterError, check_name
+from quiltwork.errors import DataError, InternalError, LedgerError, NoiseOnlyError, ParameterError, check_name
+from quiltwork.forks import working
 from quiltwork.influence.delta import check_delta_for, large_delta
 from quiltwork.numeric import round_up
 from quiltwork.queries import Limits, Numbers, Query, Workload
@@ -31,6 +33,10 @@ if TYPE_CHECKING:
     from quiltwork.ledger import Ledger
 
 Drawn = Fraction | float
+MORE_NOISE = (
+    "This noise is {:.2g} % more than a single release would need: releases of the same data tell more together than "
+    "the sum of their ε, and this one is to cost no more than ε = {:g}."
+)
 OTHER_SECRETS = "The release is about the secrets {}; the ledger counts what it tells about its own ({})."
 
 
@@ -45,6 +51,13 @@ class Answer:
     """What is public about it."""
     question: int = 0
     """Which of several questions it is about."""
+    spread: float | None = None
+    """Of real values: by how much two answers can differ, where that is known."""
+
+    @property
+    def reach(self) -> float:
+        """The most by which two answers can differ in one number; 0 where that is not known."""
+        return self.spread or (0.0 if self.limits is None else self.limits.width)
 
 
 @dataclass(frozen=True)
@@ -67,8 +80,8 @@ class Prepared:
     """What is public about the table that the data were read from."""
     each: tuple["Prepared", ...] = ()
     """The same for each question, if there are several."""
-    one_of_several: bool = False
-    """Whether it is one question of a workload, whose record is that of all of them."""
+    drawn_for: Query | None = None
+    """Of one question of a workload, whose record is that of all: the one that its noise is drawn for, often itself."""
     again: Callable[[float], "Prepared"] | None = None
     """The same with another ε."""
 
@@ -76,7 +89,7 @@ class Prepared:
         """What is asked, calibrated, recorded and drawn is one question, or nothing is spent."""
         asked, made, kept = self.request.query, self.calibration, self.record
         alike = asked == made.query and made.lipschitz == self.request.lipschitz
-        if not self.one_of_several:
+        if self.drawn_for is None:
             alike = alike and asked == kept.query and (made.noise_scale or None) == kept.noise_scale
         if not alike or made.noise != kept.noise:
             raise InternalError(
@@ -102,23 +115,36 @@ class Prepared:
                 ),
                 unit=unit,
                 states=states,
-                one_of_several=True,
+                drawn_for=source,
             )
-            for (query, scale), (unit, states) in zip(self.calibration.scales, units, strict=True)
+            for (query, scale), source, (unit, states) in zip(
+                self.calibration.scales, self.calibration.sources, units, strict=True
+            )
         ]
         return replace(self, each=tuple(each))
 
+    def check_worth(self, answers: list[Answer]) -> None:
+        """Refuse answers that would be noise only, unless they were asked for anyway. It looks at public sizes."""
+        for place, poor, where in () if self.request.anyway else self._poor(answers):
+            question = (self.each or (self,))[place]
+            worst = max(poor, key=question._share)
+            parts = sum(answer.question == place for answer in answers)
+            said = self._noise_only(place, question, worst, where, parts)
+            raise NoiseOnlyError(said.rstrip("."), fix="Set anyway= to release it all the same")
+
     def warnings(self, answers: list[Answer]) -> tuple[str, ...]:
-        """Which answers would be noise only, and what would change that; and a large δ. It looks at public sizes."""
-        said = list(large_delta(self.calibration.delta))
+        """A large δ, and which answers will be noise only."""
+        texts = [one.request.query.text for one in self.each or (self,)]
+        poor = (f"{texts[place]} will be noise only{where}." for place, _, where in self._poor(answers))
+        return (*large_delta(self.calibration.delta), *poor)
+
+    def _poor(self, answers: list[Answer]) -> Iterator[tuple[int, list[Answer], str]]:
+        """Which questions have answers that are noise only: their places, these answers, and how many in words."""
         for place, question in enumerate(self.each or (self,)):
             own = [answer for answer in answers if answer.question == place]
-            poor = {n: share for n, answer in enumerate(own) if (share := question._share(answer)) >= PURE_NOISE}
+            poor = [answer for answer in own if question._share(answer) >= PURE_NOISE]
             if poor:
-                worst = own[max(poor, key=lambda n: poor[n])]
-                where = f" for {len(poor):,} of {len(own):,} parts" if worst.part else ""
-                said.append(self._noise_only(place, question, worst, where))
-        return tuple(said)
+                yield place, poor, f" for {len(poor):,} of {len(own):,} parts" if poor[0].part else ""
 
     def expected(self, answers: list[Answer]) -> list[dict[str, Any]]:
         """The noise and the ± of each question's least precise answer. It looks at sizes, which are public."""
@@ -136,18 +162,9 @@ class Prepared:
             )
         return expected
 
-    def _poor(self, answers: list[Answer]) -> tuple[str, ...]:
-        """What a result says of itself where it is noise only."""
-        poor = [answer for answer in answers if self._share(answer) >= PURE_NOISE]
-        if not poor:
-            return ()
-        where = f" for {len(poor):,} of {len(answers):,} parts" if poor[0].part else ""
-        return (f"{self.request.query.text} is noise only{where}: the noise may be larger than any difference.",)
-
     def _share(self, answer: Answer) -> float:
         """The ± of an answer as a share of what it can be."""
-        width = 0.0 if answer.limits is None else answer.limits.width
-        return self._error(answer) / width if width > 0 else 0.0
+        return self._error(answer) / answer.reach if answer.reach > 0 else 0.0
 
     def _error(self, answer: Answer) -> float:
         query, divisor = self.request.query, self.request.query.divisor(answer.values)
@@ -162,19 +179,18 @@ class Prepared:
             noise=self.calibration.noise,
         )
 
-    def _noise_only(self, place: int, question: "Prepared", answer: Answer, where: str) -> str:
+    def _noise_only(self, place: int, question: "Prepared", answer: Answer, where: str, parts: int) -> str:
         def error_at(epsilon: float) -> float:
             other = self.again(epsilon) if self.again is not None else self
             return (other.each or (other,))[place]._error(answer)
 
-        request, limits = question.request, answer.limits
-        assert limits is not None  # noqa: S101 - an answer without limits is not poor
+        request = question.request
         people = 1 if request.by_subject else max(1, self.sizes[0])
         longer = request.window is not None and Window.parse(request.window).cycle is None
         better = remedy(
             request.query,
             error=question._error(answer),
-            wanted=USEFUL * limits.width,
+            wanted=USEFUL * answer.reach,
             relative=True,
             epsilon=request.epsilon,
             error_at=error_at,
@@ -182,22 +198,26 @@ class Prepared:
             people=people,
             length=None if request.by_subject else max(1, answer.values // people),
             step=self.belief.step if longer else None,
+            parts=1 if request.window is None else parts,
         )
-        return noise_only(request.query, question._error(answer), limits, better, where=where)
+        error = question._error(answer)
+        return noise_only(request.query, error, answer.limits, answer.reach, better, where=where)
 
+    @working()
     def draw(self, answers: list[Answer] | None = None) -> Release:
         """Count, unless that was done, and draw the noise."""
         answers = self.answers() if answers is None else answers
+        self.check_worth(answers)
         query = self.request.query
         if not isinstance(query, Workload):
-            return self._released(answers, self._noisy(answers), self.totals)
+            return self._released(answers, self._noisy(answers))
         by_question = [[answer for answer in answers if answer.question == n] for n in range(len(self.each))]
         noisy = {n: self.each[n]._noisy(by_question[n]) for n, _, _ in query.asked}
         releases = []
         for n, (each, own) in enumerate(zip(self.each, by_question, strict=True)):
             source = query.source(n)
             drawn = noisy[n] if source is None else self._following(source, n, noisy[source])
-            releases.append(each._released(own, drawn, self.each[n if source is None else source].totals))
+            releases.append(each._released(own, drawn))
         return replace(
             releases[0],
             answers=tuple(answer for one in releases for answer in one.answers),
@@ -228,12 +248,13 @@ class Prepared:
 
     @property
     def totals(self) -> Totals:
-        """Groups of an answer's numbers whose noise adds up to 0."""
-        return self.request.query.on(self.request.belief).totals
+        """Groups of numbers whose noise adds up to 0, of the question that it is drawn for."""
+        return (self.drawn_for or self.request.query).on(self.request.belief).totals
 
-    def _released(self, answers: list[Answer], noisy: list[list[Drawn]], totals: Totals) -> Release:
-        """What may be published, from noisy numbers; ``totals`` are those of the question that noise was drawn for."""
-        query, calibration, (subjects, values) = self.request.query, self.calibration, self.sizes
+    def _released(self, answers: list[Answer], noisy: list[list[Drawn]]) -> Release:
+        """What may be published, from noisy numbers."""
+        query, calibration, totals = self.request.query, self.calibration, self.totals
+        subjects, values = self.sizes
         released: list[PartAnswer] = []
         for answer, drawn in zip(answers, noisy, strict=True):
             divisor = query.divisor(answer.values)
@@ -251,6 +272,7 @@ class Prepared:
                     noise=calibration.noise,
                     step=float(self.unit / divisor / parts) if query.integer else 0.0,
                     limits=answer.limits,
+                    reach=answer.reach,
                     totals=() if taken else totals,
                     taken_from=max(map(len, totals)) if taken else 0,
                     name=answer.part,
@@ -264,10 +286,11 @@ class Prepared:
             subjects=subjects,
             values=values,
             belief=self.belief,
+            checked=self.request.checked,
             calibration=calibration,
             recorded=self.record,
             about=self.about,
-            notes=(*self.notes, *self._poor(answers), *large_delta(self.calibration.delta)),
+            notes=(*self.notes, *_poor(released), *large_delta(self.calibration.delta)),
         )
 
     def _place(self, part: str) -> tuple[str, str]:
@@ -276,6 +299,25 @@ class Prepared:
             return part, ""
         return Window.parse(self.request.window).split(part) if self.request.by_subject else ("", part)
 
+    def within(self, ledger: "Ledger") -> "Prepared":
+        """The same release with as much noise as it takes to cost no more than its own ε (Statement 85)."""
+        share = ledger.room_for(self.record)
+        if share == 1:
+            return self
+
+        def weaker(made: Calibration) -> Calibration:
+            return replace(made, noise_scale=round_up(made.noise_scale / share))
+
+        calibration = weaker(self.calibration)
+        return replace(
+            self,
+            calibration=calibration,
+            record=replace(self.record, noise_scale=calibration.noise_scale),
+            each=tuple(replace(one, calibration=weaker(one.calibration)) for one in self.each),
+            notes=(*self.notes, MORE_NOISE.format(100 * (1 / share - 1), self.calibration.epsilon)),
+        )
+
+    @working()
     def draw_within(self, ledger: "Ledger", who: Mapping[str, Any], answers: list[Answer] | None = None) -> Release:
         """Within the budget of a ledger: count, reserve, draw, note that it was made, in this order.
 
@@ -285,10 +327,13 @@ class Prepared:
         check_delta_for(ledger.terms.delta, self.sizes[0])
         counted = ledger.terms.secrets
         answers = self.answers() if answers is None else answers
-        reservation = ledger.reserve(self.record, who)
-        release = self.draw(answers)
+        fitted = self.within(ledger)
+        fitted.check_worth(answers)
+        reservation = ledger.reserve(fitted.record, {**who, "check": words_of(self.request.checked)})
+        release = fitted.draw(answers)
         with suppress(LedgerError):  # the reservation is durable and counts; only the note that it was made is lost
             ledger.complete(reservation)
+        ledger.confirm(reservation)
         written = reservation.to_dict() | {"address": ledger.name}
         if not counted.everything:
             written["secrets"] = counted.text
@@ -322,6 +367,7 @@ def recorded(query: Query, held: Belief, calibration: Calibration, reading: Read
         lipschitz=calibration.lipschitz or None,
         query=query,
         start=held.start if held.variables is None else None,
+        labels=held.labels if held.variables is None else None,
         distance=held.distance,
         noise=calibration.noise,
         guarantee="bayesian" if calibration.bayesian else "pufferfish",
@@ -330,6 +376,15 @@ def recorded(query: Query, held: Belief, calibration: Calibration, reading: Read
         secrets=calibration.secrets,
         **places,
     )
+
+
+def _poor(answers: Sequence[PartAnswer]) -> tuple[str, ...]:
+    """What a result says of itself where it is noise only."""
+    poor = [answer for answer in answers if answer.pure_noise]
+    if not poor:
+        return ()
+    where = f" for {len(poor):,} of {len(answers):,} parts" if poor[0].name else ""
+    return (f"{poor[0].query.text} is noise only{where}: the noise may be larger than any difference.",)
 
 
 def _plain(number: Fraction) -> float:

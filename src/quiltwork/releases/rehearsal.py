@@ -55,6 +55,7 @@ def rehearse(
         window=window,
         length=length,
         alone=True,
+        anyway=True,  # it shows what noise does, beside the truth
     )
     if isinstance(data, Records):
         prepared = of_records(data, request, calibration, ())

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.beliefs import Belief
+from quiltwork.beliefs.checked import Checked, sentence_of
 from quiltwork.calibration.accuracy import answer_error
 from quiltwork.calibration.record import Calibration
 from quiltwork.data.about import About
@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
     from quiltwork.fitting.outcome import BeliefCheck
 
+NOISE_ONLY = "noise only"
 MOST_SHOWN, MOST_LINES = 6, 30
-MOST_SIMULATED = 400_000  # numbers that are drawn to measure errors, of all answers together
-FEWEST, MOST = 200, 2000
-"""Simulated draws of each number."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,6 +48,8 @@ class Release(Shown):
     belief: Belief
     calibration: Calibration
     recorded: ReleaseRecord
+    checked: Checked | None = None
+    """What a check of the belief on public data found; None if it was not checked."""
     divisor: int = 1
     """What counts or sums were divided by; the least, if there are several."""
     about: About | None = None
@@ -63,7 +63,7 @@ class Release(Shown):
 
     def __repr__(self) -> str:
         first = self.answers[0]
-        shown = f"{len(self.parts):,} parts" if self.parts else _in_a_line(first)
+        shown = f"{len(self.parts):,} parts" if self.parts else "noise only" if first.pure_noise else _in_a_line(first)
         asked = f"{self.calibration.query.text} by {self.calibration.mechanism}, ε = {self.calibration.epsilon:g}"
         if self.questions:
             return f"Release({asked}: {len(self.questions)} questions)"
@@ -80,9 +80,11 @@ class Release(Shown):
         ]
         if self.parts:
             width = max(len(answer.name) for answer in self.parts)
-            lines += [f"{a.name:<{width}}  {_in_a_line(a)} ± {plus_minus(a.error())}{_told(a)}" for a in self.parts]
+            lines += [f"{a.name:<{width}}  {_with_error(a)}{_told(a)}" for a in self.parts]
         else:
             answer = self.answers[0]
+            if answer.pure_noise:
+                return "\n".join([*lines, *_ranges(answer)][: MOST_LINES + 2])
             numbers, best = ([answer.rounded(n) for n in row] for row in (answer.numbers, answer.best))
             wide, long = max(map(len, answer.labels)), max(map(len, numbers))
             error = plus_minus(answer.error())
@@ -125,12 +127,6 @@ class Release(Shown):
         if all(answer.derived is None for answer in self.answers):
             return None
         return self._by_part(lambda answer: answer.derived)
-
-    @cached_property
-    def consistent_errors(self) -> tuple[tuple[float, ...] | None, ...]:
-        """How far each consistent number of each answer may be off with probability 95 %, measured by simulation."""
-        draws = max(FEWEST, min(MOST, MOST_SIMULATED // max(1, len(self.numbers))))
-        return tuple(answer.consistent_errors(draws=draws) for answer in self.answers)
 
     @property
     def numbers(self) -> tuple[float, ...]:
@@ -200,7 +196,8 @@ class Release(Shown):
             told = [f"{text}: {line}" for text, line in lines.items()]
         else:
             told = [f"{self.calibration.query.text}: {line}" for line in self.told()] + self.accuracy()
-        return "\n".join([*told, self.calibration.explain(self.belief), *self.notes])
+        believed = f"Belief: {sentence_of(self.checked)}"
+        return "\n".join([*told, self.calibration.explain(self.belief), believed, *self.notes])
 
     def accuracy(self) -> list[str]:
         """How far off the noise may be, in words."""
@@ -318,6 +315,7 @@ class Release(Shown):
                 "values": self.values,
                 "data": None if self.about is None else self.about.to_dict(),
                 "belief": self.belief.fingerprint,
+                "check": None if self.checked is None else self.checked.to_dict(),
                 "detail": self.calibration.detail(),
                 "ledger": self.ledger,
                 "notes": list(self.notes),
@@ -341,6 +339,7 @@ class Release(Shown):
                 "error_95": self.error(),
                 "error_95_all": self.error(simultaneous=True),
             }
+            | ({"noise_only": True} if any(answer.pure_noise for answer in self.answers) else {})
             | self._after(0 if not self.parts else None)
             | ({"parts": [self._part(n) for n in range(len(self.parts))]} if self.parts else {})
         )
@@ -364,11 +363,6 @@ class Release(Shown):
             after["consistent"] = values if place is None else next(iter(values.values()))
         if any(answer.derived is not None for answer in chosen):
             after["derived"] = chosen[0].derived if place is not None else {a.name: a.derived for a in chosen}
-        if place is None:
-            return after
-        answer, errors = chosen[0], self.consistent_errors[place]
-        if errors is not None:
-            after["consistent_error_95"] = answer.presented(errors)
         return after
 
     def _part(self, place: int) -> dict[str, Any]:
@@ -379,7 +373,7 @@ class Release(Shown):
             "values": part.values,
             "noise_scale": part.noise_scale,
             "error_95": part.error(),
-        } | self._after(place)
+        } | (({"noise_only": True} if part.pure_noise else {}) | self._after(place))
 
     def _by_part(self, value: Callable[[PartAnswer], Any]) -> Any:
         if not self.parts:
@@ -393,6 +387,17 @@ def _in_a_line(answer: PartAnswer) -> str:
         return answer.rounded(answer.numbers[0])
     pairs = [f"{label} {answer.rounded(n)}" for label, n in zip(answer.labels, answer.numbers, strict=True)]
     return ", ".join(pairs[:MOST_SHOWN]) + (", ..." if len(pairs) > MOST_SHOWN else "")
+
+
+def _with_error(answer: PartAnswer) -> str:
+    return f"{_in_a_line(answer)} ± {plus_minus(answer.error())}" if not answer.pure_noise else NOISE_ONLY
+
+
+def _ranges(answer: PartAnswer) -> list[str]:
+    """An answer that is noise only: the range of each true number."""
+    return [f"{NOISE_ONLY}; true numbers with probability 95 %:"] + [
+        f"{label}  {answer.range_of(number)}" for label, number in zip(answer.labels, answer.numbers, strict=True)
+    ]
 
 
 def _told(answer: PartAnswer) -> str:

@@ -4,7 +4,6 @@ Drawn are the numbers that keep to what is public, where those are known. Ranges
 true numbers with probability 95 %, cut off at what is possible.
 """
 
-import math
 from typing import Any, NamedTuple
 
 import altair as alt
@@ -31,6 +30,8 @@ class Drawn(NamedTuple):
     value: float
     low: float
     high: float
+    poor: bool = False
+    """Whether it is noise only: then its range is all there is to see."""
 
 
 def release_chart(release: Release) -> Chart:
@@ -53,28 +54,27 @@ def release_chart(release: Release) -> Chart:
 
 def caption(release: Release) -> str:
     """What the picture shows."""
+    if all(answer.pure_noise for answer in release.answers):
+        return "Noise only. Grey: the range of each true value with probability 95 %. Nothing else can be read off."
     shown = "Released values"
+    poor = " Grey: noise only." if any(answer.pure_noise for answer in release.answers) else ""
     if release.answers[0].consistent is not None:
         shown = "Released values, made consistent with what is public"
     if isinstance(release.calibration.query, Transitions):
         return f"{shown}: how often the state on the left is directly followed by the one below."
     if not release.parts:
         return f"{shown}. Lines: the range of the true values, all at once with probability 95 % (noise only)."
-    return f"{shown}. Shaded or with lines: the range of each true value with probability 95 % (noise only)."
+    return f"{shown}. Shaded or with lines: the range of each true value with probability 95 % (of the noise).{poor}"
 
 
 def numbers_drawn(release: Release, *, simultaneous: bool = False) -> list[Drawn]:
-    """All numbers with their ranges, which are never narrower than those of consistent numbers."""
+    """All numbers with the ranges that the noise leaves of the true ones, drawn so that the number is within."""
     drawn = []
-    for answer, errors in zip(release.answers, release.consistent_errors, strict=True):
-        own = errors or (0.0,) * len(answer.numbers)
-        for what, value, raw, error in zip(_names(answer), answer.best, answer.numbers, own, strict=True):
-            low, high = _range(answer, raw, release, simultaneous)
-            least, most = (-math.inf, math.inf)
-            if answer.limits is not None:
-                least, most = min(answer.limits.low), max(answer.limits.high)
-            low, high = min(low, max(least, value - error)), max(high, min(most, value + error))
-            drawn.append(Drawn(answer.subject, answer.window, what, value, low, high))
+    for answer in release.answers:
+        for what, value, raw in zip(_names(answer), answer.best, answer.numbers, strict=True):
+            low, high = answer.between(raw, release.error(simultaneous=True) if simultaneous else None)
+            low, high = min(low, value), max(high, value)
+            drawn.append(Drawn(answer.subject, answer.window, what, value, low, high, answer.pure_noise))
     return drawn
 
 
@@ -82,12 +82,16 @@ def _names(answer: PartAnswer) -> tuple[str, ...]:
     return (answer.query.text,) if len(answer.numbers) == 1 else answer.labels
 
 
-def _range(answer: PartAnswer, raw: float, release: Release, simultaneous: bool) -> tuple[float, float]:
-    error = release.error(simultaneous=True) if simultaneous else answer.error()
-    if answer.limits is None:
-        return raw - error, raw + error
-    least, most = min(answer.limits.low), max(answer.limits.high)
-    return min(most, max(least, raw - error)), max(least, min(most, raw + error))
+def _ranges(base: alt.Chart, **ends: Any) -> alt.Chart:
+    """Grey ranges of what is noise only: nothing that looks like a value."""
+    grey: alt.Chart = base.transform_filter("datum.poor").mark_rule(color=QUIET, strokeWidth=7, opacity=0.4)
+    return grey.encode(**ends)
+
+
+def _worth(base: alt.Chart) -> alt.Chart:
+    """Without what is noise only."""
+    worth: alt.Chart = base.transform_filter("!datum.poor")
+    return worth
 
 
 def _data(drawn: list[Drawn]) -> alt.InlineData:
@@ -114,6 +118,8 @@ def values_chart(release: Release) -> Chart:
         y=alt.Y("what:N", sort=[number.what for number in drawn], title=None, axis=alt.Axis(labelLimit=260))
     )
     axis = _value_axis(release, tickCount=5)
+    if drawn[0].poor:
+        return sized(_ranges(base, x=alt.X("low:Q", **axis), x2="high:Q"), len(drawn))
     bars = base.mark_bar(color=ACCENT, height={"band": 0.62}).encode(x=alt.X("value:Q", **axis))
     whiskers = base.mark_rule(color=INK, strokeWidth=2).encode(x="low:Q", x2="high:Q")
     return sized(alt.layer(bars, whiskers), len(drawn))
@@ -122,7 +128,13 @@ def values_chart(release: Release) -> Chart:
 def heat_chart(release: Release) -> Chart:
     """How often each state is followed by each; a panel for each window or person, if there are any."""
     rows: list[dict[str, Any]] = [
-        {"part": answer.name, "from": x, "to": y, "value": value, "shown": answer.rounded(value)}
+        {
+            "part": answer.name,
+            "from": x,
+            "to": y,
+            "value": 0.0 if answer.pure_noise else value,
+            "shown": "?" if answer.pure_noise else answer.rounded(value),
+        }
         for answer in release.answers[:MOST_PANELS]
         for (x, y), value in zip(((x, y) for x in answer.states for y in answer.states), answer.best, strict=True)
     ]
@@ -158,8 +170,9 @@ def windows_chart(release: Release) -> Chart:
     title["scale"] = alt.Scale(nice=4)  # every axis ends at a tick, so that panels stand in line
     points = {"color": ACCENT, "size": 18} if len(windows) <= MOST_POINTS else False
     layers = alt.layer(
-        base.mark_area(color=ACCENT, opacity=0.2).encode(y=alt.Y("low:Q", **title), y2="high:Q"),
-        base.mark_line(color=ACCENT, point=points).encode(y=alt.Y("value:Q", **title)),
+        _ranges(base, y=alt.Y("low:Q", **title), y2="high:Q"),
+        _worth(base).mark_area(color=ACCENT, opacity=0.2).encode(y=alt.Y("low:Q", **title), y2="high:Q"),
+        _worth(base).mark_line(color=ACCENT, point=points).encode(y=alt.Y("value:Q", **title)),
     )
     if not several:
         return styled(layers.properties(width=600, height=300))
@@ -182,9 +195,11 @@ def by_person_chart(release: Release) -> Chart:
     legend = alt.Legend(orient="bottom", columns=LEGEND_COLUMNS) if len(kinds) > 1 else None
     base = _along(windows, drawn).encode(color=alt.Color("what:N", title=None, sort=kinds, legend=legend))
     axis: dict[str, Any] = {"title": None, "axis": alt.Axis(format=",~f", tickCount=4)}
-    band = base.mark_area(opacity=0.2 if len(kinds) <= COLUMNS else 0.08).encode(y=alt.Y("low:Q", **axis), y2="high:Q")
-    lines = base.mark_line(strokeWidth=1.5).encode(y=alt.Y("value:Q", **axis))
-    panel = alt.layer(band, lines).properties(width=PANEL_WIDTH, height=PANEL_HEIGHT)
+    opacity = 0.2 if len(kinds) <= COLUMNS else 0.08
+    band = _worth(base).mark_area(opacity=opacity).encode(y=alt.Y("low:Q", **axis), y2="high:Q")
+    lines = _worth(base).mark_line(strokeWidth=1.5).encode(y=alt.Y("value:Q", **axis))
+    grey = _ranges(base, y=alt.Y("low:Q", **axis), y2="high:Q", color=alt.value(QUIET))
+    panel = alt.layer(grey, band, lines).properties(width=PANEL_WIDTH, height=PANEL_HEIGHT)
     more = "" if len(everyone) <= MOST_PANELS else f" (the first {MOST_PANELS} of {len(everyone)} people)"
     return styled(
         panel.facet(alt.Facet("subject:N", title=titled(release) + more, sort=everyone[:MOST_PANELS]), columns=COLUMNS)
@@ -201,11 +216,14 @@ def people_chart(release: Release) -> Chart:
     base = alt.Chart(_data(drawn)).encode(y=alt.Y("subject:N", sort=people, title=None, axis=names))
     axis: dict[str, Any] = {"title": None if several else titled(release), "axis": alt.Axis(format=",~f", tickCount=4)}
     rules = base.mark_rule(color=QUIET, strokeWidth=1.5).encode(x=alt.X("low:Q", **axis), x2="high:Q")
-    points = base.mark_point(filled=True, color=ACCENT, size=36 if few else 8, opacity=1).encode(
-        x=alt.X("value:Q", **axis)
+    points = (
+        _worth(base)
+        .mark_point(filled=True, color=ACCENT, size=36 if few else 8, opacity=1)
+        .encode(x=alt.X("value:Q", **axis))
     )
     height = min(900, (14 if few else 3) * len(people) + 20)
-    layers = alt.layer(rules, points) if few else alt.layer(points)
+    poor = any(number.poor for number in drawn)  # then ranges are all there is to see of some
+    layers = alt.layer(rules, points) if few or poor else alt.layer(points)
     if not several:
         return styled(layers.properties(width=520, height=height))
     panels = layers.properties(width=PANEL_WIDTH - 30, height=height).facet(

@@ -14,6 +14,7 @@ from quiltwork.errors import InputError, ParameterError, visible
 from quiltwork.releases.answer import PartAnswer, plus_minus
 from quiltwork.releases.frame import FIRST_COLUMN, KEYS, frame_of, rows_of
 from quiltwork.releases.result import Release
+from quiltwork.show.sheets import csv_of
 from quiltwork.show.terminal import json_line
 
 if TYPE_CHECKING:
@@ -25,10 +26,9 @@ HEADINGS = {
     "next_state": "next state",
     "value": "released",
     "error_95": "±95 %",
-    "consistent_error_95": "its ±95 %",
+    "noise_only": "",
 }
 """What people call the columns."""
-ERRORS = ("error_95", "consistent_error_95")
 NAMES = (FIRST_COLUMN, "part", *KEYS, "label")
 
 
@@ -38,11 +38,10 @@ def content(release: Release, form: str) -> bytes:
         return f"{json_line(release.to_dict())}\n".encode()
     if form == "markdown":
         return as_markdown(release).encode()
-    written, frame = BytesIO(), frame_of(release)
     if form == "csv":
-        frame.write_csv(written)
-    else:
-        frame.write_parquet(written)
+        return csv_of(row for _, row in rows_of(release)).encode()
+    written = BytesIO()
+    frame_of(release).write_parquet(written)
     return written.getvalue()
 
 
@@ -55,18 +54,21 @@ def as_markdown(release: Release) -> str:
                 _line(HEADINGS.get(name, name) for name in row),
                 _line("---" if name in NAMES else "---:" for name in row),
             ]
-        own = {"consistent": row.get("consistent_error_95")}
-        lines.append(_line(_cell(answer, name, value, own.get(name)) for name, value in row.items()))
+        lines.append(_line(_cell(answer, name, value) for name, value in row.items()))
     return "\n".join(lines) + "\n"
 
 
-def _cell(answer: PartAnswer, name: str, value: Any, error: float | None) -> str:
+def _cell(answer: PartAnswer, name: str, value: Any) -> str:
     """A value of a row: names as they are, numbers rounded to how far off they may be."""
     if not isinstance(value, int | float):
         return "" if value is None else str(value)
+    if name == "noise_only":
+        return "noise only" if value else ""
     if name == "values":
         return f"{value:,}"
-    return plus_minus(value) if name in ERRORS else answer.rounded(value, error)
+    if answer.pure_noise and name in ("value", "consistent"):
+        return answer.range_of(value)
+    return plus_minus(value) if name == "error_95" else answer.rounded(value)
 
 
 def _line(cells: Iterable[str]) -> str:
@@ -109,9 +111,11 @@ def _written_before(path: Path, form: str) -> bool:
     if form == "parquet":
         import polars as pl  # it loads slowly
 
+        from quiltwork.data.text_files import UNREAD
+
         try:
             return next(iter(pl.read_parquet_schema(path)), None) == FIRST_COLUMN
-        except (OSError, pl.exceptions.PolarsError):
+        except UNREAD:
             return False
     if form == "json":
         with suppress(ValueError, OSError):

@@ -14,6 +14,7 @@ from quiltwork.accounting.accountant import Composed
 from quiltwork.accounting.compare import Comparison
 from quiltwork.auditor import Audit
 from quiltwork.beliefs import Belief, GaussianBelief
+from quiltwork.beliefs.checked import words_of
 from quiltwork.beliefs.unknown_member import unknown_member
 from quiltwork.calibration.plan import Plan
 from quiltwork.calibration.record import Calibration
@@ -240,8 +241,8 @@ def _(release: Release) -> str:
     noise = "" if release.questions else f"{made.noise_words} {release.noise_scale:,.6g} on each number · "
     weaker = f", δ = {made.delta:g}" if made.delta else ""
     lead = (
-        f"ε = {made.epsilon:g}{weaker} · {made.mechanism} · {noise}{release.subjects:,} {release.belief.noun}, "
-        f"{release.values:,} values"
+        f"ε = {made.epsilon:g}{weaker} · belief {words_of(release.checked)} · {made.mechanism} · {noise}"
+        f"{release.subjects:,} {release.belief.noun}, {release.values:,} values"
     )
     parts = []
     for text, question in release.by_question(lambda question: question).items():

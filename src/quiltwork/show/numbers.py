@@ -9,10 +9,15 @@ from quiltwork.releases.answer import PartAnswer, plus_minus
 from quiltwork.releases.result import Release
 
 CONSISTENT = (
-    "Consistent: the nearest numbers that keep to what is public ({}). No privacy is lost by it; their ± was measured "
-    "by simulation."
+    "Consistent: the closest numbers that satisfy the public constraints ({}). No privacy is lost by it. The ± is that "
+    "of the released numbers."
 )
-SHOWN = "Shown: {}, rounded to the noise."
+NOISE_ONLY = "noise only: true number from .. to"
+RANGES = (
+    "Where it says noise only, the noise leaves nothing to learn: the range has the true number with probability 95 %, "
+    "and neither order nor differences mean anything."
+)
+SHOWN = "Shown: the released numbers, none below or above what is possible, rounded to the noise."
 KEEP = (
     "To keep all digits and the numbers as drawn, add --out FILE.csv when you make the release: a second one costs ε "
     "again."
@@ -54,24 +59,26 @@ def _by_number(release: Release) -> list[dict[str, str]]:
     answer = release.answers[0]
     error = answer.error()
     rows = [
-        {answer.query.text: label, "released": answer.with_error(number, error)}
+        {answer.query.text: label, NOISE_ONLY if answer.pure_noise else "released": answer.with_error(number, error)}
         for label, number in zip(answer.labels, answer.numbers, strict=True)
     ]
-    errors = release.consistent_errors[0]
-    if answer.consistent is not None and errors is not None:
-        for row, number, own in zip(rows, answer.consistent, errors, strict=True):
-            row["consistent"] = answer.with_error(number, own)
+    if answer.consistent is not None and not answer.pure_noise:
+        for row, number in zip(rows, answer.consistent, strict=True):
+            row["consistent"] = answer.rounded(number)
     return rows
 
 
 def _by_part(parts: Sequence[PartAnswer]) -> list[dict[str, str]]:
-    rows = []
+    rows, any_poor = [], any(part.pure_noise for part in parts)
+    derives = any(part.told is not None for part in parts)
     for part in parts:
         names = (part.query.text,) if len(part.numbers) == 1 else part.labels
-        row = {"": part.name} | ({} if part.told is None else {part.query.text: part.told})
-        row |= dict(zip(names, map(part.rounded, part.best), strict=True))
+        told = "noise only" if derives and part.told is None else part.told
+        row = {"": part.name} | ({} if told is None else {part.query.text: told})
+        shown = map(part.range_of, part.numbers) if part.pure_noise else map(part.rounded, part.possible)
+        row |= dict(zip(names, shown, strict=True))
         row |= {"±95 %": plus_minus(part.error()), "values": f"{part.values:,}"}
-        rows.append(row)
+        rows.append(row | ({} if not any_poor else {"": part.name, " ": "noise only" if part.pure_noise else ""}))
     return rows
 
 
@@ -80,13 +87,15 @@ def remarks(release: Release, *, told: bool = True, keep: str = "") -> list[str]
     answer, said = release.answers[0], []
     if told and not release.parts and answer.told is not None:
         said.append(f"{answer.query.text}: {answer.told}.")
-    if answer.consistent is not None:
+    if any(one.pure_noise for one in release.answers):
+        said.append(RANGES)
+    if answer.consistent is not None and release.parts:
+        said.append(SHOWN)
+    elif answer.consistent is not None and not answer.pure_noise:
         public = "none below or above what is possible"
         if answer.limits is not None and answer.limits.total is not None:
             public = f"none below 0, all together {answer.limits.total:,g}"
-            if release.parts and answer.limits.total != 1:
-                public = "none below 0, all of a part together what is known"
-        said.append(CONSISTENT.format(public) if not release.parts else SHOWN.format(f"consistent numbers ({public})"))
+        said.append(CONSISTENT.format(public))
     if release.parts and keep:
         said.append(keep)
     return said

@@ -84,7 +84,9 @@ def _reading(release: Release) -> tuple[str, dict[str, Any]]:
     about: About | None = release.about
     if about is None:
         return "", {}
-    settings = {key: value for key, value in about.reading.to_dict().items() if key != "layout" and value != "auto"}
+    left_out = ("layout", "files")  # the function and the name of the data say them
+    read = about.reading.to_dict().items()
+    settings = {key: value for key, value in read if key not in left_out and value != "auto"}
     if release.belief.variables is not None:
         return "read_records", {"belief": _Code("belief")} | settings
     if release.recorded.segment is not None:
@@ -123,6 +125,10 @@ def _options(release: Release) -> dict[str, Any]:
         options["secrets"] = calibration.secrets.text
     if record.gaps == "independent":
         options["gaps"] = "independent"
+    if any(answer.pure_noise for answer in release.answers):
+        options["anyway"] = True
+    if release.checked is not None and release.checked.outcome == "refuted":
+        options["despite_check"] = True
     if record.window is not None:
         options["window"] = record.window
     if any(part.subject for part in release.parts):

@@ -7,10 +7,14 @@ and that is public data.
 import html
 import shlex
 import time
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from quiltwork import __version__
+from quiltwork.beliefs.checked import Checked, sentence_of
 from quiltwork.calibration.plan import Plan
 from quiltwork.errors import CertificateError, ParameterError
 from quiltwork.fitting.outcome import BeliefCheck
@@ -50,6 +54,7 @@ NOISE_ONLY = (
     "These limits cover the added noise only, not how well the data represents a larger population. A noisy count or "
     "share may be negative; setting it to 0 costs no privacy."
 )
+LESS = " That is less than was asked for: the noise is larger than a single release would need, or was rounded up."
 BUT_FOR = ", with a δ of e^(2ε) but for results with a probability of at most δ / (1 - e^-ε)"
 SIGNED = (
     "Signed for the release described above: the belief and the assumptions are justified for these data, and the "
@@ -75,6 +80,8 @@ def write_report(
     if check is not None and not isinstance(check, BeliefCheck):
         raise ParameterError("check must be a BeliefCheck", got=type(check).__name__, fix="check_belief(belief, data)")
     calibration = release.calibration
+    if check is not None and release.checked is None:
+        release = replace(release, checked=check.checked(release.belief))
     sections = [
         *_heading(release),
         "<h2>Result</h2>",
@@ -104,7 +111,9 @@ def _heading(release: Release) -> list[str]:
     lead = f"{release.subjects:,} {release.belief.noun}, {release.values:,} values{data}. {_made_by(release)}"
     least = max((release.questions or (release,)), key=lambda question: question.error())
     left = None if ledger is None else left_of(ledger)
-    shown = cards(calibration, plus_minus(least.error()), several=bool(release.questions), left=left)
+    shown = cards(
+        calibration, plus_minus(least.error()), several=bool(release.questions), checked=release.checked, left=left
+    )
     boxes = "".join(f"<div class=card><b>{html.escape(b)}</b><span>{html.escape(s)}</span></div>" for b, s in shown)
     return [
         "<p class=over>Privacy report</p>",
@@ -116,7 +125,15 @@ def _heading(release: Release) -> list[str]:
             if calibration.guarantee == "none"
             else []
         ),
+        *_despite(release.checked),
     ]
+
+
+def _despite(checked: Checked | None) -> list[str]:
+    """A warning that stands before everything else where public data refuted the belief."""
+    if checked is None or checked.outcome != "refuted":
+        return []
+    return [f"<p class=warning><b>Released despite its check.</b> {html.escape(checked.sentence)}</p>"]
 
 
 def _made_by(release: Release) -> str:
@@ -228,6 +245,8 @@ def _belief(release: Release, check: BeliefCheck | None) -> list[str]:
         "Fingerprint": code(belief.fingerprint),
     }
     sections = ["<h2>What an adversary may believe</h2>", facts(said), *(about_belief(belief) or _picture(release))]
+    if check is None and release.checked is not None:
+        return [*sections, f"<p>{html.escape(release.checked.sentence)}</p>"]
     if check is None:
         return [*sections, f"<p>{NOT_CHECKED}{HOW_TO_CHECK * (belief.variables is None)}</p>"]
     against = f"{check.subjects:,} series, {check.values:,} values of public data"
@@ -274,11 +293,11 @@ def certified(release: Release, *, verify: bool = True) -> str:
     >>> from quiltwork import MarkovChain, release
     >>> coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]])
     >>> certified(release(["0", "1"] * 50, "count:1", belief=coin, epsilon=1.0, mechanism="group"))
-    'None: only the influence curve has one, and not where the proof is too large.'
+    'None: only noise by the influence curve has one, and this is by group.'
     """
     calibration = release.calibration
     if calibration.certificate is None:
-        return "None: only the influence curve has one, and not where the proof is too large."
+        return f"None: {calibration.why_uncertified(release.belief)}."
     if not verify:
         return "There is one. It was not verified again for this report."
     begun = time.perf_counter()
@@ -291,6 +310,7 @@ def certified(release: Release, *, verify: bool = True) -> str:
     return (
         f"Verified by interval arithmetic when this report was written, in {max(seconds, 0.01):.2g} s: this noise "
         f"keeps the privacy loss at or below {above(proved)}{up_to}."
+        f"{LESS if proved < 0.999 * calibration.epsilon else ''}"
     )
 
 
@@ -318,6 +338,8 @@ def _recorded(release: Release) -> list[str]:
         "Ledger": code(address),
         "Row": f"{ledger['row']:,}",
         "Head": code(head),
+        "Asked": f"ε = {release.calibration.epsilon:g}",
+        "Charged": html.escape(charged_words(ledger, release.calibration.epsilon) if "charged" in ledger else ""),
         "Spent so far": f"{above(spent)} of {budget:g}, by {html.escape(str(ledger['rule']))}",
         **({"Budget": capital(budget_words(ledger))} if ledger.get("delta") else {"Left": below(ledger["remaining"])}),
     }
@@ -328,6 +350,25 @@ def _recorded(release: Release) -> list[str]:
     )
     bar = f'<div class=bar><i style="width: {share:.1f}%"></i></div>'
     return [title, bar, facts(said), *([checked] if "://" in address else [])]
+
+
+def charged_words(ledger: Mapping[str, Any], asked: float) -> str:
+    """What a release was charged, and why that is not what was asked for, if it is not.
+
+    >>> charged_words({"charged": 0.5}, 0.5), charged_words({"charged": 0.0}, 0.5)
+    ('0.5', '0: less than was asked, because earlier releases told more about other moments or the same secrets')
+    """
+    charged = float(ledger["charged"])
+    if ledger.get("delta"):
+        return f"{above(charged)} of ε; with a δ it is the room for squares that adds up"
+    if charged < 0.999 * asked:
+        return (
+            f"{above(charged)}: less than was asked, because earlier releases told more about other moments or the "
+            "same secrets"
+        )
+    if charged > 1.001 * asked:
+        return f"{above(charged)}: more than was asked, because it tells more together with earlier releases"
+    return above(charged)
 
 
 def _repeat(release: Release, command: str | None) -> list[str]:
@@ -348,7 +389,8 @@ def _signatures(release: Release) -> str:
     lines = [line for role in roles for line in (f"{role}: name", "Place, date, signature")]
     room = "".join(f"<span>{line}</span>" for line in lines)
     return (
-        f"<div class=together><h2>Signatures</h2><p>{SIGNED}</p><div class=sign>{room}</div>"
+        f"<div class=together><h2>Signatures</h2><p>{SIGNED}</p>"
+        f"<p><b>Belief:</b> {html.escape(sentence_of(release.checked))}</p><div class=sign>{room}</div>"
         f"<p class=note>{html.escape(titled(release.calibration.query.text))}, "
         f"ε = {release.calibration.epsilon:g}{weaker} · belief {release.belief.fingerprint[:16]}{head} · "
         f"quiltwork {__version__} · "

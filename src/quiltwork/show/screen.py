@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from quiltwork.beliefs import Belief
+from quiltwork.beliefs.checked import Checked, words_of
 from quiltwork.beliefs.secrets import believed_after
 from quiltwork.beliefs.unknown_member import unknown_member
 from quiltwork.calibration.record import Calibration
@@ -31,9 +32,17 @@ Content = dict[str, Any]
 
 
 def cards(
-    calibration: Calibration, error: str, *, several: bool, left: tuple[str, str] | None = None
+    calibration: Calibration,
+    error: str,
+    *,
+    several: bool,
+    checked: Checked | None,
+    left: tuple[str, str] | None = None,
 ) -> list[tuple[str, str]]:
-    """The numbers that matter most, each with what it is; ``left`` is what remains of a budget, if there is one."""
+    """The numbers that matter most, each with what it is, and whether the belief was checked.
+
+    ``left`` is what remains of a budget, if there is one.
+    """
     if calibration.guarantee == "none":
         shown = [("none", "guarantee: this is not private")]
     else:
@@ -41,6 +50,7 @@ def cards(
         shown = [(f"ε = {calibration.epsilon:g}", f"privacy loss for any one secret, at most{up_to}")]
         after, but_for = believed_after(calibration.epsilon, calibration.delta)
         shown.append((f"50 → {after}", f"what a 50 % likely secret may become{but_for}"))
+        shown.append((words_of(checked), "the belief, on public data"))
     least = "the least precise number" if several else "each number"
     shown.append((f"± {error}", f"noise on {least}, with probability 95 %"))
     return shown if left is None else [*shown, left]
@@ -76,7 +86,13 @@ def preview_on_screen(prepared: Prepared, expected: Sequence[Content], ledger: C
     return {
         "title": _asked(question["query"] for question in expected),
         "lead": f"{subjects:,} {prepared.belief.noun}, {values:,} values. Mechanism {made.mechanism}.",
-        "cards": cards(made, plus_minus(least["error_95"]), several=len(expected) > 1, left=left),
+        "cards": cards(
+            made,
+            plus_minus(least["error_95"]),
+            several=len(expected) > 1,
+            checked=prepared.request.checked,
+            left=left,
+        ),
         "meaning": made.meaning(prepared.belief),
         "questions": _table(
             [
@@ -133,7 +149,9 @@ def release_on_screen(release: Release) -> Content:
         "title": _asked(question.calibration.query.text for question in questions),
         "lead": f"{release.subjects:,} {release.belief.noun}, {release.values:,} values{source}. "
         f"Mechanism {made.mechanism}.",
-        "cards": cards(made, plus_minus(least.error()), several=bool(release.questions), left=left),
+        "cards": cards(
+            made, plus_minus(least.error()), several=bool(release.questions), checked=release.checked, left=left
+        ),
         "answers": [_answer(question, bool(release.questions)) for question in questions],
         "meaning": made.meaning(release.belief),
         "explained": made.explain(release.belief).splitlines(),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
+from quiltwork.beliefs.checked import NOT_CHECKED
 from quiltwork.beliefs.secrets import believed_after
 from quiltwork.calibration.plan import Offer, Plan
 from quiltwork.calibration.sharing import Way
@@ -248,6 +249,7 @@ def statement_rows(now: "Statement") -> list[dict[str, Any]]:
             "ε": release["epsilon"],
             "together": release["spent"],
             "who": release["who"],
+            "belief": release["check"] or NOT_CHECKED,
             "outcome": release["outcome"] if release["outcome"] == "released" else "unknown (counts)",
         }
         for release in now.releases()
@@ -272,7 +274,7 @@ def print_statement(now: "Statement") -> None:
     rows = statement_rows(now)
     out.print(table(rows) if rows else "Nothing has been released yet.")
     if rows:
-        read = "unknown (not recorded by the earlier version)" if now.reading is None else str(now.reading)
+        read = "not recorded" if now.reading is None else str(now.reading)
         out.print(f"How the data was read: {read}.")
         if now.mixed is not None:
             out.print(f"Later read differently ({now.mixed}): every release counts as if it covered every moment.")
@@ -313,7 +315,7 @@ def _print_values(result: Release) -> None:
     rows = table_of(result)
     shown = rows[:MOST_ROWS]
     width = max(out.width, NARROW)
-    if not result.parts:
+    if not result.parts and not result.answers[0].pure_noise:
         shown = _with_bars(shown, result.answers[0].best, width)
     for block in fitting(shown, width):
         out.print(table(block, right=set(block[0]) - {next(iter(block[0])), " "}))

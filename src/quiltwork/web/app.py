@@ -196,8 +196,8 @@ async def status(service: Served, client: Asking) -> Response:
 
 @api.get("/beliefs")
 async def beliefs(service: Served) -> Response:
-    """List beliefs to choose from: samples, and belief files below the folder of data."""
-    folder = None if service.settings.read_only else service.folder
+    """List beliefs to choose from: samples, and belief files below the public folder."""
+    folder = None if service.settings.read_only else service.public
     return Json({"beliefs": await asyncio.to_thread(offered, folder)})
 
 
@@ -215,8 +215,8 @@ async def edit(form: EditForm, service: Served, client: Asking, wait: Wait = 30)
 
 @api.post("/belief/check")
 async def check(form: CheckForm, service: Served, client: Asking, wait: Wait = 30) -> Response:
-    """Compare a belief with public data, as `belief check --json`."""
-    return await _outcome(service.work("check", client, _given(form)), wait)
+    """Compare a belief with a file below the public folder, as `belief check --json`."""
+    return await _outcome(service.check(client, _given(form)), wait)
 
 
 @api.post("/plan")
@@ -301,14 +301,13 @@ async def export_file(service: Served, client: Asking) -> Response:
 
 @api.get("/files")
 async def files(service: Served) -> Response:
-    """List the data files and belief files below the folder of data."""
-    service.check_writable()
-    return Json({"files": [] if service.folder is None else await asyncio.to_thread(service.folder.listed)})
+    """List the protected files below the folder of data, by name, and the files below the public folder."""
+    return Json({"files": await asyncio.to_thread(service.files)})
 
 
 @api.post("/columns")
 async def columns(form: ColumnsForm, service: Served, client: Asking, wait: Wait = 30) -> Response:
-    """List the columns of a data file with their types, and no values."""
+    """List the columns of a public file, or of one that was sent, with their types and no values."""
     return await _outcome(service.work("columns", client, _given(form)), wait)
 
 

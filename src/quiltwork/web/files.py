@@ -1,4 +1,4 @@
-"""Where data may come from: a folder that was named at the start, or files that were sent."""
+"""Where data may come from: folders that were named at the start, or files that were sent."""
 
 import os
 import secrets
@@ -20,7 +20,7 @@ MOST_LISTED = 1000
 KEPT = 3600.0  # seconds for which an upload is kept after it was last used
 MOST_UPLOADS = 20  # of one owner
 LONGEST_NAME = 200
-OUTSIDE = RefusedError("the path must lie below the folder of data. Choose one that /api/files lists.", "path", 403)
+OUTSIDE = RefusedError("the path must lie below the folder. Choose one that /api/files lists.", "path", 403)
 
 
 class Folder:
@@ -43,7 +43,7 @@ class Folder:
             if not stat.S_ISREG(path.stat().st_mode):
                 raise OUTSIDE
         except (OSError, ValueError, RuntimeError):
-            raise RefusedError("there is no such file in the folder of data.", "path", 404) from None
+            raise RefusedError("there is no such file in the folder.", "path", 404) from None
         if any(mark in str(path) for mark in "*?["):
             raise DataError(
                 "the name of a data file must not have *, ? or [",
@@ -55,21 +55,20 @@ class Folder:
             raise DataError(f"the file must end in {', '.join(endings)}", got=repr(path.suffix))
         return path
 
-    def listed(self) -> list[dict[str, object]]:
-        """The data files and beliefs below the folder, by their paths in it."""
-        found: list[dict[str, object]] = []
+    def listed(self, endings: tuple[str, ...]) -> list[tuple[str, int]]:
+        """The files below the folder that end so, by their paths in it, with their sizes in bytes."""
+        found: list[tuple[str, int]] = []
         for folder, folders, names in os.walk(self.path, followlinks=False):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             for name in sorted(names):
                 path = Path(folder, name)
                 within = str(path.relative_to(self.path))
-                if name.startswith(".") or ending_of(path) not in (*ENDINGS, *BELIEFS):
+                if name.startswith(".") or ending_of(path) not in endings:
                     continue
                 try:
-                    size = self.file(within, (*ENDINGS, *BELIEFS)).stat().st_size
+                    found.append((within, self.file(within, endings).stat().st_size))
                 except (RefusedError, DataError, OSError):
                     continue
-                found.append({"path": within, "bytes": size, "belief": ending_of(path) in BELIEFS})
                 if len(found) == MOST_LISTED:
                     return found
         return found

@@ -5,6 +5,7 @@ What cannot be undone asks first (``commit``): from then on a job is neither can
 """
 
 import json
+import logging
 import os
 import secrets
 import subprocess
@@ -16,6 +17,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from quiltwork.errors import visible
+
+log = logging.getLogger("quiltwork.web")
 WORKER = (sys.executable, "-P", "-m", "quiltwork.web.worker")
 State = Literal["waiting", "running", "done", "failed", "cancelled", "replaced"]
 KEPT = 3600.0  # seconds for which a finished job can be asked for
@@ -148,6 +152,8 @@ class _Worker(threading.Thread):
             elif "refused" in said:
                 self.pool.finish(job, "failed", refusal=said["refused"])
                 return True
+            elif "log" in said:
+                log.warning("%s: %s", ", ".join(map(visible, job.shown.values())), visible(said["log"]))
             elif "phase" in said:
                 job.phase, job.progress = said["phase"], said["progress"]
                 job.changed()

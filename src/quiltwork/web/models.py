@@ -30,7 +30,7 @@ class Form(BaseModel):
 Belief = Annotated[
     dict[str, Any],
     Field(
-        description='The contents of a belief file, or `{"path": ..}` of one below the folder of data.',
+        description='The contents of a belief file, or `{"path": ..}` of one below the public folder.',
         examples=[{"kind": "chain", "states": ["sit", "walk"], "transition": [[0.9, 0.1], [0.4, 0.6]]}],
     ),
 ]
@@ -40,7 +40,7 @@ Charts = Annotated[bool, Field(description="Also pictures as Vega-Lite, and word
 
 
 class Data(Form):
-    """Data: a file that was sent, or one below the folder of data."""
+    """Data: a file that was sent, or one below a folder: for releases that of data, for checks the public one."""
 
     upload: Name | None = None
     path: Name | None = None
@@ -210,19 +210,22 @@ class ReleaseForm(Form):
     epsilon: Positive | None = None
     column: Name | None = None
     variable: Name | None = None
-    read: Read = Read()
+    read: Read | None = Field(default=None, description="That of the ledger if left out.")
     state_values: dict[str, float] | None = None
     mechanism: Name | None = None
     segment: list[int] | None = Field(default=None, min_length=2, max_length=2)
     window: Name | int | None = None
     by_subject: bool = False
-    gaps: Gaps = "dependent"
+    gaps: Gaps | None = None
     delta: float = Field(default=0.0, description="Allow for a weaker (ε, δ) guarantee.")
     noise: NoiseChoice | None = Field(default=None, description="Which noise; the best one with a δ if left out.")
-    guarantee: Guarantee = "pufferfish"
+    guarantee: Guarantee | None = Field(default=None, description="That of the ledger if left out.")
     secrets: Secrets = None
     secret_times: Times = None
     quilt_size: int | None = None
+    spread: Positive | None = Field(default=None, description="For numbers: how wide the range is that values lie in.")
+    anyway: bool = Field(default=False, description="Release answers that are noise only.")
+    despite_check: bool = Field(default=False, description="Release under a belief that its check refuted.")
 
     @model_validator(mode="after")
     def _complete(self) -> "ReleaseForm":

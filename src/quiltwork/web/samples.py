@@ -1,9 +1,9 @@
-"""Beliefs to begin with: those of the sample data, and files below the folder of data."""
+"""Beliefs to begin with: those of the sample data, and files below the public folder."""
 
 from functools import cache
 from typing import Any
 
-from quiltwork.web.files import Folder
+from quiltwork.web.files import BELIEFS, Folder
 
 SAMPLES = {
     "diary_belief": "Sample: activity diary",
@@ -29,5 +29,5 @@ def samples() -> tuple[dict[str, Any], ...]:
 
 def offered(folder: Folder | None) -> list[dict[str, Any]]:
     """Beliefs to choose from: the samples in full, files by their paths."""
-    files = [] if folder is None else [str(file["path"]) for file in folder.listed() if file["belief"]]
+    files = [] if folder is None else [path for path, _ in folder.listed(BELIEFS)]
     return [*samples(), *({"label": path, "sample": False, "belief": {"path": path}} for path in files)]

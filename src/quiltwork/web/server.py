@@ -30,12 +30,12 @@ EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104 - compared with, not bound to
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LARGEST_PORT = 65535
 AT_ONCE = 400  # connections
-MOST_WAITING, MOST_OF_ADDRESS = 200, 64  # connections on which no request has come yet; of one address
+MOST_WAITING, MOST_OF_ADDRESS = 200, 64  # connections that wait for a first or further request; of one address
 HEADER_SECONDS = 10.0  # for the head of a request; else it takes no token to hold all connections
 
 
 class _Waiting:
-    """Connections on which no request has come yet: the oldest make room, so that they keep nobody out."""
+    """Connections that wait for a first or a further request: the oldest make room, so that they keep nobody out."""
 
     def __init__(self) -> None:
         self._address: dict[_Prompt, str] = {}
@@ -68,16 +68,25 @@ class _Prompt(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.waiting.add(self, (transport.get_extra_info("peername") or ("",))[0])
+        self._wait()
         self._watch()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         self._watch()
 
+    def on_response_complete(self) -> None:
+        """A connection that was answered waits again, as a new one does: an answer takes no token either."""
+        super().on_response_complete()
+        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+            self._wait()
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget()
         super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        self.waiting.add(self, (self.transport.get_extra_info("peername") or ("",))[0])
 
     def _watch(self) -> None:
         if self.conn.their_state is not h11.IDLE:  # the head is there
@@ -218,11 +227,16 @@ def serve(settings: Settings, *, host: str, port: int, say: Callable[[str, str],
 
 
 def _check_ledger(settings: Settings) -> None:
-    """A ledger that cannot be opened is refused at the start."""
+    """A ledger that cannot be opened, or does not say how protected files are read, is refused at the start."""
     from quiltwork.ledger import Ledger, read_key
 
     key = None if settings.key is None else read_key(settings.key)
-    Ledger(settings.ledger or "", key=key).close()
+    book = Ledger(settings.ledger or "", key=key)
+    try:
+        if settings.data_folder is not None:
+            book.declared()
+    finally:
+        book.close()
 
 
 def _log_to_stderr() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from quiltwork import __version__
-from quiltwork.data.text_files import ENDINGS
+from quiltwork.data.text_files import ENDINGS, ending_of
 from quiltwork.web.files import BELIEFS, Folder, Upload, Uploads
 from quiltwork.web.guard import Client
 from quiltwork.web.jobs import Job, Pool
@@ -22,6 +22,12 @@ MOST_CONFIRMATIONS = 100
 CONFIRM_WITHIN = 600.0
 READ_ONLY = RefusedError("this service is read-only: it shows plans and the budget.", "read-only", 403)
 NO_LEDGER = RefusedError("this service keeps no ledger. Start it with --ledger URL.", "ledger", 404)
+NOT_PUBLIC = RefusedError(
+    "a belief is checked on public data only. Put the file into the folder of --public-folder: what a check says about "
+    "it is shown without noise.",
+    "path",
+    403,
+)
 UNKNOWN = RefusedError("there is no such job, or it was forgotten.", "unknown", 404)
 BUSY = RefusedError("too many requests wait already. Try again in a while.", "busy", 429)
 PROGRAM = f"quiltwork serve, quiltwork {__version__}"
@@ -36,6 +42,9 @@ class Settings:
     any_address: bool = False
     """Whether it may be reached under any numeric address; never under a name that was not allowed."""
     data_folder: Path | None = None
+    """Protected files: nothing but noise comes out of them."""
+    public_folder: Path | None = None
+    """Belief files and public data: may be shown and checked."""
     read_only: bool = False
     ledger: str | None = field(default=None, repr=False)
     key: Path | None = None
@@ -61,12 +70,14 @@ class Service:
 
     def __init__(self, settings: Settings):
         self.settings = settings
-        self.folder = None if settings.data_folder is None else Folder(settings.data_folder)
+        self.protected = None if settings.data_folder is None else Folder(settings.data_folder)
+        self.public = None if settings.public_folder is None else Folder(settings.public_folder)
         self.uploads = Uploads(most_bytes=settings.max_upload)
         self.pool = Pool(workers=settings.workers, time_limit=settings.time_limit)
         self._plans: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self._calibrated: OrderedDict[str, int] = OrderedDict()  # which worker remembers the calibration
         self._confirmations: dict[str, _Confirmation] = {}
+        self._checks: OrderedDict[str, dict[str, Any]] = OrderedDict()  # the last check of each belief
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -81,7 +92,8 @@ class Service:
             "version": __version__,
             "read_only": settings.read_only,
             "ledger": settings.ledger is not None,
-            "data_folder": self.folder is not None,
+            "data_folder": self.protected is not None,
+            "public_folder": self.public is not None,
             "user": client.name,
             "max_upload": settings.max_upload,
             "time_limit": settings.time_limit,
@@ -94,7 +106,7 @@ class Service:
 
     def plan(self, client: Client, ask: dict[str, Any], *, latest: bool, kind: str = "plan") -> Job:
         """A job for a plan; one that was made before is done at once. With ``latest`` it takes the place of others."""
-        ask, shown = self._resolved(client, ask)
+        ask, shown = self._resolved(client, ask, None)
         key = None if shown else f"{kind} {json.dumps(ask, sort_keys=True)}"  # a file may change
         known = None if key is None else self._known(key)
         job = Job(kind, client.owner, ask, shown)
@@ -108,9 +120,36 @@ class Service:
         return self._begun(job, replaces=f"{kind} of {client.owner}" if latest else None, first=latest)
 
     def work(self, kind: str, client: Client, ask: dict[str, Any], *, first: bool = False) -> Job:
-        """A job of any kind that spends nothing."""
-        ask, shown = self._resolved(client, ask)
+        """A job of any kind that spends nothing. Data are public here, or those of the client."""
+        ask, shown = self._resolved(client, ask, self.public)
         return self._begun(Job(kind, client.owner, ask, shown), first=first)
+
+    def check(self, client: Client, ask: dict[str, Any]) -> Job:
+        """A job that compares a belief with public data: what it says of them is shown without noise."""
+        self.check_writable()
+        if ask["data"].get("path") is None:
+            raise NOT_PUBLIC
+        ask, shown = self._resolved(client, ask, self.public)
+
+        def found(_: Job, answer: dict[str, Any]) -> dict[str, Any]:
+            checked = answer["checked"]
+            with self._lock:
+                self._checks[checked["belief"]] = checked
+                while len(self._checks) > MOST_PLANS:
+                    self._checks.popitem(last=False)
+            return answer
+
+        return self._begun(Job("check", client.owner, ask, shown, on_done=found))
+
+    def files(self) -> list[dict[str, object]]:
+        """The files that can be named: protected ones by their names alone, for their sizes tell about values."""
+        self.check_writable()
+        found: list[dict[str, object]] = []
+        for name, _ in [] if self.protected is None else self.protected.listed(ENDINGS):
+            found.append({"path": name, "folder": "data"})
+        for name, size in [] if self.public is None else self.public.listed((*ENDINGS, *BELIEFS)):
+            found.append({"path": name, "folder": "public", "bytes": size, "belief": ending_of(name) in BELIEFS})
+        return found
 
     def ledger(self, kind: str, client: Client) -> Job:
         """A job about the ledger; it goes before others, for it is quick."""
@@ -121,9 +160,11 @@ class Service:
     def preview(self, client: Client, ask: dict[str, Any]) -> Job:
         """A job that says what a release would cost, and how it can be confirmed."""
         self.check_writable()
-        ask, shown = self._resolved(client, ask)
+        ask, shown = self._resolved(client, ask, self.protected)
         name = secrets.token_urlsafe(16)
         ask |= self._book() | {"confirmation": name, "who": client.name, "program": PROGRAM}
+        with self._lock:
+            ask["checks"] = dict(self._checks)
 
         def previewed(job: Job, answer: dict[str, Any]) -> dict[str, Any]:
             confirmed = ask | {"record": answer["record"], "was": answer["file"]}
@@ -173,33 +214,33 @@ class Service:
         key = self.settings.key
         return {"ledger": self.settings.ledger, "key": None if key is None else str(key)}
 
-    def _resolved(self, client: Client, ask: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-        """The request with files in place of names, and the names that messages have for these files."""
+    def _resolved(
+        self, client: Client, ask: dict[str, Any], folder: Folder | None
+    ) -> tuple[dict[str, Any], dict[str, str]]:
+        """The request with files in place of names, and the names that messages have for these files.
+
+        Beliefs are files of the public folder; data are those of ``folder``, or were sent.
+        """
         resolved, shown = dict(ask), {}
         belief, data = ask.get("belief"), ask.get("data")
         if isinstance(belief, dict) and set(belief) == {"path"}:
             self.check_writable()
-            path = self._within(str(belief["path"]), BELIEFS)
+            path = _within(self.public, str(belief["path"]), BELIEFS)
             resolved["belief"], shown[str(path)] = {"file": str(path)}, str(belief["path"])
         elif isinstance(belief, dict) and set(belief) == {"file"}:
             resolved["belief"] = {}  # only the service names files
         if data is not None:
             self.check_writable()
-            if data.get("upload") is not None:
-                upload: Upload = self.uploads.get(client.owner, data["upload"])
+            sent = data.get("upload")
+            if sent is not None:
+                upload: Upload = self.uploads.get(client.owner, sent)
                 path, name = upload.path, upload.name
             else:
                 name = data["path"]
-                path = self._within(name, ENDINGS)
-            resolved["data"], shown[str(path)] = {"file": str(path), "name": name}, name
+                path = _within(folder, name, ENDINGS)
+            resolved["data"] = {"file": str(path), "name": name, "sent": sent is not None}
+            shown[str(path)] = name
         return resolved, shown
-
-    def _within(self, name: str, endings: tuple[str, ...]) -> Path:
-        if self.folder is None:
-            raise RefusedError(
-                "this service reads no paths. Start it with --data-folder, or send the file.", "path", 403
-            )
-        return self.folder.file(name, endings)
 
     def _known(self, key: str) -> dict[str, Any] | None:
         with self._lock:
@@ -217,3 +258,14 @@ class Service:
                 while len(self._calibrated) > MOST_PLANS:
                     self._calibrated.popitem(last=False)
         return result
+
+
+def _within(folder: Folder | None, name: str, endings: tuple[str, ...]) -> Path:
+    if folder is None:
+        raise RefusedError(
+            "this service reads no such paths. Start it with --data-folder for protected data, or --public-folder for "
+            "belief files and public data; or send the file.",
+            "path",
+            403,
+        )
+    return folder.file(name, endings)

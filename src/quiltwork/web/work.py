@@ -13,12 +13,13 @@ from typing import Any, Protocol
 from quiltwork.accounting.accountant import Accountant
 from quiltwork.accounting.record import releases_in
 from quiltwork.beliefs import Belief, Secrets
+from quiltwork.beliefs.checked import Checked
 from quiltwork.beliefs.files import belief_from_dict, load_belief
 from quiltwork.calibration.plan import Plan
 from quiltwork.calibration.request import Request
 from quiltwork.calibration.wanted import distances_to_dict, plan_wanted, questions, values_of
-from quiltwork.data.how import HowToRead
-from quiltwork.errors import BeliefError, DataError, ParameterError
+from quiltwork.data.how import HowToRead, ReadAs
+from quiltwork.errors import BeliefError, DataError, LedgerError, ParameterError, QuiltworkError
 from quiltwork.fitting import described
 from quiltwork.fitting.edits import edited
 from quiltwork.fitting.outcome import BeliefCheck
@@ -42,6 +43,12 @@ PUBLIC_DATA = (
     "Do not check a belief on the data that you want to protect: the result shows that data without any noise. Use "
     "public data, or other people's data of the same kind."
 )
+UNREADABLE = (
+    "the data cannot be read in this way: a column or a segment may not be there, or values may be unknown, missing, "
+    "repeated or out of order"
+)
+NOT_SAID = "the service does not say which, because that would tell about the data"
+LOOK = "Its log does: look there, or ask whoever started it"
 FORMS = {"csv": "csv", "parquet": "parquet", "json": "json", "md": "markdown"}
 
 
@@ -50,6 +57,9 @@ class Reporter(Protocol):
 
     def phase(self, name: str, done: float | None = None) -> None:
         """What is being done now, and which share of it is done if that is known."""
+
+    def log(self, text: str) -> None:
+        """Something for whoever started the service, and for nobody else."""
 
     def commit(self) -> None:
         """Returns once the work may no longer be stopped; if it was stopped before, it never returns."""
@@ -164,7 +174,8 @@ def check(ask: Ask, report: Reporter) -> dict[str, Any]:
     if rhythm != "auto" and not held.real:
         raise ParameterError("rhythm= is for numbers", got="a belief about states", fix="Leave it out")
     report.phase("Reading")
-    series = _how(ask).public(held, ask["data"]["file"], column=ask["column"])
+    how = HowToRead(**(ask.get("read") or {}))
+    series = how.public(held, ask["data"]["file"], column=ask["column"])
     report.phase("Checking")
     if held.real:
         from quiltwork.beliefs import GaussianBelief
@@ -179,7 +190,7 @@ def check(ask: Ask, report: Reporter) -> dict[str, Any]:
 
         found = check_belief(held, series)
     more = drawn.of_check(found) if ask.get("charts") else {}
-    return found.to_dict() | {"warning": PUBLIC_DATA} | more
+    return found.to_dict() | {"warning": PUBLIC_DATA, "checked": found.checked(held).to_dict()} | more
 
 
 def columns(ask: Ask, report: Reporter) -> dict[str, Any]:
@@ -245,6 +256,13 @@ def confirm(ask: Ask, report: Reporter) -> dict[str, Any]:
         )
     who = written_down(ask.get("who"), ask.get("program"))
     with _ledger(ask) as book:
+        if book is not None and prepared.within(book) is not prepared:
+            raise LedgerError(
+                "the release is not the one that was confirmed",
+                got="another release in between",
+                why="it needs more noise now",
+                fix="Ask for a new preview",
+            )
         report.commit()
         report.phase("Drawing")
         _READY.pop(name, None)  # whatever happens: an answer is not drawn twice
@@ -307,8 +325,9 @@ def ledger_belief(ask: Ask, report: Reporter) -> dict[str, Any]:
 
     report.phase("Reading")
     with _ledger(ask) as book:
-        held = _given(book).terms.belief
-    return described(held) | {"facts": belief_on_screen(held)}
+        terms = _given(book).terms
+    read = None if terms.read is None else terms.read.to_dict() | {"text": str(terms.read)}
+    return described(terms.belief) | {"facts": belief_on_screen(terms.belief), "read": read}
 
 
 def verify(ask: Ask, report: Reporter) -> dict[str, Any]:
@@ -330,7 +349,7 @@ def export(ask: Ask, report: Reporter) -> dict[str, Any]:
 
 
 def _prepared(ask: Ask, report: Reporter) -> _Ready:
-    """Read, check, calibrate and count; a preview that this worker made a moment ago needs it no more."""
+    """Agree, read, calibrate and count; a preview that this worker made a moment ago needs it no more."""
     for old in [key for key, kept in _READY.items() if kept.until < time.monotonic()]:
         del _READY[old]
     name, file = str(ask["confirmation"]), ask["data"]["file"]
@@ -339,50 +358,98 @@ def _prepared(ask: Ask, report: Reporter) -> _Ready:
     kept = _READY.get(name)
     if kept is not None and kept.file == stamp:
         return kept
-    belief, gaps = _belief_for(ask), ask.get("gaps", "dependent")
-    asked = questions(_texts(ask), ask.get("state_values"), belief)
+    request, read = _agreed(ask)  # nothing is read before
     segment = ask.get("segment")
     report.phase("Reading")
-    rows = _how(ask).rows(
-        belief,
-        file,
-        column=ask.get("column"),
-        variable=ask.get("variable"),
-        segment=None if segment is None else (segment[0], segment[1]),
-        gaps=gaps,
-    )
-    secrets, delta = _secrets(ask), float(ask.get("delta", 0.0))
+    with _silent(report):
+        rows = read.rows(request.belief, file, segment=None if segment is None else (segment[0], segment[1]))
+    report.phase("Calibrating")
+    with _silent(report, only=DataError):  # other refusals depend on public sizes alone
+        prepared = prepare(rows, request)
+    report.phase("Counting")
+    with _silent(report):
+        answers = prepared.answers()
+    with _ledger(ask) as book:
+        prepared = prepared if book is None else prepared.within(book)
+    prepared.check_worth(answers)  # it looks at public sizes
+    with _silent(report, only=DataError):
+        warnings = prepared.warnings(answers)
+    doubt = getattr(rows, "doubt", None) if request.alone else None  # a ledger's columns are its owner's
+    ready = _Ready(prepared, answers, warnings, doubt, stamp, time.monotonic() + WAITS)
+    while len(_READY) >= KEPT:
+        del _READY[next(iter(_READY))]
+    _READY[name] = ready
+    return ready
+
+
+def _agreed(ask: Ask) -> tuple[Request, ReadAs]:
+    """What is asked, and how the data are read: with a ledger as it says, whatever else was sent is refused.
+
+    Whoever could choose the states or the reading would learn values from what is refused.
+    """
+    own = {name: ask[name] for name in ("column", "variable", "gaps") if ask.get(name) is not None}
+    own |= {name: value for name, value in (ask.get("read") or {}).items() if value is not None}
+    said, secrets, guarantee = ReadAs.from_dict(own), _secrets(ask), ask.get("guarantee")
+    delta = float(ask.get("delta", 0.0))
     noise: NoiseChoice = ask.get("noise") or ("best" if delta else "laplace")
     with _ledger(ask) as book:
-        if secrets is None:
-            secrets = Secrets.all() if book is None else book.terms.secrets
-        if book is not None:
+        if book is None:
+            if not ask["data"].get("sent"):
+                raise ParameterError("protected files need a ledger", got="none", fix="Start the service with --ledger")
+            if ask.get("belief") is None:
+                raise ParameterError(
+                    "a release needs a belief",
+                    got="none",
+                    why="this service keeps no ledger that has one",
+                    fix="Send one",
+                )
+            belief, read = _belief(ask["belief"]), said
+        else:
+            belief = book.terms.belief if ask.get("belief") is None else _belief(ask["belief"])
+            book.check(belief=belief, guarantee=guarantee, secrets=secrets)
             noise, delta = book.noise_and_delta(ask.get("noise"), delta)
-    report.phase("Calibrating")
+            secrets, guarantee = book.terms.secrets, book.terms.guarantee
+            undeclared = book.terms.read is None and ask["data"].get("sent")  # whoever sends a file knows it
+            if own and not undeclared:
+                book.check_read(said)
+            read = said if undeclared else book.declared()
     request = Request(
-        query=asked,
+        query=questions(_texts(ask), ask.get("state_values"), belief),
         belief=belief,
         epsilon=ask["epsilon"],
         mechanism=ask.get("mechanism"),
         delta=delta,
         noise=noise,
-        guarantee=ask.get("guarantee", "pufferfish"),
-        secrets=secrets,
+        guarantee=guarantee or "pufferfish",
+        secrets=Secrets.all() if secrets is None else secrets,
         quilt_size=ask.get("quilt_size"),
-        gaps=gaps,
+        gaps=read.gaps,
         window=ask.get("window"),
         by_subject=ask.get("by_subject", False),
+        spread=ask.get("spread"),
+        anyway=ask.get("anyway", False),
+        checked=_checked(ask, belief),
+        despite_check=ask.get("despite_check", False),
         alone=ask.get("ledger") is None,
     )
-    prepared = prepare(rows, request)
-    report.phase("Counting")
-    answers = prepared.answers()
-    doubt = getattr(rows, "doubt", None)
-    ready = _Ready(prepared, answers, prepared.warnings(answers), doubt, stamp, time.monotonic() + WAITS)
-    while len(_READY) >= KEPT:
-        del _READY[next(iter(_READY))]
-    _READY[name] = ready
-    return ready
+    return request, read
+
+
+def _checked(ask: Ask, belief: Belief) -> Checked | None:
+    """What this service found when it checked the belief, the last time."""
+    found = ask.get("checks", {}).get(belief.fingerprint)
+    return None if found is None else Checked.from_dict(found)
+
+
+@contextmanager
+def _silent(report: Reporter, only: type[Exception] = Exception) -> Iterator[None]:
+    """What is wrong with data goes to the log of whoever started the service; whoever asks is told one sentence."""
+    try:
+        yield
+    except only as problem:
+        said = str(problem) if isinstance(problem, QuiltworkError) else type(problem).__name__
+        report.log(said)
+        raise DataError(UNREADABLE, why=NOT_SAID, fix=LOOK) from None
 
 
 def _belief(given: Any) -> Belief:
@@ -391,18 +458,6 @@ def _belief(given: Any) -> Belief:
         return load_belief(given["file"])
     _refuse_files(given)
     return belief_from_dict(given)
-
-
-def _belief_for(ask: Ask) -> Belief:
-    """The belief of a release: as it was sent, or that of the ledger."""
-    if ask.get("belief") is not None:
-        return _belief(ask["belief"])
-    with _ledger(ask) as book:
-        if book is None:
-            raise ParameterError(
-                "a release needs a belief", got="none", why="this service keeps no ledger that has one", fix="Send one"
-            )
-        return book.terms.belief
 
 
 def _refuse_files(given: Any) -> None:
@@ -443,10 +498,6 @@ def _length(ask: Ask, belief: Belief) -> int | None:
 def _secrets(ask: Ask) -> Secrets | None:
     text, times = ask.get("secrets"), ask.get("secret_times")
     return None if text is None and times is None else Secrets.of(text).at(times)
-
-
-def _how(ask: Ask) -> HowToRead:
-    return HowToRead(**(ask.get("read") or {}))
 
 
 @contextmanager

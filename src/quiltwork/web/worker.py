@@ -42,6 +42,10 @@ class Line:
         """What is being done now."""
         self.say(phase=name, progress=done)
 
+    def log(self, text: str) -> None:
+        """A line for the log of the service."""
+        self.say(log=text)
+
     def commit(self) -> None:
         """Ask whether to go on; a service that has stopped the work does not answer, but ends this process."""
         self.say(commit=True)
@@ -109,6 +113,9 @@ class _Quiet:
     """Nobody waits for what is done to warm up."""
 
     def phase(self, name: str, done: float | None = None) -> None:
+        """Nothing."""
+
+    def log(self, text: str) -> None:
         """Nothing."""
 
     def commit(self) -> None:

@@ -94,7 +94,7 @@ def test_a_forgotten_start_stays_forgotten(transition: list[list[float]], mechan
     """Two leading missing values: the first value seen has not the law of the start."""
     chain = MarkovChain(transition, initial=[1.0, 0.0])
     series = Series.from_values([None, None, "0", "1"], states=chain.states, missing="split")
-    made = release(series, "count:1", belief=chain, epsilon=1.0, mechanism=mechanism)
+    made = release(series, "count:1", belief=chain, epsilon=1.0, mechanism=mechanism, anyway=True)
     record = ReleaseRecord.from_dict(made.record().to_dict())
     assert (record.start, record.gaps) == ("any", "late")
     exact = max(
@@ -117,7 +117,7 @@ def test_a_function_is_known_by_its_constant() -> None:
     changes = Custom(
         lambda runs: sum(int((r[1:] != r[:-1]).sum()) for r in runs), constant=2, integer=True, name="changes"
     )
-    made = release(["0", "1"] * 20, changes, belief=LAZY, epsilon=1.0)
+    made = release(["0", "1"] * 20, changes, belief=LAZY, epsilon=1.0, anyway=True)
     record = ReleaseRecord.from_dict(made.record().to_dict())
     assert told(LAZY, record, length=40) <= 1.0 * (1 + 1e-6)
     assert record.asked is not None
@@ -144,13 +144,13 @@ def test_a_record_says_all_of_its_query() -> None:
     """Also what its text does not: the values of a sum, and a variable whose name looks like a weight."""
     network = BayesianNetwork({"A": ["1", "2", "3"]}, tables={"A": [0.4, 0.3, 0.3]})
     queries = [Sum({"1": 0, "2": 100, "3": 100}), Count("2")]
-    made = [release([{"A": "1"}], query, belief=network, epsilon=1.0) for query in queries]
+    made = [release([{"A": "1"}], query, belief=network, epsilon=1.0, anyway=True) for query in queries]
     records = [ReleaseRecord.from_dict(one.record().to_dict()) for one in made]
     assert [record.query.to_dict() for record in records] == [query.to_dict() for query in queries]  # type: ignore[union-attr]
     exact = audit(network, [Noisy(q, one.noise_scale) for q, one in zip(queries, made, strict=True)]).epsilon
     assert Accountant(network, releases=records).composed().epsilon >= exact - 1e-9
     odd = BayesianNetwork({"a=2": "01", "a": "01"}, tables={"a=2": [0.5, 0.5], "a": [0.5, 0.5]})
-    asked = release([{"a=2": "0", "a": "1"}], Over(Sum(), ["a=2"]), belief=odd, epsilon=1.0).record()
+    asked = release([{"a=2": "0", "a": "1"}], Over(Sum(), ["a=2"]), belief=odd, epsilon=1.0, anyway=True).record()
     profile = ReleaseRecord.from_dict(asked.to_dict()).profile(odd)
     assert profile is not None
     assert [bool(matrix.any()) for matrix in profile] == [True, False]

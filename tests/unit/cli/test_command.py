@@ -38,7 +38,7 @@ def test_awkward_names_and_places(belief: Path, tmp_path: Path) -> None:
     belief.write_text(json.dumps({**BELIEF, "states": ["[/u]", "[red]x"]}))
     data = tmp_path / "d.csv"
     data.write_text("s\n[/u]\n[red]x\n")
-    common = ("release", data, "--column", "s", "--belief", belief, "--query", "histogram", "--epsilon", 1)
+    common = ("release", "--anyway", data, "--column", "s", "--belief", belief, "--query", "histogram", "--epsilon", 1)
     assert "[/u]" in run(*common).stdout
     assert run("belief", "show", belief).returncode == 0
     for wrong in (data, tmp_path / "x.txt", tmp_path / "no" / "x.html"):
@@ -188,7 +188,19 @@ def test_files_that_cannot_be_used_come_with_a_next_step(belief: Path, tmp_path:
 def test_an_unused_column_of_people_is_pointed_out(belief: Path, tmp_path: Path) -> None:
     data = tmp_path / "d.csv"
     data.write_text("user_id,doing\na,sit\na,walk\nb,sit\n")
-    common = ("release", data, "--column", "doing", "--belief", belief, "--query", "histogram", "--epsilon", 1)
+    common = (
+        "release",
+        "--anyway",
+        data,
+        "--column",
+        "doing",
+        "--belief",
+        belief,
+        "--query",
+        "histogram",
+        "--epsilon",
+        1,
+    )
     done = run(*common, "--json", code=0)
     assert "warning: column 'user_id' is not used" in done.stderr
     assert "--subject user_id" in done.stderr

@@ -34,7 +34,7 @@ def test_other_steps_are_not_other_moments(tmp_path: Path) -> None:
     options = ("--column", "x", "--time", "t", "--belief", belief, "--query", "count:1", "--epsilon", 1)
     records = []
     for segment in (("--segment", "6:10"), ("--every", "2", "--segment", "3:5")):
-        made = answer("release", data, *options, *segment, "--ledger", ledger)
+        made = answer("release", "--anyway", data, *options, *segment, "--ledger", ledger)
         records.append(made["record"])
     assert made["ledger"]["spent"] == pytest.approx(2.0)
     file = tmp_path / "releases.json"
@@ -52,14 +52,14 @@ def test_people_told_apart_or_not(tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.db"
     run("ledger", "create", ledger, "--belief", belief, "--budget", 5, code=0)
     options = ("--column", "x", "--time", "t", "--belief", belief, "--query", "count:1", "--epsilon", 1)
-    answer("release", data, *options, "--subject", "who", "--segment", "1:5", "--ledger", ledger)
-    made = answer("release", data, *options, "--segment", "6:10", "--ledger", ledger)
+    answer("release", "--anyway", data, *options, "--subject", "who", "--segment", "1:5", "--ledger", ledger)
+    made = answer("release", "--anyway", data, *options, "--segment", "6:10", "--ledger", ledger)
     assert made["ledger"]["spent"] == pytest.approx(2.0)
     assert run("ledger", "verify", ledger).returncode == 0
 
 
 def reserved(ledger: Ledger, series: Series, query: str = "count:1") -> float:
-    ready = prepare(series, Request.of(query, belief=ledger.terms.belief, epsilon=1.0))
+    ready = prepare(series, Request.of(query, belief=ledger.terms.belief, epsilon=1.0, anyway=True))
     found = ready.draw_within(ledger, {"who": "test", "program": "test"})
     assert found.ledger is not None
     return float(found.ledger["spent"])
@@ -113,13 +113,13 @@ def test_records_read_in_another_layout_are_refused(tmp_path: Path) -> None:
     wide.write_text("flu,fever\nno,none\nyes,high\n")
     long.write_text("who,what,value\n1,flu,no\n1,fever,none\n2,flu,yes\n2,fever,high\n")
     session = Session(read_records(wide, belief=WARD), belief=WARD, budget=10.0)
-    session.release("count:yes over flu", epsilon=1.0)
+    session.release("count:yes over flu", epsilon=1.0, anyway=True)
     session.data = Records.from_rows([{"flu": "no", "fever": "none"}], variables=WARD.variables)
-    session.release("count:yes over flu", epsilon=1.0)  # by name as well
+    session.release("count:yes over flu", epsilon=1.0, anyway=True)  # by name as well
     session.data = read_records(long, belief=WARD, column="value", variable="what", subject="who")
     session._prepared.clear()
     with pytest.raises(NotCoveredError, match="layout: 'columns' before, 'rows' now"):
-        session.release("count:yes over flu", epsilon=1.0)
+        session.release("count:yes over flu", epsilon=1.0, anyway=True)
 
 
 def test_another_column_is_refused_also_after_another_reading() -> None:

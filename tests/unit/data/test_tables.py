@@ -8,6 +8,7 @@ import pytest
 from tabular import SECRET, STATES, assert_refused, pandas_table
 
 from quiltwork import InputError, read_series
+from quiltwork.data.tables import types_of
 
 
 @pytest.mark.parametrize(
@@ -39,6 +40,35 @@ def test_a_first_line_that_looks_like_data_is_not_shown(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text(",".join(f"c{n}" for n in range(500)) + "\n" + "," * 499 + "\n")
     with pytest.raises(InputError, match="500 other columns"):
         read_series(tmp_path / "d.csv", column="what", states=STATES)
+
+
+def test_columns_are_named_only_where_the_first_line_is_a_header(tmp_path: Path) -> None:
+    file = tmp_path / "d.csv"
+    for header, said in [
+        ("person,time,doing", "got columns 'person', 'time', 'doing'. Did you mean 'doing'?"),
+        ("person,hospital,doing", "got columns"),  # all could be names, and the user knows one
+        ("Ann,2024-01-01 hospital,doing", "got 3 other columns"),  # nothing that the user named
+        ("person,12 hospital,doing", "got 3 other columns"),
+        ("person,hospital,hospital", "the same name for columns 2 and 3 of 3"),
+        ("person,,doing", "got 3 other columns"),
+        ("person,person,hospital", "'person' for columns 1 and 2 of 3"),
+    ]:
+        file.write_text(f"{header}\na,1,sit\n")
+        with pytest.raises(InputError) as caught:
+            read_series(file, column="doign", states=STATES, subject="person" if "person" in header else None)
+        assert said in str(caught.value)
+        assert SECRET not in str(caught.value) or said == "got columns"
+
+
+@pytest.mark.parametrize(
+    "rows", ["12,ann\n13,bob\n", "2024-01-01,ann\n2024-01-02,bob\n", "ill,ann\nwell,bob\nill,ann\n"]
+)
+def test_the_first_row_of_a_file_without_header_is_not_listed(tmp_path: Path, rows: str) -> None:
+    (tmp_path / "d.csv").write_text(rows)
+    with pytest.raises(InputError, match=r"must name its columns, got \d of 2 columns that begin with .* a value"):
+        types_of(tmp_path / "d.csv")
+    (tmp_path / "d.csv").write_text(',"a ""b"""\n' + rows)
+    assert list(types_of(tmp_path / "d.csv")) == ["", 'a "b"']
 
 
 def test_files_of_a_pattern(tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
+from shell import run
 
-from quiltwork import InputError, JointTable, read_measurements, read_records, read_series
+from quiltwork import InputError, JointTable, MarkovChain, read_measurements, read_records, read_series, save_belief
 from quiltwork.data.together import by_person
 
 POWER = "Date;Time;kW;volt\n" + "".join(
@@ -102,6 +103,12 @@ def test_dates_and_times_of_other_types() -> None:
         read_series(duckdb.sql("select * from frame"), column="x", states=("0", "1"), time="d,t")
 
 
+def test_a_column_of_people_is_not_a_time_too(tmp_path: Path) -> None:
+    file = written(tmp_path / "d.csv", "d;t;x\n1;2;0\n")
+    with pytest.raises(InputError, match="must be different, got one of them twice"):
+        by_person(file, who="t", column="x", time="d,t")
+
+
 def test_people_together_have_dates_and_names_too(tmp_path: Path) -> None:
     rows = [f"{n}.1.2024;08:00;{who};{n % 2}" for n in (1, 2) for who in "ab"]
     file = written(tmp_path / "d.csv", "\n".join(["d;t;who;x", *rows]) + "\n")
@@ -155,6 +162,84 @@ def test_other_encodings_are_named(tmp_path: Path, content: bytes, why: str) -> 
     (tmp_path / "d.csv").write_bytes(content)
     with pytest.raises(InputError, match=why):
         read_series(tmp_path / "d.csv", column="x", states=("sit",))
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("wanted", [{"column": "x"}, {"column": "x", "time": "t"}, {"column": "x", "subject": "y"}])
+def test_rows_with_more_fields_than_the_header_are_refused(
+    tmp_path: Path, wanted: dict[str, str], compressed: bool
+) -> None:
+    file = tmp_path / ("d.csv.gz" if compressed else "d.csv")
+    rows = "1,sit,a\n" * 3
+    for row, said in [
+        ("2,walk,a,hospital\n", "4 fields in line 5, 3 in the first"),
+        ("2,walk,a,\n", "4 fields in line 5"),
+        ('2,walk,a,"hospital, ward ""3"""\n', "4 fields in line 5"),
+    ]:
+        written(file, "t,x,y\n" + rows + row + rows)
+        with pytest.raises(InputError, match=said) as caught:
+            read_series(file, states=("sit", "walk"), **wanted)  # type: ignore[arg-type]
+        assert "hospital" not in str(caught.value)
+    light = JointTable({"x": ("sit", "walk"), "t": ("1", "2")}, [(("sit", "1"), 0.5), (("walk", "2"), 0.5)])
+    with pytest.raises(InputError, match="more fields than the first"):
+        read_records(file, belief=light)
+
+
+def test_quotation_marks_in_names_are_undone(tmp_path: Path) -> None:
+    for name in ("a.csv", "b.csv.gz", "c.csv"):
+        written(tmp_path / name, 't,"a ""b""","c\nd"\n1,sit,0\n')
+    for column in ('a "b"', "c\nd"):
+        series = read_series(tmp_path / "a.csv", column=column, states=("sit", "0"))
+        assert series.size == 1
+        assert read_series(str(tmp_path / "*"), column=column, states=("sit", "0")).size == 3
+    written(tmp_path / "c.csv", "x_duplicated_0,x\nsit,0\n")
+    assert read_series(tmp_path / "c.csv", column="x_duplicated_0", states=("sit", "0")).size == 1
+
+
+def test_lines_that_end_in_carriage_returns_alone(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_bytes(b"hospital,ann\rhospital,ann\r")
+    with pytest.raises(InputError, match="must end in a newline, got carriage returns alone") as caught:
+        read_series(tmp_path / "d.csv", column="x", states=None)
+    assert "hospital" not in str(caught.value)
+
+
+def damaged(content: bytes) -> dict[str, bytes]:
+    """The same with a byte changed in the middle, at the beginning and at the end, and cut off."""
+    middle = len(content) // 2
+    return {
+        "middle": content[:middle] + bytes(b ^ 255 for b in content[middle : middle + 9]) + content[middle + 9 :],
+        "beginning": content[:10] + bytes(b ^ 255 for b in content[10:16]) + content[16:],
+        "end": content[:-6] + bytes(b ^ 255 for b in content[-6:]),
+        "cut off": content[:middle],
+        "other": b"hospital",
+    }
+
+
+@pytest.mark.parametrize("how", list(damaged(b"")))
+@pytest.mark.parametrize("ending", [".csv.gz", ".parquet"])
+def test_damaged_files_are_refused_in_one_line(tmp_path: Path, how: str, ending: str) -> None:
+    table = pl.DataFrame({"x": [f"hospital{n**5}" for n in range(500)], "t": range(500), "y": [0] * 500})
+    file = tmp_path / f"d{ending}"
+    if ending == ".parquet":
+        table.write_parquet(file)
+    else:
+        written(file, table.write_csv())
+    file.write_bytes(damaged(file.read_bytes())[how])
+    save_belief(MarkovChain([[0.5, 0.5], [0.5, 0.5]], states=["a", "b"]), tmp_path / "b.json")
+    light = JointTable({"x": "ab", "t": "01"}, [(("a", "0"), 0.5), (("b", "1"), 0.5)])
+    asked = ["--belief", tmp_path / "b.json", "--query", "histogram", "--epsilon", "1"]
+    for command in (["release", file, "--column", "x", *asked], ["belief", "fit", file, "--column", "x"]):
+        said = run(*command, code=2).stderr
+        assert (said.count("\n"), "hospital" in said) == (1, False)
+    for attempt in (
+        lambda: read_series(file, column="x", states=("a", "b"), time="t"),
+        lambda: read_measurements(file, column="x"),
+        lambda: read_records(file, belief=light),
+        lambda: by_person(file, who="x", column="y", time="t"),
+    ):
+        with pytest.raises(InputError) as caught:
+            attempt()
+        assert "hospital" not in str(caught.value)
 
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:

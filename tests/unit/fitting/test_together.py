@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from shell import answer, run
 
-from quiltwork import DynamicNetwork, QuiltworkError, load_belief, read_series
+from quiltwork import DynamicNetwork, QuiltworkError, load_belief, read_series, save_belief
 from quiltwork.data.together import by_person
 from quiltwork.fitting.together import fit_together
 
@@ -54,6 +54,16 @@ def test_rows_that_do_not_belong_together_are_refused(table: pl.DataFrame, words
         by_person(table, who="who", column="flu", time="day")
     with pytest.raises(QuiltworkError, match="need times"):
         by_person(table, who="who", column="flu", time=None)
+
+
+def test_people_whom_the_belief_does_not_know_are_not_named(tmp_path: Path) -> None:
+    file = tmp_path / "flu.csv"
+    days(3).with_columns(pl.col("who").replace("bob", "xaverius")).write_csv(file)
+    save_belief(STEP, tmp_path / "home.json")
+    how = ["--column", "flu", "--together", "who", "--time", "day", "--belief", tmp_path / "home.json"]
+    refused = run("release", file, *how, "--query", "count:ill", "--epsilon", "1", code=2)
+    assert "'bob', whom the belief is about, must have rows, got none" in refused.stderr
+    assert "xaverius" not in refused.stderr
 
 
 def test_what_people_do_to_each_other_is_found_again() -> None:

@@ -43,3 +43,25 @@ def test_noise_lives_on_the_lattice() -> None:
     for scale in (-1.0, math.nan, math.inf):
         with pytest.raises(InputError, match="noise scale"):
             add_noise(np.array([1]), scale=scale)
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_noise_that_keeps_totals_matches_its_law(size: int) -> None:
+    """Each number of a group has the law of Laplace noise given that the group adds up to 0; chi-square as above."""
+    scale, reach, groups = 1.5, 3, 6_000
+    totals = [range(begin, begin + size) for begin in range(0, groups * size, size)]
+    noisy = add_noise(np.zeros(groups * size, dtype=np.int64), scale=scale, noise="laplace-total", totals=totals)
+    draws = np.array([int(n) for n in noisy]).reshape(groups, size)
+    assert not draws.sum(axis=1).any()
+    far = np.arange(-60, 61)
+    free = np.meshgrid(*[far] * (size - 1), indexing="ij")
+    law = np.exp(-(sum(map(np.abs, free)) + np.abs(sum(free))) / scale)
+    marginal = law.reshape(len(far), -1).sum(axis=1) / law.sum()
+    inside = np.abs(far) <= reach
+    expected = groups * np.array([marginal[far < -reach].sum(), *marginal[inside], marginal[far > reach].sum()])
+    for place in range(size):
+        drawn = draws[:, place]
+        inner = [(drawn == z).sum() for z in far[inside]]
+        counts = np.array([(drawn < -reach).sum(), *inner, (drawn > reach).sum()])
+        statistic = float(((counts - expected) ** 2 / expected).sum())
+        assert chi2.sf(statistic, len(expected) - 1) > FALSE_ALARM

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,8 +25,10 @@ from quiltwork import (
     plan,
     release,
 )
+from quiltwork.calibration.request import Request
 from quiltwork.queries import Stays, query_from_dict
 from quiltwork.queries.files import load_workload
+from quiltwork.releases.pipeline import prepare
 from quiltwork.show.files import as_markdown
 
 CHAIN = MarkovChain(
@@ -63,6 +66,21 @@ def test_questions_that_follow_are_not_asked_again() -> None:
     both = release(["sit", "walk"] * 50, ["count:walk", "histogram"], belief=PAIR, epsilon=1.0)
     assert both.value["count:walk"] == both.value["histogram"]["walk"]
     assert sum(both.value["histogram"].values()) == 100
+
+
+def test_a_state_with_spaces_around_it_follows_too() -> None:
+    both = release(["sit", "walk"] * 50, ["histogram", "count: walk"], belief=PAIR, epsilon=1.0)
+    assert both.value["count: walk"] == both.value["histogram"]["walk"]
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_what_follows_is_expected_to_be_as_precise_as_it_will_be(noise: Any) -> None:
+    asked = Request.of(
+        ["histogram", "count:walk"], belief=PAIR, epsilon=1.0, noise=noise, delta=1e-3 if noise == "gaussian" else 0.0
+    )
+    ready = prepare(["sit", "walk"] * 50, asked)
+    expected = [question["error_95"] for question in ready.expected(ready.answers())]
+    assert expected == pytest.approx([question.error() for question in ready.draw().questions], abs=1.0)
 
 
 def test_a_count_that_needs_little_noise_is_asked_beside_a_histogram() -> None:

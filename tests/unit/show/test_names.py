@@ -33,7 +33,7 @@ def test_names_are_checked_on_entry(name: str) -> None:
 def test_names_of_many_languages_are_welcome() -> None:
     names = ["歩く", "ходить", "être assis", "🚶‍♀️", "می‌نشیند"]
     chain = MarkovChain([[0.2] * 5] * 5, initial="stationary", states=names)
-    assert set(release(names * 3, "histogram", belief=chain, epsilon=1.0).value) == set(names)
+    assert set(release(names * 3, "histogram", belief=chain, epsilon=1.0, anyway=True).value) == set(names)
 
 
 def test_subjects_are_checked_before_anything_is_spent(tmp_path: Path) -> None:
@@ -42,6 +42,7 @@ def test_subjects_are_checked_before_anything_is_spent(tmp_path: Path) -> None:
     data.write_text("who,what\n" + "".join(f"a\x01,{what}\nb,{what}\n" for what in ("sit", "walk")))
     asked: tuple[object, ...] = (
         "release",
+        "--anyway",
         data,
         "--column",
         "what",
@@ -87,6 +88,7 @@ def test_a_report_that_fails_is_a_warning(as_json: bool, tmp_path: Path, monkeyp
     (tmp_path / "data.csv").write_text("what\nsit\nwalk\n")
     asked: tuple[object, ...] = (
         "release",
+        "--anyway",
         tmp_path / "data.csv",
         "--column",
         "what",
@@ -108,7 +110,14 @@ def test_values_that_cannot_be_printed_go_to_standard_error(tmp_path: Path) -> N
 
     save_belief(MarkovChain(P, initial="stationary", states=["sit", "walk"], step=1), tmp_path / "belief.json")
     (tmp_path / "data.csv").write_text("what\n" + "sit\nwalk\n" * 50)
-    command = [sys.executable, "-c", "from quiltwork.cli import main; main()", "release", str(tmp_path / "data.csv")]
+    command = [
+        sys.executable,
+        "-c",
+        "from quiltwork.cli import main; main()",
+        "release",
+        str(tmp_path / "data.csv"),
+        "--anyway",
+    ]
     command += ["--column", "what", "--belief", str(tmp_path / "belief.json"), "--query", "histogram", "--epsilon", "1"]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)

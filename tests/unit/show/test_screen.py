@@ -33,7 +33,7 @@ WHO = {"who": "ann", "program": "test"}
 
 def prepared(*texts: str, epsilon: float = 0.5, **more: Any) -> Prepared:
     asked = questions(list(texts), None, CHAIN)
-    return prepare(DATA, Request(query=asked, belief=CHAIN, epsilon=epsilon, alone=False, **more))
+    return prepare(DATA, Request(query=asked, belief=CHAIN, epsilon=epsilon, alone=False, **more, anyway=True))
 
 
 def numbers_of(text: str) -> list[float]:
@@ -47,7 +47,7 @@ def test_a_preview_shows_cost_precision_and_what_remains() -> None:
               "remaining_after": 1.2699999, "rule": "influence-curve", "address": "sqlite:///x.db"}  # fmt: skip
     shown = preview_on_screen(ready, expected, ledger)
     assert [card[0] for card in shown["cards"]][:2] == ["ε = 0.5", "50 → 62.2 %"]
-    assert shown["cards"][3] == ("1.269", "left of the budget of 3")  # rounded down
+    assert shown["cards"][4] == ("1.269", "left of the budget of 3")  # rounded down
     assert dict(shown["budget"]["facts"])["This release"] == "0.4955"  # rounded up
     spent, _, cost, left = numbers_of(shown["budget"]["text"])
     assert spent >= 1.23456
@@ -61,7 +61,7 @@ def test_a_preview_shows_cost_precision_and_what_remains() -> None:
     without = preview_on_screen(ready, expected, None)
     assert without["budget"] is None
     assert without["action"] == "Release without a budget"
-    assert len(without["cards"]) == 3
+    assert len(without["cards"]) == 4
 
 
 def test_a_release_shows_each_answer_with_its_picture_and_table(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +85,7 @@ def test_a_release_shows_each_answer_with_its_picture_and_table(monkeypatch: pyt
 
 def test_no_guarantee_is_no_epsilon() -> None:
     made = calibrate("count:sit", belief=CHAIN, epsilon=0.5, mechanism="entry")
-    assert cards(made, "6", several=False)[0][0] == "none"
+    assert cards(made, "6", several=False, checked=None)[0][0] == "none"
 
 
 def test_a_ledger_shows_what_is_left_and_who_spent_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,12 +136,13 @@ def test_the_loss_along_time_reaches_as_far_as_the_releases() -> None:
 
 
 def test_one_release_has_one_plus_minus_and_it_is_not_too_small() -> None:
-    ready = prepared("histogram", epsilon=0.05)
+    ready = prepared("histogram", epsilon=2.0)
     before = preview_on_screen(ready, ready.expected(ready.answers()), None)
     drawn = ready.draw()
     after = release_on_screen(drawn)
-    shown = before["cards"][2][0]
-    assert shown == after["cards"][2][0]
+    shown = before["cards"][3][0]
+    assert shown == after["cards"][3][0]
+    assert before["cards"][2][0] == after["cards"][2][0] == "not checked"
     error = shown.removeprefix("± ")
     assert f"within ±{error} of" in after["answers"][0]["said"][0]
     assert float(error.replace(",", "")) >= drawn.error()

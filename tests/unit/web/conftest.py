@@ -1,11 +1,13 @@
-"""The service in this process: one worker, a folder with data, a ledger."""
+"""The service in this process: one worker, folders with protected and public data, a ledger."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
-from web_service import ADDRESS, BELIEF, TOKEN
+from web_service import ADDRESS, BELIEF, READ, TOKEN
 
 from quiltwork import Ledger
 from quiltwork.beliefs.files import belief_from_dict
@@ -22,10 +24,13 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     (folder / "outside.csv").write_text("time,doing\n1,sit\n")
     (folder / "data" / "link.csv").symlink_to(folder / "outside.csv")
     (folder / "data" / "inside.csv").symlink_to(folder / "data" / "diary.csv")
+    (folder / "public").mkdir()
+    (folder / "public" / "others.csv").write_text(f"time,doing\n{rows}\n")
+    (folder / "public" / "belief.json").write_text(json.dumps(BELIEF))
     ledger = f"sqlite:///{folder / 'ledger.db'}"
-    Ledger.create(ledger, belief=belief_from_dict(BELIEF), budget=1.0).close()
-    settings = Settings(token=TOKEN, data_folder=folder / "data", ledger=ledger, workers=1, max_upload=2**20)
-    app = create_app(settings)
+    Ledger.create(ledger, belief=belief_from_dict(BELIEF), budget=1.0, read=READ).close()
+    folders: dict[str, Any] = {"data_folder": folder / "data", "public_folder": folder / "public"}
+    app = create_app(Settings(token=TOKEN, ledger=ledger, workers=1, max_upload=2**20, **folders))
     with TestClient(app, base_url=ADDRESS, headers={"Authorization": f"Bearer {TOKEN}"}) as client:
         yield client
 

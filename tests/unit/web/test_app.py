@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 from web_service import BELIEF, PLAN, RELEASE
 
 from quiltwork.web.service import Service
+from quiltwork.web.work import UNREADABLE
 
 EVIL = "<script>alert(1)</script>"
 
@@ -108,7 +109,7 @@ def test_a_release_is_previewed_confirmed_and_charged(served: TestClient) -> Non
     assert rows[-1]["content"]["program"].startswith("quiltwork serve")
     shown = served.get(f"/api/jobs/{job['job']}/shown").json()
     assert shown["answers"][0]["chart"]["spec"]["$schema"]
-    other = served.post("/api/columns", json={"data": RELEASE["data"]}).headers["x-quiltwork-job"]
+    other = served.post("/api/columns", json={"data": {"path": "others.csv"}}).headers["x-quiltwork-job"]
     assert served.get(f"/api/jobs/{other}/shown").status_code == 404
     account = served.get("/api/ledger/shown").json()
     assert account["releases"]["rows"][0][3] == "count:walk"
@@ -138,12 +139,12 @@ def test_the_budget_holds(served: TestClient) -> None:
 
 
 def test_data_that_change_after_the_preview_are_not_released(served: TestClient) -> None:
-    data = b"doing\n" + b"sit\nwalk\n" * 100
+    data = b"time,doing\n" + b"".join(b"%d,sit\n%d,walk\n" % (2 * n, 2 * n + 1) for n in range(100))
     sent = served.post("/api/uploads", params={"name": "new.csv"}, content=data).json()
-    ask = RELEASE | {"data": {"upload": sent["upload"]}, "read": {}}
+    ask = RELEASE | {"data": {"upload": sent["upload"]}}
     preview = asked(served, "/api/release", ask)
     kept = service_of(served).uploads.get("token", sent["upload"])
-    kept.path.write_bytes(data + b"sit\n")
+    kept.path.write_bytes(data + b"200,sit\n")
     assert asked(served, "/api/release", {"confirm": preview["confirm"]}, 422)["kind"] == "data"
     served.delete(f"/api/uploads/{sent['upload']}")
 
@@ -159,17 +160,22 @@ def test_a_confirmation_takes_nothing_else(served: TestClient) -> None:
      "*.csv", "nowhere.csv", "..\\outside.csv", "/proc/self/environ"],
 )  # fmt: skip
 def test_paths_stay_in_the_folder(served: TestClient, path: str) -> None:
-    got = served.post("/api/columns", json={"data": {"path": path}})
-    assert got.status_code in (403, 404, 422)
-    assert str(service_of(served).folder.path) not in got.text  # type: ignore[union-attr]
+    public, protected = service_of(served).public, service_of(served).protected
+    assert public is not None
+    assert protected is not None
+    for request, content in (("columns", {}), ("release", RELEASE)):
+        got = served.post(f"/api/{request}", json=content | {"data": {"path": path}})
+        assert got.status_code in (403, 404, 422)
+        assert str(public.path) not in got.text
+        assert str(protected.path) not in got.text
 
 
 def test_columns_have_names_and_types_and_no_values(served: TestClient) -> None:
-    for path in ("diary.csv", "inside.csv"):
-        found = asked(served, "/api/columns", {"data": {"path": path}})
-        assert found == {"columns": [{"name": "time", "type": "whole number"}, {"name": "doing", "type": "text"}]}
-    listed = [one["path"] for one in served.get("/api/files").json()["files"]]
-    assert listed == ["diary.csv", "inside.csv"]
+    found = asked(served, "/api/columns", {"data": {"path": "others.csv"}})
+    assert found == {"columns": [{"name": "time", "type": "whole number"}, {"name": "doing", "type": "text"}]}
+    listed = served.get("/api/files").json()["files"]
+    assert [one["path"] for one in listed] == ["diary.csv", "inside.csv", "belief.json", "others.csv"]
+    assert listed[0] == {"path": "diary.csv", "folder": "data"}  # sizes of protected files tell about values
 
 
 def test_uploads_are_bounded_private_and_deleted(served: TestClient) -> None:
@@ -209,7 +215,7 @@ def test_scripts_in_names_stay_text(served: TestClient) -> None:
 
 
 def test_beliefs_are_checked_and_releases_composed(served: TestClient) -> None:
-    ask = {"belief": BELIEF, "data": {"path": "diary.csv"}, "column": "doing"}
+    ask = {"belief": {"path": "belief.json"}, "data": {"path": "others.csv"}, "column": "doing"}
     assert {"verdict", "lags", "warning"} <= set(asked(served, "/api/belief/check", ask))
     other = {"belief": BELIEF, "length": 400, "budget": 1.0, "releases": [{"mechanism": "other", "epsilon": 0.25}]}
     assert asked(served, "/api/compose", other)["remaining"] == 0.75
@@ -273,11 +279,12 @@ def test_whoever_waits_is_told_when_the_service_stops(read_only: TestClient) -> 
 
 
 def test_values_of_the_data_are_in_no_error(served: TestClient) -> None:
-    sent = served.post("/api/uploads", params={"name": "x.csv"}, content=b"doing\nsit\nvalue4711\n").json()
-    ask = RELEASE | {"data": {"upload": sent["upload"]}, "read": {}}
+    rows = b"time,doing\n1,sit\n2,value4711\n"
+    sent = served.post("/api/uploads", params={"name": "x.csv"}, content=rows).json()
+    ask = RELEASE | {"data": {"upload": sent["upload"]}}
     refused = asked(served, "/api/release", ask, 422)
     assert "4711" not in refused["error"]
-    assert "x.csv" in refused["error"] or "quiltwork-" not in refused["error"]
+    assert UNREADABLE in refused["error"]
     served.delete(f"/api/uploads/{sent['upload']}")
 
 

@@ -188,7 +188,7 @@ def test_a_plan_and_a_check_with_pictures(served: TestClient) -> None:
     shown = asked(served, "/api/plan", plan | {"charts": True})
     assert shown["best"] == "curve"
     assert [row["name"] for row in shown["charts"][0]["spec"]["datasets"]["noise"]] == ["curve", "group"]
-    data = {"data": {"path": "diary.csv"}, "column": "doing", "read": {"time": "time"}}
+    data = {"data": {"path": "others.csv"}, "column": "doing", "read": {"time": "time"}}
     check = asked(served, "/api/belief/check", {"belief": BELIEF, **data, "charts": True})
     assert [chart["name"] for chart in check["charts"]] == ["memory", "stays"]
     assert check["more"]

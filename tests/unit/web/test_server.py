@@ -14,8 +14,10 @@ import httpx2
 import pytest
 import uvicorn
 from shell import run
-from web_service import PLAN
+from web_service import BELIEF, PLAN
 
+from quiltwork import Ledger
+from quiltwork.beliefs.files import belief_from_dict
 from quiltwork.errors import ParameterError
 from quiltwork.web import server
 from quiltwork.web.server import bound, token_in
@@ -30,7 +32,7 @@ def ask(address: str, token: str, content: dict[str, Any] | None = None, **heade
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
 def test_the_command_serves_and_stops_cleanly(sign: int, tmp_path: Path) -> None:
     command = [sys.executable, "-c", "from quiltwork.cli import main; main()", "serve", "--port", "0", "--workers", "1"]
-    command += ["--data-folder", str(tmp_path)]
+    command += ["--public-folder", str(tmp_path)]
     environment = os.environ | {"TMPDIR": str(tmp_path / "uploads")}
     (tmp_path / "uploads").mkdir()
     process = subprocess.Popen(
@@ -70,6 +72,13 @@ def test_wrong_starts_are_refused_in_one_line(tmp_path: Path) -> None:
         done = run("serve", "--port", taken.getsockname()[1], code=2)
         assert "--port 0" in done.stderr
     assert "must exist" in run("serve", "--data-folder", tmp_path / "none", code=2).stderr
+    assert "need a ledger" in run("serve", "--data-folder", tmp_path, code=2).stderr
+    apart = ("--data-folder", tmp_path, "--public-folder", tmp_path)
+    assert "must lie apart" in run("serve", *apart, "--ledger", "x.db", code=2).stderr
+    book = f"sqlite:///{tmp_path / 'plain.db'}"
+    Ledger.create(book, belief=belief_from_dict(BELIEF), budget=1.0).close()
+    undeclared = run("serve", "--data-folder", tmp_path, "--ledger", book, code=2).stderr
+    assert "does not say how its data are read" in undeclared
     assert "does not exist" in run("serve", "--ledger", tmp_path / "none.db", code=2).stderr
     assert "--ledger" in run("serve", "--key", tmp_path / "key", code=2).stderr
 
@@ -134,7 +143,12 @@ def test_half_a_request_does_not_hold_a_connection(monkeypatch: pytest.MonkeyPat
     asyncio.run(talk())
 
 
-def test_connections_that_ask_for_nothing_keep_nobody_out() -> None:
+HALF = b"GET / HTTP/1.1\r\n"
+WHOLE = HALF + b"Host: x\r\n\r\n"
+
+
+@pytest.mark.parametrize("answered", [False, True], ids=["at once", "after an answer"])
+def test_connections_that_ask_for_nothing_keep_nobody_out(answered: bool) -> None:
     async def app(_: Any, __: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
         await send({"type": "http.response.body", "body": b"ok"})
@@ -146,12 +160,19 @@ def test_connections_that_ask_for_nothing_keep_nobody_out() -> None:
         task = asyncio.create_task(served.serve(sockets=[sock]))
         while not served.started:
             await asyncio.sleep(0.01)
-        held = [await asyncio.open_connection(*sock.getsockname()) for _ in range(2 * server.AT_ONCE)]
+        held = []
+        for _ in range(2 * server.AT_ONCE):
+            reader, writer = await asyncio.open_connection(*sock.getsockname())
+            if answered:
+                writer.write(WHOLE)
+                assert (await asyncio.wait_for(reader.readuntil(b"ok"), 5)).startswith(b"HTTP/1.1 200")
+                writer.write(HALF)
+            held.append(writer)
         reader, writer = await asyncio.open_connection(*sock.getsockname())
-        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        writer.write(WHOLE)
         assert (await asyncio.wait_for(reader.readuntil(b"ok"), 5)).startswith(b"HTTP/1.1 200")
         assert len(server._Prompt.waiting) <= server.MOST_OF_ADDRESS
-        for _, other in [*held, (reader, writer)]:
+        for other in [*held, writer]:
             other.close()
         served.should_exit = True
         await task

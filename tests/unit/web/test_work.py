@@ -36,7 +36,7 @@ def test_everything_that_can_be_asked(tmp_path: Path, monkeypatch: pytest.Monkey
     held = belief_from_dict(BELIEF)
     ledger = f"sqlite:///{tmp_path / 'ledger.db'}"
     Ledger.create(ledger, belief=held, budget=1.0).close()
-    file, book = {"file": str(data)}, {"ledger": ledger, "key": None}
+    file, book = {"file": str(data), "sent": True}, {"ledger": ledger, "key": None}
     ask = {"belief": BELIEF, "data": file, "column": "doing", "query": ["count:walk", "histogram"], "epsilon": 0.5}
     ask |= book | {"confirmation": "x", "who": "ann", "program": "test"}
     (first,) = said_to({"do": "preview", "ask": ask})
@@ -94,7 +94,7 @@ def test_a_release_without_a_ledger_says_so(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(work, "_files", lambda *_: {})
     ask = {
         "belief": BELIEF | {"states": ["home", "other"]},
-        "data": {"file": str(samples.diary_path())},
+        "data": {"file": str(samples.diary_path()), "sent": True},
         "column": "activity",
         "read": {"subject": "person", "time": "time", "recode": {"home": "home", "*": "other"}},
         "query": "count:home",

@@ -10,7 +10,7 @@ import polars as pl
 
 from quiltwork.data.engines.base import FURTHEST, Clock, Columns, Engine, Order, not_times, written_as_text
 from quiltwork.data.tables import Frame, mixed_zones
-from quiltwork.data.text_files import unreadable
+from quiltwork.data.text_files import UNREAD, unreadable
 from quiltwork.data.times import WHOLE, Form, mixed_times
 from quiltwork.errors import DataError
 from quiltwork.types import Progress
@@ -135,7 +135,7 @@ class PolarsEngine(Engine):
             raise DataError(
                 f"a column must have one type in all files of {self._where}", got="different columns or types"
             ) from None
-        except (OSError, pl.exceptions.PolarsError) as problem:
+        except UNREAD as problem:
             if self._where.startswith(FILE):
                 raise unreadable(self._where.removeprefix(FILE), problem) from None
             raise DataError(f"{self._where} cannot be read", why="it is not well-formed") from None

@@ -13,6 +13,7 @@ from quiltwork.types import Floats, Integers
 LARGEST = 300.0
 SMALLEST = 1e-120  # beyond LARGEST, less than this counts as 0
 MARGIN = 1e-13
+ROUNDING = 2.0**-52  # of each addition to a sum, relative to the sum: more than it is
 EXPLICIT = 512  # nodes of a stretch that are followed one by one
 LOOK_BACK = 128  # the longest skip within a stretch
 SAME = 1e-6  # neighbouring nodes whose bounds differ by less share a block
@@ -128,7 +129,7 @@ def walk(lambdas: Floats, lengths: Integers, arrays: Arrays, firsts: Integers, b
                 if m >= node or m > LOOK_BACK:
                     break
                 between = costs[(node - 1) % size] - costs[(node - m) % size]
-                between += 1e-15 * costs[(node - 1) % size]
+                between += ROUNDING * (m + 2) * costs[(node - 1) % size]  # each node's cost was rounded in the sum
                 if between >= best:
                     break
                 best = min(best, between + frontier_step(n, ring[(node - m) % size], arrays))  # Statement 12

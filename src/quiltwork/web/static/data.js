@@ -1,4 +1,4 @@
-// Data files: below the folder of data or sent, and what the names of their columns suggest.
+// Data files: protected, public or sent, and what the names of their columns suggest.
 
 import { get, remove, upload } from "./api.js";
 import { FileDrop, Refusal, Select, html, size, useEffect, useState, useWork } from "./ui.js";
@@ -22,7 +22,7 @@ export function suggested(columns, described) {
   return { column, subject, time };
 }
 
-/** Choose a data file, or send one. `onChoose` is told `{path, bytes}` or `{upload, name, bytes}`, or null. */
+/** Choose a protected file, or send one. `onChoose` is told `{path}` or `{upload, name, bytes}`, or null. */
 export function Files({ status, data, onChoose }) {
   const [listed, list] = useState([]);
   const [problem, fail] = useState(null);
@@ -30,7 +30,7 @@ export function Files({ status, data, onChoose }) {
   useEffect(() => {
     const sent = get("/api/uploads").then((answer) => answer.uploads);
     const below = status.data_folder ? get("/api/files").then((answer) => answer.files) : [];
-    Promise.all([sent, below]).then(([uploads, files]) => list([...uploads, ...files.filter((file) => !file.belief)]), fail);
+    Promise.all([sent, below]).then(([uploads, files]) => list([...uploads, ...files.filter((file) => file.folder === "data")]), fail);
   }, []);
   const id = (file) => (file.upload ? `upload:${file.upload}` : `path:${file.path}`);
   const take = (file) => send(() => upload(file)).then((kept) => {
@@ -42,7 +42,7 @@ export function Files({ status, data, onChoose }) {
     list((before) => before.filter((file) => file.upload !== data.upload));
     onChoose(null);
   }, fail);
-  const options = listed.map((file) => ({ value: id(file), label: `${file.name || file.path} (${size(file.bytes)}${file.upload ? ", sent" : ""})` }));
+  const options = listed.map((file) => ({ value: id(file), label: file.upload ? `${file.name} (${size(file.bytes)}, sent)` : file.path }));
   return html`<div>
     ${options.length > 0 && html`<${Select} label=${status.data_folder ? "A file that is there" : "A file that was sent"} value=${data ? id(data) : ""}
       onChange=${(name) => onChoose(listed.find((file) => id(file) === name) || null)}
@@ -53,4 +53,18 @@ export function Files({ status, data, onChoose }) {
       <button type="button" class="plain" onClick=${forget}>Delete it now</button></p>`}
     <${Refusal} problem=${sending.problem || problem} />
   </div>`;
+}
+
+/** Choose a public data file. `onChoose` is told `{path}`, or null. */
+export function PublicFiles({ data, onChoose }) {
+  const [listed, list] = useState([]);
+  const [problem, fail] = useState(null);
+  useEffect(() => {
+    get("/api/files").then((answer) => list(answer.files.filter((file) => file.folder === "public" && !file.belief)), fail);
+  }, []);
+  const options = listed.map((file) => ({ value: file.path, label: `${file.path} (${size(file.bytes)})` }));
+  return html`<div><${Select} label="A public file" value=${data ? data.path : ""}
+    onChange=${(path) => onChoose(listed.find((file) => file.path === path) || null)}
+    options=${[{ value: "", label: options.length ? "Choose a file" : "There is none in the public folder" }, ...options]} />
+    <${Refusal} problem=${problem} /></div>`;
 }

@@ -2,7 +2,7 @@
 // The page computes nothing: every change is made by the service, which keeps rows at a sum of 1.
 
 import { ask } from "../api.js";
-import { Files, suggested } from "../data.js";
+import { PublicFiles, suggested } from "../data.js";
 import {
   BeliefChooser, Cards, Chart, Field, FileDrop, Progress, Refusal, Select, Table, html, keepBelief, mount, percent, save, short,
   useEffect, useRef, useState, useWork,
@@ -137,7 +137,7 @@ function Check({ belief, described, status }) {
   const [columns, list, forget] = useWork();
   const [check, run, reset] = useWork();
   const found = columns.result ? columns.result.columns : [];
-  const source = data && (data.upload ? { upload: data.upload } : { path: data.path });
+  const source = data && { path: data.path };
   useEffect(() => {
     reset(null);
     forget(null);
@@ -154,10 +154,11 @@ function Check({ belief, described, status }) {
   const result = check.result;
   return html`<section aria-labelledby="check">
     <h2 id="check">Does it fit public data?</h2>
-    <p class="warning">Use public data, or other people's data of the same kind. The result shows the data without noise, so do not check a
-      belief on the data that you want to protect.</p>
+    <p class="warning">Only files in the public folder of the service can be checked: public data, or other people's data of the same kind.
+      The result shows them without noise, so never put data there that you want to protect.</p>
+    ${!status.public_folder && html`<p class="note">This service has no public folder. Start it with <code>--public-folder G</code>.</p>`}
     <div class="pair">
-      <div class="panel"><${Files} status=${status} data=${data} onChoose=${choose} /></div>
+      ${status.public_folder && html`<div class="panel"><${PublicFiles} data=${data} onChoose=${choose} /></div>`}
       ${data && found.length > 0 && html`<form class="panel" onSubmit=${begin}>
         <${Select} label="Column with the values" value=${read.column} onChange=${pick("column")} options=${options} />
         <${Select} label="Column that names the person" value=${read.subject} onChange=${pick("subject")} options=${[NONE, ...options]} />

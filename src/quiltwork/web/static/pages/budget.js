@@ -4,15 +4,15 @@ import { ask } from "../api.js";
 import { Cards, Chart, Progress, Refusal, Warnings, html, mount, useEffect, useWork, whole } from "../ui.js";
 import { BudgetBar, Facts, ShownTable, cardsOf } from "../shown.js";
 
-function Empty({ status }) {
+function Empty() {
   return html`<section class="panel empty">
     <h2>No ledger yet</h2>
     <p>This service keeps no ledger, so nothing limits what is released from the same data. A ledger adds up the privacy
     loss of all releases, and refuses one that would exceed the budget.</p>
     <p>Create one for your belief and your budget, and start the service with it:</p>
-    <pre tabindex="0">quiltwork ledger create sqlite:///ledger.db --belief belief.json --budget 2
-quiltwork serve --ledger sqlite:///ledger.db${status.data_folder ? " --data-folder DATA" : ""}</pre>
-    <p class="note">The ledger stores the belief, what was asked and what it cost. It stores no data.</p>
+    <pre tabindex="0">quiltwork ledger create sqlite:///ledger.db --belief belief.json --budget 2 --column VALUES --subject PERSON --time TIME
+quiltwork serve --ledger sqlite:///ledger.db --data-folder DATA</pre>
+    <p class="note">The ledger stores the belief, how the data are read, what was asked and what it cost. It stores no data.</p>
   </section>`;
 }
 
@@ -73,7 +73,7 @@ function Budget({ status }) {
   useEffect(() => {
     if (status.ledger) load(({ onJob }) => ask("/api/ledger/shown", undefined, { onJob }));
   }, []);
-  if (!status.ledger) return html`<${Empty} status=${status} />`;
+  if (!status.ledger) return html`<${Empty} />`;
   return html`<div aria-busy=${account.busy ? "true" : "false"}>
     ${account.busy && !account.job && html`<p class="working" role="status">Reading the ledger…</p>`}
     <${Progress} job=${account.job} /><${Refusal} problem=${account.problem} />

@@ -26,7 +26,7 @@ const FIRST = {
   column: "", subject: "", time: "", missing: "refuse", gap: "", every: "", take: "first", bins: "", unsorted: "refuse",
   duplicates: "refuse", together: "", separator: "", decimal: "", date_format: "", recode: "", variable: "",
 };
-const FIRST_MORE = { first: "", last: "", gaps: "dependent", mechanism: "", secrets: "", secret_times: "", guarantee: "pufferfish" };
+const FIRST_MORE = { first: "", last: "", anyway: false, despite_check: false, gaps: "dependent", mechanism: "", secrets: "", secret_times: "", guarantee: "pufferfish" };
 
 /** `value = state` on each line, as an object. */
 function recoded(text) {
@@ -39,20 +39,25 @@ function recoded(text) {
 
 const given = (content) => Object.fromEntries(Object.entries(content).filter(([, value]) => value !== "" && value !== undefined && value !== null));
 
-/** The request for a preview, from what was filled in. */
-function requested({ data, belief, described, questions, epsilon, read, window: chosen, values, bySubject, more }) {
+/** How the data are read, and what is promised, as filled in: what a ledger says is left out. */
+function settings({ status, declared, belief, read, more: { mechanism, gaps, anyway, despite_check, ...promised } }) {
   const { column, variable, recode, ...how } = read;
+  const reading = declared ? {} : { ...given({ column, variable, gaps }), read: given({ ...how, recode: recoded(recode) }) };
+  return { ...reading, anyway, despite_check, ...given({ mechanism }), ...(status.ledger ? {} : given({ ...promised, belief: belief.belief })) };
+}
+
+/** The request for a preview, from what was filled in. */
+function requested({ data, described, questions, epsilon, window: chosen, values, bySubject, more, ...filled }) {
   const texts = questions.map((question) => textOf(question, described)).filter(Boolean);
   const { first, last, ...other } = more;
   return {
     data: data.upload ? { upload: data.upload } : { path: data.path },
-    ...given({ column, variable, belief: belief ? belief.belief : undefined }),
-    read: given({ ...how, recode: recoded(recode) }),
+    ...settings({ ...filled, more: other }),
     query: texts.length === 1 ? texts[0] : texts,
     epsilon,
     by_subject: bySubject,
     ...given({ window: chosen === "values" ? Number(values) : chosen }),
-    ...given({ ...other, segment: first && last ? [Number(first), Number(last)] : undefined }),
+    ...given({ segment: first && last ? [Number(first), Number(last)] : undefined }),
   };
 }
 
@@ -65,6 +70,16 @@ function halved({ first, last }) {
 
 /* ---- 1: data ---- */
 
+function Declared({ declared, bySubject, onBySubject }) {
+  return html`<div><p class="note">Read as the ledger says: ${declared.text}. It cannot be changed here.</p>
+    ${declared.subject && html`<${BySubject} checked=${bySubject} onChange=${onBySubject} />`}</div>`;
+}
+
+function BySubject({ checked, onChange }) {
+  return html`<label class="check"><input type="checkbox" checked=${checked}
+    onChange=${(event) => onChange(event.target.checked)} /> One answer for each person or series</label>`;
+}
+
 function Columns({ columns, records, read, set, bySubject, onBySubject }) {
   const names = columns.map((column) => ({ value: column.name, label: `${column.name} (${column.type.toLowerCase()})` }));
   const choose = (key, label, help) => html`<${Select} label=${label} help=${help} value=${read[key]}
@@ -76,8 +91,7 @@ function Columns({ columns, records, read, set, bySubject, onBySubject }) {
       ${choose("subject", "Person or series", "Rows of one person are one series.")}
       ${choose("time", "Time", "Without it, rows count in their order.")}
     </div>
-    ${read.subject && html`<label class="check"><input type="checkbox" checked=${bySubject}
-      onChange=${(event) => onBySubject(event.target.checked)} /> One answer for each person or series</label>`}
+    ${read.subject && html`<${BySubject} checked=${bySubject} onChange=${onBySubject} />`}
   </div>`;
 }
 
@@ -129,19 +143,23 @@ function Questions({ questions, described, set }) {
   </div>`;
 }
 
-function More({ more, set }) {
+function More({ more, set, status, declared }) {
   const text = (key, label, help) => html`<${Field} label=${label} help=${help}>${(id) => html`
     <input id=${id} value=${more[key]} onInput=${(event) => set({ ...more, [key]: event.target.value })} />`}<//>`;
   const choice = (key, label, options) => html`<${Select} label=${label} value=${more[key]}
     onChange=${(value) => set({ ...more, [key]: value })} options=${options.map(([value, said]) => ({ value, label: said }))} />`;
   return html`<details><summary>Less common settings</summary><div class="pair small">
-    ${text("secrets", "What is secret", "Every value if empty; or state:S, pairs:A|B.")}
-    ${text("secret_times", "When it is secret", "Always if empty.")}
+    ${!status.ledger && text("secrets", "What is secret", "Every value if empty; or state:S, pairs:A|B.")}
+    ${!status.ledger && text("secret_times", "When it is secret", "Always if empty.")}
     ${text("first", "Only values from number", "With the next field: a part of each series.")}
     ${text("last", "up to number", "")}
-    ${choice("gaps", "Across gaps, values", [["dependent", "depend on each other"], ["independent", "are independent"]])}
+    ${!declared && choice("gaps", "Across gaps, values", [["dependent", "depend on each other"], ["independent", "are independent"]])}
     ${text("mechanism", "Mechanism", "The best one if empty; or curve, quilt-exact, group.")}
-    ${choice("guarantee", "Guarantee", [["pufferfish", "Pufferfish"], ["bayesian", "Bayesian"]])}
+    <label class="check"><input type="checkbox" checked=${more.anyway}
+      onChange=${(event) => set({ ...more, anyway: event.target.checked })} /> Release answers that are noise only</label>
+    <label class="check"><input type="checkbox" checked=${more.despite_check}
+      onChange=${(event) => set({ ...more, despite_check: event.target.checked })} /> Release even if the belief was refuted</label>
+    ${!status.ledger && choice("guarantee", "Guarantee", [["pufferfish", "Pufferfish"], ["bayesian", "Bayesian"]])}
   </div></details>`;
 }
 
@@ -266,11 +284,12 @@ function Release({ status }) {
     if (status.ledger) ofLedger(({ onJob }) => ask("/api/ledger/belief", undefined, { onJob }));
   }, []);
   useEffect(() => { setColumns(null); }, [data]);
+  const declared = status.ledger && held.result ? held.result.read : null;
   useEffect(() => {
-    if (!data) return;
-    const file = data.upload ? { upload: data.upload } : { path: data.path };
+    if (!data || !data.upload || declared) return;
+    const file = { upload: data.upload };
     look(({ onJob }) => ask("/api/columns", { data: file, ...given({ separator: read.separator }) }, { onJob }));
-  }, [data, read.separator]);
+  }, [data, read.separator, declared]);
   useEffect(() => {
     if (!columns.result) return;
     const there = (name) => (columns.result.columns.some((column) => column.name === name) ? name : "");
@@ -281,7 +300,7 @@ function Release({ status }) {
   useEffect(() => { setPreview(null); }, [filled]);
 
   const believed = status.ledger ? held.result : belief && own.result && !own.busy && !own.problem;
-  const ready = data && columns.result && !columns.problem && believed && questions.every((one) => textOf(one, described));
+  const ready = data && (declared || (columns.result && !columns.problem)) && believed && questions.every((one) => textOf(one, described));
   const working = preview.busy || made.busy;
   const submit = (event) => {
     event.preventDefault();
@@ -289,7 +308,8 @@ function Release({ status }) {
     setMade(null);
     const half = halved(more);
     if (half) { show(async () => { throw half; }); return; }
-    const request = requested({ data, belief: status.ledger ? null : belief, described, questions, epsilon, read, window: chosen, values, bySubject: bySubject && read.subject !== "", more });
+    const bySeries = bySubject && Boolean(declared ? declared.subject : read.subject);
+    const request = requested({ status, declared, data, belief, described, questions, epsilon, read, window: chosen, values, bySubject: bySeries, more });
     show(({ onJob }) => ask("/api/release", request, { onJob }));
   };
   const confirm = () => make(async ({ onJob }) => {
@@ -314,7 +334,8 @@ function Release({ status }) {
       <section class="panel"><h2><span class="step">1</span>Data</h2>
         <${Files} status=${status} data=${data} onChoose=${take} />
         <${Progress} job=${columns.job} /><${Refusal} problem=${columns.problem} />
-        ${data && columns.result && html`<${Columns} columns=${columns.result.columns} records=${ofRecords(described)} read=${read} set=${setRead}
+        ${data && declared && html`<${Declared} declared=${declared} bySubject=${bySubject} onBySubject=${setBySubject} />`}
+        ${data && !declared && columns.result && html`<${Columns} columns=${columns.result.columns} records=${ofRecords(described)} read=${read} set=${setRead}
           bySubject=${bySubject} onBySubject=${setBySubject} />
           <${Reading} columns=${columns.result.columns} read=${read} set=${setRead} />`}
       </section>
@@ -330,7 +351,7 @@ function Release({ status }) {
           <input id=${id} type="number" min="1" step="1" required value=${values} onInput=${(event) => setValues(event.target.value)} />`}<//>`}
         <${Slider} label="Privacy loss ε" value=${epsilon} onChange=${setEpsilon} steps=${EPSILONS} least=${1e-6} most=${100}
           help="The privacy loss of this release by itself, at most." />
-        <${More} more=${more} set=${setMore} />
+        <${More} more=${more} set=${setMore} status=${status} declared=${declared} />
       </section>
     </div>
     <div class="cost" aria-live="polite">
