@@ -180,6 +180,7 @@ BROKEN = {
     "empty": "time,doing\n",
     "no column": "time,SECRET\n1,sit\n",
     "no header": "SECRET\rann\n",
+    "fields": file_of(VALUES) + "400,sit,SECRET\n",
     "bytes": "time,doing\n\x00\x01",
 }
 
