@@ -118,6 +118,14 @@ def test_the_certificate_of_an_interval_verifies() -> None:
     assert certificate.verify(belief) <= 1.0
 
 
+@pytest.mark.parametrize("length", [None, 3, 10, 100])
+def test_the_certificate_of_wide_bounds_verifies(length: int | None) -> None:
+    belief = IntervalChain([[0.54, 0.24], [0.48, 0.20]], [[0.70, 0.41], [0.68, 0.36]])
+    found = calibrate("count:1", belief=belief, epsilon=1.0, length=length, mechanism="curve")
+    assert found.certificate is not None
+    assert found.certificate.verify(belief) <= 1.0
+
+
 @settings(max_examples=examples(30))
 @given(
     bounds(max_states=4),

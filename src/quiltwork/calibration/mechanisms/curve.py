@@ -8,42 +8,29 @@ of quilts, which are the special case of a single skip. Series too short to forg
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from quiltwork.beliefs import Belief, SecretPairs
 from quiltwork.calibration.mechanisms.quilt import Quilt, approx_quilt, exact_quilt
+from quiltwork.calibration.mechanisms.scales import CLOSE, Look, look_at, smallest_proved
 from quiltwork.calibration.record import Calibration, Plain, Reason
 from quiltwork.calibration.request import Request
-from quiltwork.certificate import Bridges, ChainCertificate, SideProof
+from quiltwork.certificate import ChainCertificate
 from quiltwork.errors import BeliefError, NotCoveredError
-from quiltwork.influence.curve.any_start import AnyStart
-from quiltwork.influence.curve.constant import MOST_STATES, InfluenceCurve, curve_members, within_cell
-from quiltwork.influence.curve.given_start import GivenPast
+from quiltwork.influence.curve.constant import MOST_STATES, InfluenceCurve, curve_members
 from quiltwork.influence.curve.parts import PartLoss, knows_parts, part_loss
-from quiltwork.influence.curve.profile import Profile, links
-from quiltwork.influence.curve.sides import MOST_PAIRWISE, UNCERTIFIED, USUAL_GAIN, USUAL_SLOPE, Bound, KernelSide
-from quiltwork.influence.curve.solve import MANY
-from quiltwork.influence.curve.timeline import follow, is_short, node_by_node
+from quiltwork.influence.curve.sides import KernelSide
 from quiltwork.numeric import round_up, smallest_within
 from quiltwork.types import Floats
 
-EXACT, CLOSE, USUAL = 1e-6, 1e-4, 2e-3  # precision of the scale, where single steps are exact and where not
-QUICK, ROUGH = 4e-3, 1e-2  # with many states, and with more than are told apart
-MOST_LOOKS = 40
-NEAR_AIM = 0.02  # a distance from log ε from which a usual slope is enough
-NEAR_ON_A_LINE = 0.08  # the same with a slope that was seen
 LONG = 50.0  # a series with λ T beyond this many ε gains nothing from its ends
-WORTHWHILE = 0.98
 MANY_NODES = 2048
 MANY_STATES, FURTHEST_DOUBLING = 32, 24
-NEAR_ENOUGH = 2.5  # how near ε has to come, in units of the scale's precision
 THEOREM = "influence curve: what a value shows, what follows from it, and what led to it, added up"
 ABOUT_PARTS = "influence curve between the laws of a step given one of its variables"
-Proofs = tuple[SideProof, SideProof]
 
 
 @dataclass(frozen=True)
@@ -92,26 +79,15 @@ class CurveReason(Reason):
 
 
 @dataclass(frozen=True)
-class _Look:
-    """What the curve says about one scale: its ε, the worst pair there, and how to prove it."""
-
-    epsilon: float
-    pair: tuple[int, int]
-    parts: tuple[float, ...]
-    node: int | None
-    prove: Callable[[], Proofs | None]
-    settled: bool = True
-    by_time: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True)
 class _Needed:
     """The noise that one chain needs, by which theorem and why; with the look at it that proves it."""
 
     scale: float
     theorem: str
     reason: Reason
-    look: _Look | None
+    look: Look | None
+    always: float = math.inf
+    """The scale that is enough for every length."""
 
 
 def curve(request: Request) -> Calibration:
@@ -145,11 +121,13 @@ def curve(request: Request) -> Calibration:
         )
     else:
         proved = [candidate.look if candidate.scale == most.scale else None for candidate in needed]
-        looks = [known or _look(c, profile, length, epsilon) for c, known in zip(curves, proved, strict=True)]
+        looks = [known or look_at(c, profile, length, epsilon) for c, known in zip(curves, proved, strict=True)]
         certificate = _certificate(request, profile, looks)
     if knows_parts(belief) and guarantee == "pufferfish" and most.scale > 0:
-        known = _about_parts(curves[0], sensitivity, epsilon, noise_scale)
-        if known is not None:
+        enough = max(candidate.always for candidate in needed)  # of any length, to search in the same way for all
+        start = round_up(enough) if math.isfinite(enough) else noise_scale
+        known = _about_parts(curves[0], sensitivity, epsilon, start)
+        if known is not None and known[0] < noise_scale:
             scale, loss = known
             return Calibration.of(request, noise_scale=scale, theorem=ABOUT_PARTS, reason=_part_reason(belief, loss))
     theorem = most.theorem if guarantee == "pufferfish" else f"{most.theorem}, by cross-ratios"
@@ -185,7 +163,7 @@ def _part_reason(belief: Belief, loss: PartLoss) -> Plain:
     )
 
 
-def _certificate(request: Request, profile: Floats, looks: list[_Look]) -> ChainCertificate | None:
+def _certificate(request: Request, profile: Floats, looks: list[Look]) -> ChainCertificate | None:
     belief, epsilon, length = request.belief, request.epsilon, request.length
     if not belief.separating:
         return None  # mixtures of phases and times of a cycle are not part of it
@@ -199,44 +177,89 @@ def _certificate(request: Request, profile: Floats, looks: list[_Look]) -> Chain
 
 
 def _smallest(influence: InfluenceCurve, request: Request, sensitivity: Floats, member: int | None) -> _Needed:
-    """The smaller of the curve's scale and the quilts', with its theorem and reason."""
-    epsilon, length, lipschitz = request.epsilon, request.length, request.lipschitz
-    bayesian = influence.guarantee == "bayesian"
-    between = None if bayesian else _quilts_between(influence, epsilon, length)
-    secret = influence.secret
-    quilt = None if between else _quilt(_quick(influence.belief, length), epsilon, length, member, bayesian, secret)
-    limit = lipschitz * between[1] if between else math.inf if quilt is None else lipschitz * quilt.score
-    if lipschitz > 0:
-        found = _search(influence, sensitivity, epsilon, limit, None)
-        few = influence.future.states <= MOST_STATES
-        placed = secret is not None and secret.times is not None
-        if few and length is not None and (placed or _may_gain(found, limit, lipschitz, epsilon, length)):
-            least = limit if found is None else min(limit, found[0])
-            found = _search(influence, sensitivity, epsilon, least, length) or found
-        if between:
-            known = found is not None and found[0] < lipschitz * between[0]
-        else:
-            known = bayesian or (
-                found is not None and _below_quilts(influence.belief, found[0] / lipschitz, epsilon, length, secret)
-            )
-        if not known:
-            quilt = _quilt(influence.belief, epsilon, length, member, bayesian, secret)
-            limit = math.inf if quilt is None else lipschitz * quilt.score
-        if found is not None and found[0] < limit:
-            scale, look = found
-            states = influence.belief.states
-            pair = (states[look.pair[0]], states[look.pair[1]])
-            own, future, past = look.parts
-            sets = any(part.kind == "sets" for part in request.secrets.parts)
-            reason = CurveReason(pair, own, future, past, look.node, member, look.settled, look.by_time, sets)
-            return _Needed(scale, THEOREM, reason, look)
-    if quilt is None:
+    """What is needed for every length, or less of it if the length is known; each with its theorem and reason.
+
+    What is enough for every length is found in the same way whether or not a length is known, so that knowing it never
+    takes more noise.
+    """
+    length = request.length
+    asked = _Asked(influence, request, sensitivity, member)
+    whole = knows_parts(request.belief)  # it starts at what is enough for every length
+    limit = math.inf if length is None or whole else request.lipschitz * length / request.epsilon  # Statement 18
+    endless = asked.needed(None, None, stop=limit)
+    known = None if length is None else asked.needed(length, endless)
+    enough = [candidate for candidate in (endless, known) if candidate is not None]
+    if not enough:
         raise NotCoveredError(
-            f"no noise is enough at epsilon = {epsilon:g} for series of any length",
+            f"no noise is enough at epsilon = {request.epsilon:g} for series of any length",
             why="under this belief some values may stay linked however far apart they are",
             fix="Give the length of the longest series, or a narrower belief",
         )
-    return _Needed(limit, "influence curve with a single skip (quilts)", quilt, None)
+    always = math.inf if endless is None else endless.scale
+    return replace(min(enough, key=lambda candidate: candidate.scale), always=always)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The noise that one chain needs for one question."""
+
+    influence: InfluenceCurve
+    request: Request
+    sensitivity: Floats
+    member: int | None
+
+    def needed(self, length: int | None, endless: _Needed | None, stop: float = math.inf) -> _Needed | None:
+        """The smaller of the curve's scale and the quilts', for one length or for all; None if neither is enough.
+
+        ``endless`` is what is needed for all lengths, where one is known. A search for all lengths may end at ``stop``.
+        """
+        epsilon, lipschitz, secret = self.request.epsilon, self.request.lipschitz, self.influence.secret
+        bayesian = self.influence.guarantee == "bayesian"
+        between = None if bayesian else _quilts_between(self.influence, epsilon, length)
+        quilt = None if between else self._quilt(_quick(self.influence.belief, length), length)
+        limit = lipschitz * between[1] if between else math.inf if quilt is None else lipschitz * quilt.score
+        if lipschitz > 0:
+            found = self._found(length, limit, endless, stop)
+            if between:
+                known = found is not None and found[0] < lipschitz * between[0]
+            else:
+                known = bayesian or (
+                    found is not None
+                    and _below_quilts(self.influence.belief, found[0] / lipschitz, epsilon, length, secret)
+                )
+            if not known:
+                quilt = self._quilt(self.influence.belief, length)
+                limit = math.inf if quilt is None else lipschitz * quilt.score
+            if found is not None and found[0] < limit:
+                return _Needed(found[0], THEOREM, self._reason(found[1]), found[1])
+        return None if quilt is None else _Needed(limit, "influence curve with a single skip (quilts)", quilt, None)
+
+    def _found(
+        self, length: int | None, limit: float, endless: _Needed | None, stop: float
+    ) -> tuple[float, Look] | None:
+        """What the curve proves."""
+        epsilon, lipschitz, secret = self.request.epsilon, self.request.lipschitz, self.influence.secret
+        if length is None:
+            return smallest_proved(self.influence, self.sensitivity, epsilon, limit, None, stop)
+        before = None if endless is None or endless.look is None else (endless.scale, endless.look)
+        placed = secret is not None and secret.times is not None
+        if self.influence.future.states > MOST_STATES:
+            return before
+        if not placed and not _may_gain(before, limit, lipschitz, epsilon, length):
+            return before
+        least = limit if before is None else min(limit, before[0])
+        return smallest_proved(self.influence, self.sensitivity, epsilon, least, length) or before
+
+    def _quilt(self, belief: Belief, length: int | None) -> Quilt | None:
+        bayesian = self.influence.guarantee == "bayesian"
+        return _quilt(belief, self.request.epsilon, length, self.member, bayesian, self.influence.secret)
+
+    def _reason(self, look: Look) -> CurveReason:
+        states = self.influence.belief.states
+        pair = (states[look.pair[0]], states[look.pair[1]])
+        own, future, past = look.parts
+        sets = any(part.kind == "sets" for part in self.request.secrets.parts)
+        return CurveReason(pair, own, future, past, look.node, self.member, look.settled, look.by_time, sets)
 
 
 def _quilts_between(influence: InfluenceCurve, epsilon: float, length: int | None) -> tuple[float, float] | None:
@@ -302,116 +325,7 @@ def _quilt(
     return Quilt(length / epsilon, None, None, None, 0.0, length)  # Statement 18: the empty quilt
 
 
-def _may_gain(found: tuple[float, _Look] | None, limit: float, lipschitz: float, epsilon: float, length: int) -> bool:
+def _may_gain(found: tuple[float, Look] | None, limit: float, lipschitz: float, epsilon: float, length: int) -> bool:
     """Whether the ends of the series are near enough to matter."""
     least = limit if found is None else min(found[0], limit)
     return found is None or lipschitz / least * length <= LONG * epsilon
-
-
-def _look(influence: InfluenceCurve, profile: Floats, length: int | None, epsilon: float) -> _Look:
-    """The curve at one profile: for every length, and for this length where that is not enough."""
-    point = influence.at(profile)  # Statement 9
-
-    def endless() -> Proofs | None:
-        nodes = [point.past]
-        if isinstance(influence.past, GivenPast):
-            nodes = influence.past.linked(links(profile)).by_node(influence.own(profile))
-        if (nodes[-1].skips == UNCERTIFIED).any():
-            return None
-        return _proof([point.future], steady=True), _proof(nodes, steady=True)
-
-    parts = (point.own_at_pair, point.future_at_pair, point.past_at_pair)
-    settled = point.future.settled and point.past.settled
-    look = _Look(point.epsilon, point.pair, parts, None, endless, settled, point.by_time)
-    if length is None or point.epsilon <= epsilon or influence.future.states > MOST_STATES:
-        return look
-    losses = follow(influence, Profile.constant(profile, length=length))
-    if losses.epsilon >= point.epsilon:
-        return look
-
-    def short() -> Proofs | None:
-        if not is_short(length, influence.future.states):
-            return None
-        nodes = [influence.own(profile)] * length
-        future, past = (node_by_node(side, nodes) for side in (influence.future, influence.past))
-        together = zip(reversed(future), past, strict=True)
-        secret_at = np.ones(length, dtype=bool) if influence.secret is None else influence.secret.at_nodes(length)
-        sums = [nodes[0] + R.values + L.values for (R, L), s in zip(together, secret_at, strict=True) if s]
-        if max(float(np.where(influence.compared, total, 0.0).max()) for total in sums) + links(profile) > epsilon:
-            return None  # bridges at single nodes were needed, which a certificate does not hold
-        return _proof(future, steady=False), _proof(past, steady=False)
-
-    return _Look(losses.epsilon, losses.pair, losses.parts, losses.worst[0], short)
-
-
-def _proof(bounds: Sequence[Bound], *, steady: bool) -> SideProof:
-    tables = bounds[-1].bridges
-    bridges = None if tables is None else Bridges(*tables)
-    return SideProof(np.array([b.values for b in bounds]), np.array([b.skips for b in bounds]), steady, bridges)
-
-
-def _search(
-    influence: InfluenceCurve, sensitivity: Floats, epsilon: float, enough: float, length: int | None
-) -> tuple[float, _Look] | None:
-    """The smallest scale below ``enough`` that the curve proves, with its proof; None if it proves none.
-
-    Straight lines on logarithmic axes between a scale that is proved and one that is not.
-    """
-    plain = not (isinstance(influence.past, AnyStart) or influence.in_phases or influence.cyclic)
-    exact = len(sensitivity) == 2 and plain
-    states = influence.future.states
-    precision = EXACT if exact else USUAL if states <= MANY else QUICK if states <= MOST_PAIRWISE else ROUGH
-    best: tuple[float, _Look] | None = None
-    largest = float(sensitivity.max())
-    unsafe, unsafe_epsilon = largest / epsilon * (1 - 1e-9), math.inf
-    safe, safe_epsilon = enough, math.nan
-    scale = max(unsafe * 1.02, enough / USUAL_GAIN) if math.isfinite(enough) else unsafe * 100
-    if length is not None:
-        scale = min(max(WORTHWHILE * enough, unsafe * 1.0005), enough)
-    elif states > 2 or isinstance(influence.past, AnyStart):
-        scale = _aimed(influence, sensitivity, epsilon, scale) * (1 + precision / 2)
-    if influence.secret is not None:
-        scale = max(scale, unsafe * 1.0005)  # what is not secret still gets the noise of one value (decision 3)
-    for n in range(MOST_LOOKS):
-        # a λ that stays what it is when it is added up again from several releases
-        scale = largest / within_cell(largest / scale)
-        look = _look(influence, sensitivity / scale, length, epsilon)
-        if look.epsilon <= epsilon:
-            best, safe, safe_epsilon = (scale, look), scale, look.epsilon
-        else:
-            unsafe, unsafe_epsilon = scale, look.epsilon
-        if length is not None and n == 0 and best is None:
-            break  # the ends do not matter
-        if safe / unsafe <= 1 + precision or safe_epsilon >= epsilon * (1 - NEAR_ENOUGH * precision):
-            break
-        if math.isinf(safe):
-            scale *= 4
-            continue
-        aimed, slope = math.sqrt(safe * unsafe), USUAL_SLOPE
-        if look.epsilon < 50 * epsilon:
-            if best is not None and unsafe_epsilon < 50 * epsilon:
-                slope = max(math.log(unsafe_epsilon / safe_epsilon) / math.log(safe / unsafe), 0.1)
-            aimed = scale * (look.epsilon / epsilon) ** (1 / slope) * (1 + precision)
-        scale = min(max(aimed, unsafe * (1 + precision / 2)), safe / (1 + precision / 2))
-    return best
-
-
-def _aimed(influence: InfluenceCurve, sensitivity: Floats, epsilon: float, scale: float) -> float:
-    """About the scale where the curve is ε: proofs take time, and are only worth it near there."""
-    slope, before = USUAL_SLOPE, None
-    outline = influence.outline(sensitivity / scale)
-    if outline is not None:  # a fast chain, whose loss is nearly in proportion
-        before = scale, math.log(outline / epsilon)
-        scale *= outline / epsilon
-    for _ in range(MOST_LOOKS):
-        estimate = influence.estimate(sensitivity / scale)
-        if not 0 < estimate < math.inf:
-            return scale
-        distance = math.log(estimate / epsilon)
-        if before is not None and abs(distance - before[1]) > 1e-6:
-            slope = min(max((before[1] - distance) / math.log(scale / before[0]), 0.2), 3.0)
-        if abs(distance) < (NEAR_AIM if before is None else NEAR_ON_A_LINE):
-            return scale * math.exp(distance / slope)
-        before = scale, distance
-        scale *= math.exp(min(max(distance / slope, -3.0), 3.0))
-    return scale
