@@ -175,7 +175,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     common = ["--column", "activity", "--belief", belief, "--query", "histogram", "--epsilon", 0.5]
     released = answer("release", "--anyway", data, *common, "--ledger", ledger)
     assert released["secrets"] == released["record"]["secrets"] == "state:shop"
-    assert "will think it at most 62.2 % likely" in released["meaning"]
+    assert "will think it at most 62.3 % likely" in released["meaning"]
     text = run("release", "--anyway", data, *common, "--ledger", ledger, code=0).stdout
     assert "Secret: whether a value is shop, or any single other state." in text
     assert "at most 88.1 % likely" in text  # all that the budget allows

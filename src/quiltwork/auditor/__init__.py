@@ -1,4 +1,4 @@
-"""The exact loss of a release: a second, independent way to every privacy number.
+"""The exact loss of a release: a second way to every privacy number, independent of quilts and the curve.
 
 Imports nothing from ``mechanisms`` or ``influence``: an error there cannot hide here.
 """

@@ -416,7 +416,7 @@ class Secrets:
         """What ε means for somebody who thought one of the secrets as likely as not.
 
         >>> print(Secrets.state("hospital").meaning(1.0))  # doctest: +NORMALIZE_WHITESPACE
-        Someone who thought it 50 % likely that the value at one moment was hospital will think it at most 73.1 %
+        Someone who thought it 50 % likely that the value at one moment was hospital will think it at most 73.2 %
         likely after seeing this.
         """
         part = self.parts[0]
@@ -545,7 +545,7 @@ def believed_after(epsilon: float, delta: float = 0.0) -> tuple[str, str]:
     If p_a > e^(2ε) p_b on a set S of results, P_a(S) ≤ e^ε P_b(S) + δ ≤ e^-ε P_a(S) + δ, so P_a(S) ≤ δ / (1 - e^-ε).
 
     >>> believed_after(1.0), believed_after(1.0, 1e-6)
-    (('73.1 %', ''), ('88.1 %', ', but for a probability of at most 1.6e-06'))
+    (('73.2 %', ''), ('88.1 %', ', but for a probability of at most 1.6e-06'))
     """
     if not delta:
         return likely(posterior(0.5, epsilon)), ""
@@ -558,12 +558,17 @@ def believed_after(epsilon: float, delta: float = 0.0) -> tuple[str, str]:
 
 
 def likely(probability: float) -> str:
-    """A probability as people read it, in per cent.
+    """What a probability is at most, as people read it: in per cent with three digits, rounded up as ε is.
 
-    >>> likely(0.731), likely(0.99999)
-    ('73.1 %', 'nearly 100 %')
+    >>> likely(0.73106), likely(0.5), likely(0.0123401), likely(0.9991)
+    ('73.2 %', '50 %', '1.24 %', 'nearly 100 %')
     """
-    return "nearly 100 %" if probability > 0.9995 else f"{100 * probability:.3g} %"
+    if probability <= 0:
+        return "0 %"
+    percent = 100 * probability * (1 - 1e-12)  # what was computed exactly stays what it is
+    unit = 10.0 ** (math.floor(math.log10(percent)) - 2)
+    most = math.ceil(percent / unit) * unit
+    return "nearly 100 %" if probability < 1 and most > 99.95 else f"{most:.3g} %"
 
 
 def _first(belief: Belief | None, part: Part) -> tuple[str, ...]:

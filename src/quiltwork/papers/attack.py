@@ -8,6 +8,7 @@ import numpy as np
 
 from quiltwork.auditor import Noisy, audit
 from quiltwork.beliefs import MarkovChain
+from quiltwork.beliefs.secrets import likely
 from quiltwork.calibration.calibrate import calibrate
 from quiltwork.fitting.made_up import made_up
 from quiltwork.papers.base import Effort, Found
@@ -104,21 +105,26 @@ def _brief(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Both releases side by side."""
     success = {(row["release"], row["mechanism"], row["epsilon"]): row["success"] for row in rows}
     return [
-        {"counts of": row["release"], "ε": row["epsilon"], "bound": f"{row['bound']:.1%}"}
-        | {name: f"{success[row['release'], name, row['epsilon']]:.1%}" for name in RELEASES}
+        {"counts of": row["release"], "ε": row["epsilon"], "bound": likely(row["bound"])}
+        | {name: _percent(success[row["release"], name, row["epsilon"]]) for name in RELEASES}
         for row in sorted(rows, key=lambda row: row["release"] == DAY)
         if row["mechanism"] == "entry"
     ]
+
+
+def _percent(measured: float) -> str:
+    return f"{100 * measured:.1f} %"
 
 
 def _remarks(rows: list[dict[str, Any]]) -> list[str]:
     at = {(row["release"], row["mechanism"]): row for row in rows if row["epsilon"] == SHOWN}
     ordinary, ours = at[DAY, "entry"], at[DAY, "curve"]
     return [
-        f"At ε = {SHOWN:g} a promise about each minute allows {ordinary['bound']:.1%} right guesses. Hourly "
-        f"counts with noise for one record: {ordinary['success']:.1%}; by the influence curve: {ours['success']:.1%}.",
-        f"One count of an hour, the easiest minute: {at[ONE, 'entry']['success']:.1%} and "
-        f"{at[ONE, 'curve']['success']:.1%}. The exact loss is {at[ONE, 'entry']['log odds']:.4g} and "
+        f"At ε = {SHOWN:g} a promise about each minute allows {likely(ordinary['bound'])} right guesses. Hourly "
+        f"counts with noise for one record: {_percent(ordinary['success'])}; by the influence curve: "
+        f"{_percent(ours['success'])}.",
+        f"One count of an hour, the easiest minute: {_percent(at[ONE, 'entry']['success'])} and "
+        f"{_percent(at[ONE, 'curve']['success'])}. The exact loss is {at[ONE, 'entry']['log odds']:.4g} and "
         f"{at[ONE, 'curve']['log odds']:.4g}.",
         "Ordinary differential privacy keeps its word: it hides what one record adds if all others stay the same. "
         "Here the others do not stay the same, because somebody who is at home stays there.",

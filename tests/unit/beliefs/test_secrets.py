@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from quiltwork import (
     BayesianNetwork,
@@ -13,7 +15,7 @@ from quiltwork import (
     Secrets,
     calibrate,
 )
-from quiltwork.beliefs.secrets import posterior
+from quiltwork.beliefs.secrets import believed_after, likely, posterior
 
 STATES = ["home", "work", "hospital", "clinic"]
 CHAIN = MarkovChain(0.8 * np.eye(4) + 0.05, states=STATES, initial="stationary")
@@ -160,6 +162,18 @@ def test_odds_change_by_e_to_the_epsilon() -> None:
     assert posterior(0.2, 0.0) == pytest.approx(0.2)
     assert (posterior(0.0, 5.0), posterior(1.0, 5.0)) == (0.0, 1.0)
     assert posterior(0.5, 1e9) <= 1.0
+
+
+@given(st.floats(0.0, 1.0, allow_subnormal=False))
+@example(0.731058)
+@example(0.9996)
+@example(0.099996)
+def test_probabilities_are_rounded_up(probability: float) -> None:
+    text = likely(probability)
+    if text != "nearly 100 %":
+        percent = float(text.removesuffix(" %"))
+        assert 100 * probability * (1 - 1e-11) <= percent <= 101 * probability
+    assert believed_after(1.0) == ("73.2 %", "")
 
 
 def test_states_that_cannot_occur_are_no_secret() -> None:

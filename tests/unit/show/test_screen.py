@@ -46,7 +46,7 @@ def test_a_preview_shows_cost_precision_and_what_remains() -> None:
     ledger = {"budget": 3.0, "spent": 1.23456, "remaining": 1.76544, "spent_after": 1.7300001,
               "remaining_after": 1.2699999, "rule": "influence-curve", "address": "sqlite:///x.db"}  # fmt: skip
     shown = preview_on_screen(ready, expected, ledger)
-    assert [card[0] for card in shown["cards"]][:2] == ["ε = 0.5", "50 → 62.2 %"]
+    assert [card[0] for card in shown["cards"]][:2] == ["ε = 0.5", "50 → 62.3 %"]
     assert shown["cards"][4] == ("1.269", "left of the budget of 3")  # rounded down
     assert dict(shown["budget"]["facts"])["This release"] == "0.4955"  # rounded up
     spent, _, cost, left = numbers_of(shown["budget"]["text"])

@@ -154,7 +154,7 @@ def test_a_preview_shows_true_and_noisy_numbers_of_simulated_data(served: TestCl
     assert len(rows) == 8
     assert sum(row["true"] for row in rows) == 2000
     assert all(row["low"] <= row["noisy"] <= row["high"] for row in rows)
-    assert shown["meaning"]["text"] == "73.1 %"
+    assert shown["meaning"]["text"] == "73.2 %"
     datasets = shown["preview"]["chart"]["spec"]["datasets"]["both"]
     assert len(datasets) == 16
     again = asked(served, "/api/preview", ask)
