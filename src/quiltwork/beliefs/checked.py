@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 from quiltwork.errors import BeliefError, visible
 
-Outcome = Literal["holds", "not refuted", "refuted"]
+Outcome = Literal["holds", "levels differ", "not refuted", "refuted"]
 LONGEST = 2000  # letters of a sentence
 NOT_CHECKED = "not checked"
 
@@ -58,6 +58,16 @@ class Checked:
                 "checked must be what `belief check --save` wrote", got="other keys", fix="Leave it out, or check again"
             )
         return cls(**contents)
+
+
+def graver(later: Checked | None, earlier: Checked | None) -> Checked | None:
+    """Which of two checks stands beside ε: the later one, unless only the earlier one refuted the belief.
+
+    One could look for public data that agree: a refutation stays.
+    """
+    if earlier is not None and earlier.outcome == "refuted" and (later is None or later.outcome != "refuted"):
+        return earlier
+    return later or earlier
 
 
 def words_of(checked: Checked | None) -> str:

@@ -310,7 +310,13 @@ def _with_remedies(
         reach = spread or (0.0 if limits is None else limits.width)
 
         def improved(
-            wanted: float, *, relative: bool, close: float, place: int = place, error: float = error
+            wanted: float,
+            *,
+            relative: bool,
+            close: float,
+            share: float | None = None,
+            place: int = place,
+            error: float = error,
         ) -> Remedy:
             def searched(noise: NoiseChoice) -> Remedy:
                 return remedy(
@@ -326,6 +332,8 @@ def _with_remedies(
                     step=made.step,
                     mechanism=best.mechanism,
                     close=close,
+                    numbers=len(questions[place].labels(belief.states)),
+                    share=share,
                 )
 
             drawn = best.calibration
@@ -342,7 +350,7 @@ def _with_remedies(
             option = improved(target.within(limits), relative=target.relative, close=CLOSE)
             found = option if found is None else max(found, option, key=_hardness)  # a percentage is meant for all
         if reach > 0 and error >= PURE_NOISE * reach:
-            better = improved(USEFUL * reach, relative=True, close=ROUGH)
+            better = improved(USEFUL * reach, relative=True, close=ROUGH, share=USEFUL)
             warnings.append(noise_only(question, error, limits, reach, better, where=""))
     return replace(made, remedy=found, warnings=(*made.warnings, *warnings))
 

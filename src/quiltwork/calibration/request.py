@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from quiltwork.beliefs import Belief, Secrets
-from quiltwork.beliefs.checked import Checked
+from quiltwork.beliefs.checked import Checked, graver
 from quiltwork.errors import BeliefError, NotCoveredError, ParameterError, QueryError
 from quiltwork.numeric import check_delta, check_epsilon, check_length
 from quiltwork.queries import Query, Workload, parse_query
@@ -76,7 +76,7 @@ class Request:
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         object.__setattr__(self, "length", self.belief.size(self.length))
-        object.__setattr__(self, "checked", self.checked or self.belief.checked)
+        object.__setattr__(self, "checked", graver(self.checked, self.belief.checked))
         query = self.query if self.window is None else self.query.in_windows()
         object.__setattr__(self, "query", query.within(self.belief))
         self.secrets.on(self.belief)  # refused where it names what the belief does not have

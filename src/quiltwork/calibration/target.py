@@ -85,6 +85,8 @@ class Remedy:
     """The mechanism that it was computed for."""
     whole: bool = False
     """Whether one answer about all windows together is precise enough."""
+    share: float | None = None
+    """Which share of what the answer can range over that is, where it is meant as one."""
 
     def words(self) -> str:
         """In one sentence."""
@@ -103,9 +105,10 @@ class Remedy:
         coarser = "" if self.question is None else f" {self.question}"
         if self.mechanism in ("audited", "wasserstein"):
             coarser = f" (That is by {self.mechanism}, for a single release without a ledger.){coarser}"
+        wanted = f"±{short(self.error)}" if self.share is None else f"± {100 * self.share:g} % of what it can be"
         if not ways:
-            return f"No ε up to {MOST_EPSILON:g} brings it down to ±{short(self.error)}.{coarser}"
-        return f"For ±{short(self.error)} it takes {', or '.join(ways)}.{coarser}"
+            return f"No ε up to {MOST_EPSILON:g} brings it down to {wanted}.{coarser}"
+        return f"For {wanted} it takes {', or '.join(ways)}.{coarser}"
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
@@ -133,12 +136,14 @@ def remedy(  # noqa: PLR0913 - it takes all that an answer's precision depends o
     mechanism: str | None = None,
     close: float = ROUGH,
     parts: int = 1,
+    numbers: int = 3,
+    share: float | None = None,
 ) -> Remedy:
     """What would bring the ± of a number from ``error`` down to ``wanted``.
 
     ``relative`` says that the wanted error grows with what the answer can be, as that of a share of a count does;
     ``close`` how many times the smallest ε will do: a hint is not worth many calibrations; ``parts`` how many answers
-    of this size there are, which could be one.
+    of this size there are, which could be one. ``share`` is the wanted error as a share of what the answer can be.
     """
     spread = relative or query.divisor(2) != 1  # then more values make it smaller
     enough = math.ceil(values * error / wanted * (1 - 1e-12)) if values is not None and spread else None
@@ -154,8 +159,9 @@ def remedy(  # noqa: PLR0913 - it takes all that an answer's precision depends o
         values=enough,
         people=-(-enough // length) if enough is not None and length else None,
         window=window,
-        question=coarser(query),
+        question=coarser(query) if numbers > 2 else None,  # of two numbers that keep their total, one is as noisy
         mechanism=mechanism,
+        share=share,
         whole=parts > 1 and spread and error <= wanted * parts,
     )
 

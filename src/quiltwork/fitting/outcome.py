@@ -142,7 +142,8 @@ class BeliefCheck(Shown):
     def checked(self, belief: Belief, *, on: date | None = None) -> Checked:
         """The check in brief, as it stands beside ε: for :func:`release`, belief files and ledgers."""
         when = date.today() if on is None else on
-        return Checked(self.outcome, self.verdict, self.values, self.subjects, when.isoformat(), belief.fingerprint)
+        outcome: Outcome = "levels differ" if self.levels_differ and self.outcome != "refuted" else self.outcome
+        return Checked(outcome, self.verdict, self.values, self.subjects, when.isoformat(), belief.fingerprint)
 
     def summary(self) -> dict[str, Any]:
         """The check in brief, as plain values that fit into a belief file or a ledger.

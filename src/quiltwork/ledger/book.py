@@ -328,7 +328,7 @@ class Ledger(Shown):
             differ = next(name for name in {**mine, **theirs} if mine.get(name) != theirs.get(name))
             raise LedgerError(
                 f"ledger {self.name} is for data that are read in another way",
-                got=f"another {differ}",
+                got=f"another {differ}" if differ in theirs else f"no {differ}",
                 why="each way of reading is another question about the data",
                 fix=f"Leave it out, or read the data as the ledger says: {held}",
             )

@@ -127,7 +127,9 @@ class PartAnswer:
         return self.reach > 0 and self.error() >= PURE_NOISE * self.reach
 
     def between(self, number: float, error: float | None = None) -> tuple[float, float]:
-        """The range that the noise leaves of a true number, within what is possible."""
+        """The range that the noise leaves of a true number, within what is possible; all of it if that is noise."""
+        if self.pure_noise and self.limits is not None:
+            return min(self.limits.low), max(self.limits.high)
         error = self.error() if error is None else error
         if self.limits is None:
             return number - error, number + error
@@ -136,11 +138,11 @@ class PartAnswer:
 
     @cached_property
     def consistent(self) -> tuple[float, ...] | None:
-        """The nearest numbers that keep to what is public; None if nothing is.
+        """The nearest numbers that keep to what is public; None if nothing is, or if they would be noise only.
 
         Counts stay whole. No privacy is lost, and all numbers together are nearer to the truth, or as near.
         """
-        if self.limits is None:
+        if self.limits is None or self.pure_noise:
             return None
         nearest = self.limits.nearest(np.array(self.numbers, dtype=np.float64))
         if not self.whole:

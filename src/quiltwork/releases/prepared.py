@@ -199,6 +199,8 @@ class Prepared:
             length=None if request.by_subject else max(1, answer.values // people),
             step=self.belief.step if longer else None,
             parts=1 if request.window is None else parts,
+            numbers=len(answer.numbers),
+            share=USEFUL,
         )
         error = question._error(answer)
         return noise_only(request.query, error, answer.limits, answer.reach, better, where=where)

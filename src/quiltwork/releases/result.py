@@ -114,9 +114,9 @@ class Release(Shown):
         """The nearest value that keeps to what is public; None if nothing is."""
         if self.questions:
             return self.by_question(lambda question: question.consistent)
-        if self.answers[0].consistent is None:
+        if all(answer.consistent is None for answer in self.answers):
             return None
-        return self._by_part(lambda answer: answer.presented(answer.best))
+        return self._by_part(_consistent)
 
     @property
     def derived(self) -> Any:
@@ -358,8 +358,8 @@ class Release(Shown):
         """What follows from the noisy numbers of an answer, or of all of them."""
         chosen = self.answers if place is None else (self.answers[place],)
         after: dict[str, Any] = {}
-        if chosen[0].consistent is not None:
-            values = {answer.name: answer.presented(answer.best) for answer in chosen}
+        if any(answer.consistent is not None for answer in chosen):
+            values = {answer.name: _consistent(answer) for answer in chosen}
             after["consistent"] = values if place is None else next(iter(values.values()))
         if any(answer.derived is not None for answer in chosen):
             after["derived"] = chosen[0].derived if place is not None else {a.name: a.derived for a in chosen}
@@ -387,6 +387,10 @@ def _in_a_line(answer: PartAnswer) -> str:
         return answer.rounded(answer.numbers[0])
     pairs = [f"{label} {answer.rounded(n)}" for label, n in zip(answer.labels, answer.numbers, strict=True)]
     return ", ".join(pairs[:MOST_SHOWN]) + (", ..." if len(pairs) > MOST_SHOWN else "")
+
+
+def _consistent(answer: PartAnswer) -> Any:
+    return None if answer.consistent is None else answer.presented(answer.consistent)
 
 
 def _with_error(answer: PartAnswer) -> str:

@@ -54,11 +54,16 @@ NOISE_ONLY = (
     "These limits cover the added noise only, not how well the data represents a larger population. A noisy count or "
     "share may be negative; setting it to 0 costs no privacy."
 )
-LESS = " That is less than was asked for: the noise is larger than a single release would need, or was rounded up."
+LESS = " That is less than was asked for, because the noise was chosen by a slightly coarser bound, and rounded up."
 BUT_FOR = ", with a δ of e^(2ε) but for results with a probability of at most δ / (1 - e^-ε)"
 SIGNED = (
     "Signed for the release described above: the belief and the assumptions are justified for these data, and the "
     "privacy loss is acceptable."
+)
+
+SIGNED_DESPITE = (
+    "Signed for the release described above, made although public data refuted its belief: its privacy loss may be "
+    "larger than ε, and is acceptable."
 )
 
 
@@ -112,7 +117,13 @@ def _heading(release: Release) -> list[str]:
     least = max((release.questions or (release,)), key=lambda question: question.error())
     left = None if ledger is None else left_of(ledger)
     shown = cards(
-        calibration, plus_minus(least.error()), several=bool(release.questions), checked=release.checked, left=left
+        calibration,
+        plus_minus(least.error()),
+        several=bool(release.questions),
+        checked=release.checked,
+        belief=release.belief,
+        poor=any(answer.pure_noise for question in release.questions or (release,) for answer in question.answers),
+        left=left,
     )
     boxes = "".join(f"<div class=card><b>{html.escape(b)}</b><span>{html.escape(s)}</span></div>" for b, s in shown)
     return [
@@ -120,6 +131,7 @@ def _heading(release: Release) -> list[str]:
         f"<h1>{html.escape(titled(calibration.query.text))}, private</h1>",
         f"<p class=lead>{html.escape(lead)}</p>",
         f"<div class=cards>{boxes}</div>",
+        f"<p><b>Belief:</b> {html.escape(sentence_of(release.checked))}</p>",
         *(
             ["<p class=warning><b>No guarantee.</b> This noise protects values only if they are independent.</p>"]
             if calibration.guarantee == "none"
@@ -355,16 +367,16 @@ def _recorded(release: Release) -> list[str]:
 def charged_words(ledger: Mapping[str, Any], asked: float) -> str:
     """What a release was charged, and why that is not what was asked for, if it is not.
 
-    >>> charged_words({"charged": 0.5}, 0.5), charged_words({"charged": 0.0}, 0.5)
-    ('0.5', '0: less than was asked, because earlier releases told more about other moments or the same secrets')
+    >>> charged_words({"charged": 0.5}, 0.5), charged_words({"charged": 0.493}, 0.5)
+    ('0.5', '0.493: less than was asked. Added up moment by moment, it costs less than the bound that it was chosen by')
     """
     charged = float(ledger["charged"])
     if ledger.get("delta"):
         return f"{above(charged)} of ε; with a δ it is the room for squares that adds up"
     if charged < 0.999 * asked:
         return (
-            f"{above(charged)}: less than was asked, because earlier releases told more about other moments or the "
-            "same secrets"
+            f"{above(charged)}: less than was asked. Added up moment by moment, it costs less than the bound that it "
+            "was chosen by"
         )
     if charged > 1.001 * asked:
         return f"{above(charged)}: more than was asked, because it tells more together with earlier releases"
@@ -383,13 +395,14 @@ def _repeat(release: Release, command: str | None) -> list[str]:
 def _signatures(release: Release) -> str:
     """Room to sign, with what is signed for."""
     ledger = release.ledger
+    refuted = release.checked is not None and release.checked.outcome == "refuted"
     head = "" if ledger is None else f" · ledger row {ledger['row']}, {str(ledger['hash'])[:16]}"
     roles = ("Responsible for the data", "Responsible for privacy")
     weaker = f", δ = {release.calibration.delta:g}" if release.calibration.delta else ""
     lines = [line for role in roles for line in (f"{role}: name", "Place, date, signature")]
     room = "".join(f"<span>{line}</span>" for line in lines)
     return (
-        f"<div class=together><h2>Signatures</h2><p>{SIGNED}</p>"
+        f"<div class=together><h2>Signatures</h2><p>{SIGNED_DESPITE if refuted else SIGNED}</p>"
         f"<p><b>Belief:</b> {html.escape(sentence_of(release.checked))}</p><div class=sign>{room}</div>"
         f"<p class=note>{html.escape(titled(release.calibration.query.text))}, "
         f"ε = {release.calibration.epsilon:g}{weaker} · belief {release.belief.fingerprint[:16]}{head} · "

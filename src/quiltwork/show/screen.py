@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from quiltwork.beliefs import Belief
-from quiltwork.beliefs.checked import Checked, words_of
+from quiltwork.beliefs.checked import NOT_CHECKED, Checked
 from quiltwork.beliefs.secrets import believed_after
 from quiltwork.beliefs.unknown_member import unknown_member
 from quiltwork.calibration.record import Calibration
@@ -37,6 +37,8 @@ def cards(
     *,
     several: bool,
     checked: Checked | None,
+    belief: Belief | None = None,
+    poor: bool = False,
     left: tuple[str, str] | None = None,
 ) -> list[tuple[str, str]]:
     """The numbers that matter most, each with what it is, and whether the belief was checked.
@@ -47,12 +49,16 @@ def cards(
         shown = [("none", "guarantee: this is not private")]
     else:
         up_to = f", up to δ = {calibration.delta:g}" if calibration.delta else ""
-        shown = [(f"ε = {calibration.epsilon:g}", f"privacy loss for any one secret, at most{up_to}")]
+        known = "" if belief is None or len(belief.members) == 1 else ", for those who know the member of the set"
+        shown = [(f"ε = {calibration.epsilon:g}", f"privacy loss for any one secret, at most{up_to}{known}")]
         after, but_for = believed_after(calibration.epsilon, calibration.delta)
         shown.append((f"50 → {after}", f"what a 50 % likely secret may become{but_for}"))
-        shown.append((words_of(checked), "the belief, on public data"))
+        shown.append(
+            (NOT_CHECKED, "belief") if checked is None else (checked.outcome, "belief, checked on public data")
+        )
     least = "the least precise number" if several else "each number"
-    shown.append((f"± {error}", f"noise on {least}, with probability 95 %"))
+    only = "noise only: " if poor else ""
+    shown.append((f"± {error}", f"{only}noise on {least}, with probability 95 %"))
     return shown if left is None else [*shown, left]
 
 
@@ -91,6 +97,7 @@ def preview_on_screen(prepared: Prepared, expected: Sequence[Content], ledger: C
             plus_minus(least["error_95"]),
             several=len(expected) > 1,
             checked=prepared.request.checked,
+            belief=prepared.belief,
             left=left,
         ),
         "meaning": made.meaning(prepared.belief),
@@ -150,7 +157,13 @@ def release_on_screen(release: Release) -> Content:
         "lead": f"{release.subjects:,} {release.belief.noun}, {release.values:,} values{source}. "
         f"Mechanism {made.mechanism}.",
         "cards": cards(
-            made, plus_minus(least.error()), several=bool(release.questions), checked=release.checked, left=left
+            made,
+            plus_minus(least.error()),
+            several=bool(release.questions),
+            checked=release.checked,
+            belief=release.belief,
+            poor=any(answer.pure_noise for question in questions for answer in question.answers),
+            left=left,
         ),
         "answers": [_answer(question, bool(release.questions)) for question in questions],
         "meaning": made.meaning(release.belief),

@@ -134,7 +134,9 @@ class Service:
         def found(_: Job, answer: dict[str, Any]) -> dict[str, Any]:
             checked = answer["checked"]
             with self._lock:
-                self._checks[checked["belief"]] = checked
+                before = self._checks.get(checked["belief"])
+                if before is None or before["outcome"] != "refuted":  # a refutation stays
+                    self._checks[checked["belief"]] = checked
                 while len(self._checks) > MOST_PLANS:
                     self._checks.popitem(last=False)
             return answer

@@ -362,7 +362,9 @@ def _prepared(ask: Ask, report: Reporter) -> _Ready:
     segment = ask.get("segment")
     report.phase("Reading")
     with _silent(report):
-        rows = read.rows(request.belief, file, segment=None if segment is None else (segment[0], segment[1]))
+        rows = read.rows(request.belief, file)  # all of it: what is wrong in a part must not tell where it is
+        if segment is not None:
+            rows = read.rows(request.belief, file, segment=(segment[0], segment[1]))
     report.phase("Calibrating")
     with _silent(report, only=DataError):  # other refusals depend on public sizes alone
         prepared = prepare(rows, request)

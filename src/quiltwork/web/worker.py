@@ -6,6 +6,7 @@ hold values of the data.
 
 import json
 import os
+import re
 import select
 import signal
 import sys
@@ -71,6 +72,7 @@ def refusal(problem: BaseException, shown: Mapping[str, str]) -> dict[str, Any]:
     else:
         message = f"something went wrong that should not have ({type(problem).__name__}). Please report it."
         kind = "internal"
+    message = re.sub(r"\b(anyway|despite_check)=", r'"\1": true', message)  # as a request says it
     for path, name in shown.items():
         message = message.replace(path, name)
     return {"error": visible(" ".join(message.split())), "kind": kind, "exit_code": code, **amounts}

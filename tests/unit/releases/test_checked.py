@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from shell import answer, run
 
@@ -53,12 +54,13 @@ def test_the_verdict_is_in_every_shell(outcome: str | None, refuted: Checked, tm
     words = "not checked" if outcome is None else f"checked, {outcome}"
     assert words.capitalize() in made.explain()
     assert words in as_html(made)
-    assert any(words == card for card, _ in release_on_screen(made)["cards"])
+    assert any((outcome or words) == card for card, _ in release_on_screen(made)["cards"])
     assert made.to_dict()["check"] == (None if checked is None else checked.to_dict())
     page = write_report(tmp_path / "report.html", release=made, verify=False).read_text()
     head, signed = page.partition("<h2>Result</h2>")[0], page.partition("<h2>Signatures</h2>")[2]
-    assert words in head
+    assert words.capitalize() in head
     assert words.capitalize() in signed
+    assert ("made although public data refuted its belief" in signed) is (outcome == "refuted")
     assert ("Released despite its check" in head) is (outcome == "refuted")
 
 
@@ -85,6 +87,31 @@ def test_a_check_is_saved_in_the_belief_file_until_that_changes(refuted: Checked
     file.write_text(json.dumps(content | {"checked": {"outcome": "fine"}}))
     with pytest.raises(BeliefError, match="belief check --save"):
         load_belief(file)
+
+
+def test_a_refutation_stays(refuted: Checked) -> None:
+    """Otherwise one could look for public data that agree."""
+    agreed = Checked(**refuted.to_dict() | {"outcome": "holds"})
+    belief = MarkovChain(FORGETFUL.transition, initial="stationary", states=STATES, step=1)
+    belief.checked = refuted
+    with pytest.raises(NotCoveredError, match="refuted"):
+        release(DATA, "count:walk", belief=belief, epsilon=1.0, check=agreed)
+    belief.checked = agreed
+    with pytest.raises(NotCoveredError, match="refuted"):
+        release(DATA, "count:walk", belief=belief, epsilon=1.0, check=refuted)
+    assert release(DATA, "count:walk", belief=belief, epsilon=1.0).checked == agreed
+
+
+def test_levels_that_differ_are_said_beside_epsilon() -> None:
+    """The noise is for the belief's shares, so a memory that holds is not all there is to say."""
+    rng = np.random.default_rng(3)
+    values = [0]
+    for drawn in rng.random(5999):
+        values.append(int(drawn < 0.05) if values[-1] == 0 else int(drawn < 0.85))
+    believed = MarkovChain([[0.9, 0.1], [0.1, 0.9]], initial="stationary", states=STATES, step=1)
+    found = check_belief(believed, [STATES[n] for n in values])
+    assert not found.forgets_too_fast
+    assert found.checked(believed).words == "checked, levels differ"
 
 
 def test_the_command_checks_before_it_spends(tmp_path: Path) -> None:

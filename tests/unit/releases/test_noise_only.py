@@ -12,7 +12,7 @@ from quiltwork import GaussianBelief, MarkovChain, Series, Session, release
 from quiltwork.data.measured import Measurements
 from quiltwork.errors import NoiseOnlyError
 from quiltwork.releases.result import Release
-from quiltwork.show.answers import caption, release_chart
+from quiltwork.show.answers import caption, numbers_drawn, release_chart
 from quiltwork.show.files import as_markdown
 from quiltwork.show.numbers import table_of
 from quiltwork.show.style import to_spec
@@ -88,6 +88,15 @@ def test_it_is_drawn_as_grey_ranges(query: str, options: dict[str, Any], shown: 
     assert all("noise only" in text for text in texts)
     assert result.to_dict()["noise_only"] is True
     assert "noise only" in " ".join(result.notes)
+
+
+def test_every_range_is_all_that_is_possible() -> None:
+    """Of many windows some draws are far out: what is left of their ranges would look like a finding."""
+    for _ in range(20):
+        result = poor("count:walk", window=10)
+        assert {row["count:walk"] for row in table_of(result)} == {"0 to 10"}
+        assert {(drawn.low, drawn.high) for drawn in numbers_drawn(result)} == {(0.0, 10.0)}
+        assert result.consistent is None
 
 
 def test_nothing_follows_from_noise() -> None:
