@@ -19,8 +19,8 @@ ORDER_MATTERS = 0.02
 NOTHING = "Nothing needs to change."
 TOO_SHORT = "This data is too short to support any belief well. Use longer data, or more subjects."
 A_SET = (
-    "Levels are no fault of the memory: fit a set with a member for each person or home (quiltwork belief fit --each "
-    "subject). Its promise is for those who know which member holds; quiltwork belief show says what it is for others."
+    "The noise is for the belief's levels: fit a belief to each person or home, and put them into one belief file of "
+    "kind set. Its promise is for those who know which member holds; quiltwork belief show says what it is for others."
 )
 LONGER_MEMORY = "Fit a belief that remembers longer to data of this kind: quiltwork belief fit."
 

@@ -209,4 +209,4 @@ def _levels(check: BeliefCheck) -> list[str]:
         "the belief"
         for one in rows[:MOST_LEVELS]
     ]
-    return [f"Levels: {'; '.join(told)}. Shares are no part of what the belief remembers."]
+    return [f"Levels: {'; '.join(told)}. They do not refute the belief, but its noise is for its own shares."]
