@@ -201,7 +201,9 @@ class Release(Shown):
 
     def accuracy(self) -> list[str]:
         """How far off the noise may be, in words."""
-        lines = [f"Each number is within ±{plus_minus(self.error())} of the truth with probability 95 % (noise only)."]
+        lines = [
+            f"Each number is within ±{plus_minus(self.error())} of the truth with probability 95 % (error of the noise)."
+        ]
         everyone = self.error(simultaneous=True)
         if everyone > self.error():
             lines = [f"{lines[0][:-1]}; all {len(self.numbers)} at once within ±{plus_minus(everyone)}."]

@@ -63,8 +63,10 @@ def caption(release: Release) -> str:
     if isinstance(release.calibration.query, Transitions):
         return f"{shown}: how often the state on the left is directly followed by the one below."
     if not release.parts:
-        return f"{shown}. Lines: the range of the true values, all at once with probability 95 % (noise only)."
-    return f"{shown}. Shaded or with lines: the range of each true value with probability 95 % (of the noise).{poor}"
+        return f"{shown}. Lines: the range of the true values, all at once with probability 95 % (error of the noise)."
+    return (
+        f"{shown}. Shaded or with lines: the range of each true value with probability 95 % (error of the noise).{poor}"
+    )
 
 
 def numbers_drawn(release: Release, *, simultaneous: bool = False) -> list[Drawn]:
@@ -73,6 +75,8 @@ def numbers_drawn(release: Release, *, simultaneous: bool = False) -> list[Drawn
     for answer in release.answers:
         for what, value, raw in zip(_names(answer), answer.best, answer.numbers, strict=True):
             low, high = answer.between(raw, release.error(simultaneous=True) if simultaneous else None)
+            if answer.pure_noise:
+                value = low  # it is not drawn, and must not stretch an axis
             low, high = min(low, value), max(high, value)
             drawn.append(Drawn(answer.subject, answer.window, what, value, low, high, answer.pure_noise))
     return drawn

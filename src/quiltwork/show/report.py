@@ -131,20 +131,19 @@ def _heading(release: Release) -> list[str]:
         f"<h1>{html.escape(titled(calibration.query.text))}, private</h1>",
         f"<p class=lead>{html.escape(lead)}</p>",
         f"<div class=cards>{boxes}</div>",
-        f"<p><b>Belief:</b> {html.escape(sentence_of(release.checked))}</p>",
+        *_believed(release.checked),
         *(
             ["<p class=warning><b>No guarantee.</b> This noise protects values only if they are independent.</p>"]
             if calibration.guarantee == "none"
             else []
         ),
-        *_despite(release.checked),
     ]
 
 
-def _despite(checked: Checked | None) -> list[str]:
-    """A warning that stands before everything else where public data refuted the belief."""
+def _believed(checked: Checked | None) -> list[str]:
+    """Whether the belief was checked; a warning where public data refuted it."""
     if checked is None or checked.outcome != "refuted":
-        return []
+        return [f"<p><b>Belief:</b> {html.escape(sentence_of(checked))}</p>"]
     return [f"<p class=warning><b>Released despite its check.</b> {html.escape(checked.sentence)}</p>"]
 
 

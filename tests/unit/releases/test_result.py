@@ -46,7 +46,7 @@ def test_accuracy_is_about_the_noise() -> None:
     assert found.error(0.5) < found.error(0.95) == found.error(0.95, simultaneous=True)  # one number has noise
     text = found.explain()
     assert "confidence interval" not in text
-    assert "noise only" in text
+    assert "error of the noise" in text
     assert "0 and 10 are the hardest to keep apart" in text or "10 and 0 are the hardest" in text
     quilts = release(DATA, Histogram(), belief=CHAIN, epsilon=1.0, mechanism="quilt-exact", anyway=True)
     assert quilts.error(0.95) == 38
