@@ -201,9 +201,8 @@ class Release(Shown):
 
     def accuracy(self) -> list[str]:
         """How far off the noise may be, in words."""
-        lines = [
-            f"Each number is within ±{plus_minus(self.error())} of the truth with probability 95 % (error of the noise)."
-        ]
+        within = f"Each number is within ±{plus_minus(self.error())} of the truth"
+        lines = [f"{within} with probability 95 % (error of the noise)."]
         everyone = self.error(simultaneous=True)
         if everyone > self.error():
             lines = [f"{lines[0][:-1]}; all {len(self.numbers)} at once within ±{plus_minus(everyone)}."]
