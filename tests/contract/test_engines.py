@@ -21,6 +21,7 @@ from quiltwork import InputError, MarkovChain, ShareAbove, read_measurements, re
 from quiltwork.cli import app
 from quiltwork.data import StoredSeries, Window
 from quiltwork.data.engines import polars as polars_files
+from quiltwork.data.engines.spark import spark_table
 
 STATES = ("sit", "walk", "run")
 EDGES = (0.5, 1.5)
@@ -242,6 +243,14 @@ def test_spark_counts_what_plain_loops_count(tmp_path: Path) -> None:
         for more in ([], spark)
     ]
     assert counted[0] == counted[1]
+    quoted = tmp_path / "quoted.csv"
+    quoted.write_text('t,"a ""b"""\n1,sit\n2,"the ""old"" ward"\n')
+    states = ("sit", 'the "old" ward')
+    for source in (quoted, spark_table(str(quoted), master="local[2]", time="t")):
+        assert read_series(source, column='a "b"', states=states, time="t").counts().tolist() == [1, 1]
+    quoted.write_text("ann,hospital\nann,sit\n")
+    with pytest.raises(InputError, match="got 2 other columns"):
+        read_series(spark_table(str(quoted), master="local[2]"), column="what", states=states)
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -101,7 +101,7 @@ def test_small_mistakes_get_an_answer(garden: Path, tmp_path: Path) -> None:
     (tmp_path / "twice.csv").write_text("rain,rain,sprinkler,wet grass\nno,yes,off,dry\n")
     network = load_belief(garden)
     assert isinstance(network, BayesianNetwork)
-    with pytest.raises(InputError, match="got 'rain' for columns 1 and 2"):
+    with pytest.raises(InputError, match="'rain' for columns 1 and 2 of 4"):
         read_records(tmp_path / "twice.csv", belief=network)
     with pytest.raises(InputError, match="mapping of variables"):
         release([["no", "off", "dry"]], "count:no", belief=network, epsilon=1.0, anyway=True)

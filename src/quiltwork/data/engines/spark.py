@@ -23,7 +23,7 @@ def spark_table(
     ending = ending_of(data.rstrip("/*"))
     try:
         if ending.removesuffix(".gz") in SEPARATORS:
-            options: dict[str, Any] = {"header": True, "sep": _separator(data, ending, separator)}
+            options: dict[str, Any] = {"header": True, "sep": _separator(data, ending, separator), "escape": '"'}
             frame = session.read.csv(data, **options)
             kinds = dict(session.read.csv(data, inferSchema=True, **options).dtypes) if time in frame.columns else {}
             return frame if time not in kinds else frame.withColumn(time, frame[f"`{time}`"].cast(kinds[time]))
