@@ -62,7 +62,7 @@ def smallest_within(loss: Callable[[float], float], epsilon: float, enough: floa
         guess = safe * math.exp(math.log(epsilon / low_loss) / slope) if slope < 0 and tries % 4 else 0.0
         # a step beyond the guess, to both sides in turn, so that the bracket closes
         guess *= 1 + (precision / 3 if tries % 2 else -precision / 3)
-        middle = guess if unsafe < guess < safe else math.sqrt(unsafe * safe)
+        middle = guess if unsafe < guess < safe else math.sqrt(unsafe) * math.sqrt(safe)
         at = loss(middle)
         if at <= epsilon:
             safe, low_loss = middle, at

@@ -37,6 +37,7 @@ CHOICES: Mapping[str, tuple[object, ...]] = {
 FEW_LENGTHS = 16
 FURTHEST = 10**15
 LARGEST = 1e200  # of a profile: it guarantees nothing
+SMALLEST = 1e-100  # of a profile: less is taken as that much, so that neither sums nor squares lose it
 ROUNDED = 1e-12  # by which a Lipschitz constant may have been rounded down when it was written
 ERROR = 2.0**-50  # more than the rounding of a profile's entries
 
@@ -217,8 +218,7 @@ class ReleaseRecord:
             changes, factor = self._changes(belief), self._factor(belief)
             if belief.real or changes is None or factor is None or self.noise_scale is None:
                 return None
-            with np.errstate(over="ignore", invalid="ignore"):
-                profile = tuple(matrix * (factor / self.noise_scale) * (1 + ERROR) for matrix in changes)
+            profile = _levels(changes, factor, self.noise_scale)
         if profile is None or belief.real or not all((matrix < LARGEST**0.5).all() for matrix in profile):
             return None
         return tuple(matrix**2 * (1 + ERROR) for matrix in profile)  # Statement 78
@@ -235,11 +235,10 @@ class ReleaseRecord:
         if changes is not None and factor == 0:
             profile = changes  # it tells nothing, whatever its noise
         elif changes is not None and factor is not None and self.noise_scale is not None:
-            with np.errstate(over="ignore", invalid="ignore"):
-                profile = tuple(matrix * (factor / self.noise_scale) * (1 + ERROR) for matrix in changes)
+            profile = _levels(changes, factor, self.noise_scale)
         if self.mechanism == "entry" and self.epsilon is not None:
             # an entry-level release has λ = ε; of two claims the larger counts
-            alike = tuple(self.epsilon * changed for changed in belief.values_changed())
+            alike = tuple(max(self.epsilon, SMALLEST) * changed for changed in belief.values_changed())
             profile = alike if profile is None else tuple(map(np.maximum, profile, alike))
         if profile is None or not all((matrix < LARGEST).all() for matrix in profile):
             return None
@@ -258,7 +257,8 @@ class ReleaseRecord:
         factor = None if self.asked is None else self._factor(belief)
         if self.asked is None or factor is None or self.noise_scale is None or self.noise == "gaussian":
             return math.inf
-        return self.asked.on(belief).whole * factor / self.noise_scale * (1 + ERROR)
+        whole = self.asked.on(belief).whole
+        return max(whole * factor / self.noise_scale * (1 + ERROR), SMALLEST) if whole > 0 else 0.0
 
     def _constant(self, belief: Belief) -> float | None:
         """The Lipschitz constant; of real values, for a change of the belief's distance."""
@@ -326,6 +326,13 @@ class ReleaseRecord:
         first, last = self.touched(None)
         times = None if last is None or belief.variables is not None else (first, last)
         return Noisy(self.asked.within(belief).undivided(), scale, times, self.noise)
+
+
+def _levels(changes: tuple[Floats, ...], factor: float, noise_scale: float) -> tuple[Floats, ...]:
+    """λ of changes under noise of a scale, rounded up."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        levels = [np.maximum(matrix * (factor / noise_scale) * (1 + ERROR), SMALLEST) for matrix in changes]
+    return tuple(np.where(matrix > 0, level, 0.0) for matrix, level in zip(changes, levels, strict=True))
 
 
 def load_releases(path: str | Path) -> list[ReleaseRecord]:

@@ -25,6 +25,7 @@ from quiltwork.numeric import check_delta, check_epsilon, check_length, round_up
 from quiltwork.queries import Custom
 
 SMALLEST_RHO, LARGEST_RHO = 1e-100, 1e6
+LARGEST_LEVEL = 1e200
 SHORT = 100  # values: what holds for series of any length is then hardly less
 PURE, CONCENTRATED = "MaxDivergence", "ZeroConcentratedDivergence"
 ONE_VALUE = {"SymmetricDistance": 2, "InsertDeleteDistance": 2, "ChangeOneDistance": 1, "HammingDistance": 1}
@@ -104,6 +105,12 @@ def entry_guarantee(
     covered = longest if belief.variables is None else belief.size()
     if epsilon_dp is not None:
         epsilon_dp = check_epsilon(epsilon_dp)
+        if epsilon_dp > LARGEST_LEVEL:
+            raise ParameterError(
+                f"epsilon_dp must be at most {LARGEST_LEVEL:g}",
+                got=f"{epsilon_dp:g}",
+                why="beyond that it guarantees nothing",
+            )
         return EntryGuarantee(epsilon_dp, _finite(loss(epsilon_dp), belief), covered)
     rho, delta = _check_rho(rho), _check_given(delta)
     shift = round_up(math.sqrt(2 * rho))
@@ -237,7 +244,15 @@ def entry_epsilon(
     changed = max(1.0, *(float(matrix.max()) for matrix in belief.values_changed()))  # values at once
     query = Custom(lambda _: 0.0, constant=changed)
     request = Request.of(query, belief=belief, epsilon=epsilon, length=length, mechanism="curve")
-    level = math.nextafter(1 / curve(request).noise_scale, 0.0) * (1 - 1e-15)
+    scale = curve(request).noise_scale
+    if scale == 0:
+        raise NotCoveredError(
+            "no largest epsilon_dp exists under this belief",
+            got="nothing that is secret",
+            why="every value is certain beforehand, so that a release with any epsilon_dp tells nothing",
+            fix="Check the belief: it needs two states that may both occur",
+        )
+    level = math.nextafter(1 / scale, 0.0) * (1 - 1e-15)
     if not delta:
         return EntryGuarantee(level, epsilon, length)
     shift = level / kappa(epsilon, check_delta(delta))

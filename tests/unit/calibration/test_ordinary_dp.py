@@ -35,3 +35,20 @@ def test_ordinary_dp_on_networks() -> None:
     assert found.epsilon > 0.3
     assert entry_epsilon(tree, found.epsilon).epsilon_dp == pytest.approx(0.3, rel=1e-3)
     assert entry_guarantee(contagion_belief(), 0.3).epsilon > 0.3
+
+
+@pytest.mark.parametrize("length", [None, 1, 1000])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_where_nothing_is_secret_no_largest_epsilon_exists(length: int | None, delta: float) -> None:
+    one_state = MarkovChain([[1.0]])
+    assert entry_guarantee(one_state, 5.0, length=length).epsilon == 0.0
+    with pytest.raises(NotCoveredError, match="nothing that is secret"):
+        entry_epsilon(one_state, 1.0, length=length, delta=delta)
+
+
+def test_sizes_beyond_all_measure_are_refused() -> None:
+    absorbing = MarkovChain([[1.0, 0.0], [0.5, 0.5]], initial=[0.0, 1.0])
+    with pytest.raises(NotCoveredError, match="any length"):
+        entry_epsilon(absorbing, 1e100)
+    with pytest.raises(ParameterError, match="at most 1e"):
+        entry_guarantee(LAZY, 1.7e308, length=1000)

@@ -279,10 +279,10 @@ class _Search:
                 break
             span += span // 4
         self._span = span  # the next node begins where this one ended
-        if not a and not b:
+        nearby = (a or left_end) + (b or right_end) - 1
+        if (not a and not b) or nearby == math.inf:  # a side without an end, beside an ε beyond all measure
             return Quilt(empty, node, None, None, 0.0, length, self._member)
-        nearby = (a or int(left_end)) + (b or int(right_end)) - 1
-        return Quilt(score, node, a or None, b or None, e, nearby, self._member)
+        return Quilt(score, node, a or None, b or None, e, int(nearby), self._member)
 
     def _useful(self, score: float, other_side: Floats, other_end: float, known: int) -> int:
         """Up to which distance a node on one side can improve on the score, whatever node is on the other side.

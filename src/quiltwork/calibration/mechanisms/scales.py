@@ -126,7 +126,7 @@ def smallest_proved(
         if math.isinf(safe):
             scale *= 4
             continue
-        aimed, slope = math.sqrt(safe * unsafe), USUAL_SLOPE
+        aimed, slope = math.sqrt(safe) * math.sqrt(unsafe), USUAL_SLOPE
         if look.epsilon < 50 * epsilon:
             if best is not None and unsafe_epsilon < 50 * epsilon:
                 slope = max(math.log(unsafe_epsilon / safe_epsilon) / math.log(safe / unsafe), 0.1)

@@ -78,7 +78,9 @@ def steady_bound(most: float, arrays: Arrays) -> float:
         return np.inf
     raised = most
     while valid - raised > 1e-9 * valid:
-        middle = np.sqrt(valid * raised)
+        middle = np.sqrt(valid) * np.sqrt(raised)  # their product may be too small for a float
+        if not raised < middle < valid:
+            break
         if most + _steady(most, middle, arrays) <= middle:  # Statement 14
             valid = middle
         else:
