@@ -154,7 +154,8 @@ class Compared:
             made.append(self._made_up(own, rng))
             tried.append(_tried(made[1][0], _exact(own, self._weights, self.estimator)[0]))
         bias = np.fmax.reduce([one.bias for one in tried])
-        scale = np.fmax.reduce([*(one.scale for one in tried), self.estimator.least_scale(np.asarray(observed)[0])])
+        least = self.estimator.least_scale(np.asarray(observed)[0]) * np.sqrt(np.clip(1 - size**2, 0.0, 1.0))
+        scale = np.fmax.reduce([*(one.scale for one in tried), least])
         compared &= np.isfinite(bias) & np.isfinite(scale) & (scale > 0)
         critical = np.max([one.critical(compared) for one in tried], axis=0)
         if self.bound is not None:
