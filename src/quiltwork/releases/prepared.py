@@ -307,15 +307,16 @@ class Prepared:
         if share == 1:
             return self
 
-        def weaker(made: Calibration) -> Calibration:
-            return replace(made, noise_scale=round_up(made.noise_scale / share))
-
-        calibration = weaker(self.calibration)
+        calibration = replace(self.calibration, noise_scale=round_up(self.calibration.noise_scale / share))
+        scales = [scale for _, scale in calibration.scales]
         return replace(
             self,
             calibration=calibration,
             record=replace(self.record, noise_scale=calibration.noise_scale),
-            each=tuple(replace(one, calibration=weaker(one.calibration)) for one in self.each),
+            each=tuple(
+                replace(one, calibration=replace(one.calibration, noise_scale=scale))
+                for one, scale in zip(self.each, scales[: len(self.each)], strict=True)
+            ),
             notes=(*self.notes, MORE_NOISE.format(100 * (1 / share - 1), self.calibration.epsilon)),
         )
 
