@@ -56,7 +56,7 @@ def test_composition_at_the_ends(belief: str, made: list[ReleaseRecord], length:
         return
     secret = belief not in ("one state", "absorbing")
     alone = [one for one in made if one.noise == "laplace" and one.asked == Count("0")]
-    least = max((min(1e100, (one.lipschitz or 1.0) / one.noise_scale) for one in alone), default=0.0)
+    least = max((min(1e100, (one.lipschitz or 1.0) / (one.noise_scale or 1.0)) for one in alone), default=0.0)
     assert found >= least * secret * (delta == 0)
 
 

@@ -3,7 +3,8 @@
 import threading
 from pathlib import Path
 
-from quiltwork import Ledger, MarkovChain, forks
+from quiltwork import Ledger, MarkovChain
+from quiltwork.calibration import forks
 
 COIN = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial=[0.5, 0.5])
 
@@ -43,7 +44,13 @@ def test_a_fork_waits_for_work_and_work_for_the_fork() -> None:
     assert happened == ["worked", "forks"]
     forking.join(60)
     gate.forking = {-1}  # still in the middle of the fork
-    late = in_a_thread(lambda: (gate.enter(), happened.append("later"), gate.leave()))
+
+    def later() -> None:
+        gate.enter()
+        happened.append("later")
+        gate.leave()
+
+    late = in_a_thread(later)
     assert happened == ["worked", "forks"]
     with gate.changed:
         gate.forking.clear()
