@@ -46,13 +46,13 @@ from quiltwork.beliefs import (
     save_belief,
 )
 from quiltwork.calibration.calibrate import calibrate
+from quiltwork.calibration.forks import working
 from quiltwork.calibration.plan import Plan, plan
 from quiltwork.calibration.record import Calibration
 from quiltwork.certificate import Certificate
 from quiltwork.data import Series
 from quiltwork.data.records import Records, read_records
 from quiltwork.errors import BudgetError, InputError, NotCoveredError, QuiltworkError
-from quiltwork.forks import working
 from quiltwork.queries import (
     Count,
     Custom,

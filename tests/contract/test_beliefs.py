@@ -32,6 +32,7 @@ from quiltwork import (
 )
 from quiltwork.accounting.total import Total
 from quiltwork.beliefs import belief_from_dict
+from quiltwork.beliefs.checked import Checked
 
 P = [[0.9, 0.1], [0.4, 0.6]]
 FLU = BayesianNetwork(
@@ -58,6 +59,11 @@ class BeliefContract(ABC):
         again = load_belief(tmp_path / "belief.json")
         assert again == belief
         assert again.fingerprint == belief.fingerprint
+        again.checked = Checked("holds", "fits", values=9, series=1, date="2026-03-04", belief=belief.fingerprint)
+        save_belief(again, tmp_path / "belief.json")
+        kept = load_belief(tmp_path / "belief.json")
+        assert kept.checked == again.checked
+        assert kept.fingerprint == belief.fingerprint
         assert hash(again) == hash(belief)
 
     def test_states_and_variables_belong_together(self, belief: Belief) -> None:

@@ -68,12 +68,12 @@ def test_limits_hold_for_all_data(query: Histogram) -> None:
 
 
 def test_consistent_values_are_in_the_result() -> None:
-    result = release(["a"] * 40 + ["b"] * 10, "histogram", belief=CHAIN, epsilon=0.5, anyway=True)
+    result = release(["a"] * 400 + ["b"] * 100, "histogram", belief=CHAIN, epsilon=0.5, anyway=True)
     told = result.to_dict()
-    assert sum(told["consistent"].values()) == 50
+    assert sum(told["consistent"].values()) == 500
     assert min(told["consistent"].values()) >= 0
     assert told["value"] == result.value
-    shares = release(["a"] * 40 + ["b"] * 10, "frequencies", belief=CHAIN, epsilon=0.5, window=10, anyway=True)
+    shares = release(["a"] * 400 + ["b"] * 100, "frequencies", belief=CHAIN, epsilon=0.5, window=100, anyway=True)
     for part in shares.to_dict()["parts"]:
         assert sum(part["consistent"].values()) == pytest.approx(1)
 

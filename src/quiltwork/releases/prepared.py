@@ -13,13 +13,13 @@ from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.beliefs import Belief
 from quiltwork.beliefs.checked import words_of
 from quiltwork.calibration.accuracy import answer_error
+from quiltwork.calibration.forks import working
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
 from quiltwork.calibration.target import PURE_NOISE, USEFUL, noise_only, remedy
 from quiltwork.data import Reading, Series, Window
 from quiltwork.data.about import About
 from quiltwork.errors import DataError, InternalError, LedgerError, NoiseOnlyError, ParameterError, check_name
-from quiltwork.forks import working
 from quiltwork.influence.delta import check_delta_for, large_delta
 from quiltwork.numeric import round_up
 from quiltwork.queries import Limits, Numbers, Query, Workload
@@ -307,15 +307,16 @@ class Prepared:
         if share == 1:
             return self
 
-        def weaker(made: Calibration) -> Calibration:
-            return replace(made, noise_scale=round_up(made.noise_scale / share))
-
-        calibration = weaker(self.calibration)
+        calibration = replace(self.calibration, noise_scale=round_up(self.calibration.noise_scale / share))
+        scales = [scale for _, scale in calibration.scales]
         return replace(
             self,
             calibration=calibration,
             record=replace(self.record, noise_scale=calibration.noise_scale),
-            each=tuple(replace(one, calibration=weaker(one.calibration)) for one in self.each),
+            each=tuple(
+                replace(one, calibration=replace(one.calibration, noise_scale=scale))
+                for one, scale in zip(self.each, scales[: len(self.each)], strict=True)
+            ),
             notes=(*self.notes, MORE_NOISE.format(100 * (1 / share - 1), self.calibration.epsilon)),
         )
 

@@ -249,7 +249,7 @@ def statement_rows(now: "Statement") -> list[dict[str, Any]]:
             "ε": release["epsilon"],
             "together": release["spent"],
             "who": release["who"],
-            "belief": release["check"] or NOT_CHECKED,
+            "check": (release["check"] or NOT_CHECKED).removeprefix("checked, "),
             "outcome": release["outcome"] if release["outcome"] == "released" else "unknown (counts)",
         }
         for release in now.releases()

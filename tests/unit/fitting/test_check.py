@@ -121,7 +121,7 @@ def test_levels_are_reported_apart() -> None:
     check = check_belief(belief, Series.from_codes(list(codes), states=belief.states))
     assert (check.forgets_too_fast, check.levels_differ, check.outcome) == (False, True, "holds")
     assert "Levels differ (memory does not): a 7" in check.verdict
-    assert "each person or home" in check.remedy
+    assert "fit a belief to each person or home" in check.remedy
     assert "those who know which member" in check.remedy
     level = check.levels[0]
     assert level.differs

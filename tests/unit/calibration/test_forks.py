@@ -3,7 +3,8 @@
 import threading
 from pathlib import Path
 
-from quiltwork import Ledger, MarkovChain, forks
+from quiltwork import Ledger, MarkovChain
+from quiltwork.calibration import forks
 
 COIN = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial=[0.5, 0.5])
 
