@@ -21,6 +21,7 @@ from web_service import serving
 from quiltwork import Ledger
 from quiltwork.beliefs.files import belief_from_dict
 from quiltwork.data.how import HowToRead, ReadAs
+from quiltwork.fitting.made_up import made_up
 from quiltwork.show.terminal import json_line
 
 SCRIPT = "<img src=x onerror=alert(1)>"
@@ -54,7 +55,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (data / name).write_text("\n".join(["person,time,doing", *rows, ""]))
     (folder / "public").mkdir()
     (folder / "public" / "belief.json").write_text(json_line(CHAIN))
-    (folder / "public" / f"{SCRIPT}.csv").write_text((data / "diary.csv").read_text())
+    others = made_up(belief_from_dict(CHAIN), length=192, people=3, seed=2).by_subject  # the belief holds on them
+    told = [f"{p},{row.split(',')[1]},{STATES[code]}" for p, (codes,) in enumerate(others)
+            for row, code in zip(rows, codes, strict=False)]  # fmt: skip
+    (folder / "public" / f"{SCRIPT}.csv").write_text("\n".join(["person,time,doing", *told, ""]))
     (folder / "outside.csv").write_text("person,time,doing\n1,1,sit\n")
     read = ReadAs("doing", how=HowToRead(subject="person", time="time"))
     Ledger.create(str(folder / "ledger.db"), belief=belief_from_dict(CHAIN), budget=BUDGET, read=read).close()

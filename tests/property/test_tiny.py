@@ -42,7 +42,7 @@ records = st.builds(
 )
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(25))
 @given(
     belief=st.sampled_from(sorted(BELIEFS)),
     made=st.lists(records, min_size=1, max_size=3),
@@ -61,7 +61,7 @@ def test_composition_at_the_ends(belief: str, made: list[ReleaseRecord], length:
     assert found >= least * secret * (delta == 0)
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(25))
 @given(belief=st.sampled_from(sorted(BELIEFS)), level=size, length=st.sampled_from([None, 1, 2, 1000]))
 def test_entry_levels_at_the_ends(belief: str, level: float, length: int | None) -> None:
     for compute in (entry_guarantee, entry_epsilon):

@@ -92,6 +92,12 @@ def _ranges(base: alt.Chart, **ends: Any) -> alt.Chart:
     return grey.encode(**ends)
 
 
+def _layered(drawn: list[Drawn], poor: list[alt.Chart], worth: list[alt.Chart]) -> alt.LayerChart | alt.FacetChart:
+    """Layers of what is noise only and of all else, without those that would be empty."""
+    kept = poor if any(number.poor for number in drawn) else []
+    return alt.layer(*kept, *(worth if any(not number.poor for number in drawn) else []))
+
+
 def _worth(base: alt.Chart) -> alt.Chart:
     """Without what is noise only."""
     worth: alt.Chart = base.transform_filter("!datum.poor")
@@ -173,10 +179,13 @@ def windows_chart(release: Release) -> Chart:
     title: dict[str, Any] = {"title": None if several else titled(release), "axis": alt.Axis(format=",~f", tickCount=4)}
     title["scale"] = alt.Scale(nice=4)  # every axis ends at a tick, so that panels stand in line
     points = {"color": ACCENT, "size": 18} if len(windows) <= MOST_POINTS else False
-    layers = alt.layer(
-        _ranges(base, y=alt.Y("low:Q", **title), y2="high:Q"),
-        _worth(base).mark_area(color=ACCENT, opacity=0.2).encode(y=alt.Y("low:Q", **title), y2="high:Q"),
-        _worth(base).mark_line(color=ACCENT, point=points).encode(y=alt.Y("value:Q", **title)),
+    layers = _layered(
+        drawn,
+        [_ranges(base, y=alt.Y("low:Q", **title), y2="high:Q")],
+        [
+            _worth(base).mark_area(color=ACCENT, opacity=0.2).encode(y=alt.Y("low:Q", **title), y2="high:Q"),
+            _worth(base).mark_line(color=ACCENT, point=points).encode(y=alt.Y("value:Q", **title)),
+        ],
     )
     if not several:
         return styled(layers.properties(width=600, height=300))
@@ -203,7 +212,7 @@ def by_person_chart(release: Release) -> Chart:
     band = _worth(base).mark_area(opacity=opacity).encode(y=alt.Y("low:Q", **axis), y2="high:Q")
     lines = _worth(base).mark_line(strokeWidth=1.5).encode(y=alt.Y("value:Q", **axis))
     grey = _ranges(base, y=alt.Y("low:Q", **axis), y2="high:Q", color=alt.value(QUIET))
-    panel = alt.layer(grey, band, lines).properties(width=PANEL_WIDTH, height=PANEL_HEIGHT)
+    panel = _layered(drawn, [grey], [band, lines]).properties(width=PANEL_WIDTH, height=PANEL_HEIGHT)
     more = "" if len(everyone) <= MOST_PANELS else f" (the first {MOST_PANELS} of {len(everyone)} people)"
     return styled(
         panel.facet(alt.Facet("subject:N", title=titled(release) + more, sort=everyone[:MOST_PANELS]), columns=COLUMNS)
@@ -227,7 +236,9 @@ def people_chart(release: Release) -> Chart:
     )
     height = min(900, (14 if few else 3) * len(people) + 20)
     poor = any(number.poor for number in drawn)  # then ranges are all there is to see of some
-    layers = alt.layer(rules, points) if few or poor else alt.layer(points)
+    layers = alt.layer(
+        *([rules] if few or poor else []), *([points] if any(not number.poor for number in drawn) else [])
+    )
     if not several:
         return styled(layers.properties(width=520, height=height))
     panels = layers.properties(width=PANEL_WIDTH - 30, height=height).facet(

@@ -237,7 +237,8 @@ def print_composed(
 
 
 def statement_rows(now: "Statement") -> list[dict[str, Any]]:
-    """The releases in a ledger."""
+    """The releases in a ledger; with what checks of the belief found, if there were any."""
+    checked = any(release["check"] not in (None, NOT_CHECKED) for release in now.releases())
     return [
         {
             "row": release["row"],
@@ -249,7 +250,7 @@ def statement_rows(now: "Statement") -> list[dict[str, Any]]:
             "ε": release["epsilon"],
             "together": release["spent"],
             "who": release["who"],
-            "check": (release["check"] or NOT_CHECKED).removeprefix("checked, "),
+            **({"check": (release["check"] or NOT_CHECKED).removeprefix("checked, ")} if checked else {}),
             "outcome": release["outcome"] if release["outcome"] == "released" else "unknown (counts)",
         }
         for release in now.releases()

@@ -75,7 +75,7 @@ def test_real_values_need_a_spread_to_be_judged() -> None:
     [
         ("histogram", {}, {"rule"}),
         ("count:walk", {}, {"rule"}),
-        ("histogram", {"window": 100}, {"rule", "area", "line"}),
+        ("histogram", {"window": 100}, {"rule"}),
         ("transitions", {}, {"rect", "text"}),
     ],
 )

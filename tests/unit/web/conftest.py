@@ -11,6 +11,7 @@ from web_service import ADDRESS, BELIEF, READ, TOKEN
 
 from quiltwork import Ledger
 from quiltwork.beliefs.files import belief_from_dict
+from quiltwork.fitting.made_up import made_up
 from quiltwork.web.app import create_app
 from quiltwork.web.service import Settings
 
@@ -25,7 +26,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     (folder / "data" / "link.csv").symlink_to(folder / "outside.csv")
     (folder / "data" / "inside.csv").symlink_to(folder / "data" / "diary.csv")
     (folder / "public").mkdir()
-    (folder / "public" / "others.csv").write_text(f"time,doing\n{rows}\n")
+    others = made_up(belief_from_dict(BELIEF), length=400, people=1, seed=2).stretches[0]
+    public = "\n".join(f"{n},{BELIEF['states'][code]}" for n, code in enumerate(others))
+    (folder / "public" / "others.csv").write_text(f"time,doing\n{public}\n")
     (folder / "public" / "belief.json").write_text(json.dumps(BELIEF))
     ledger = f"sqlite:///{folder / 'ledger.db'}"
     Ledger.create(ledger, belief=belief_from_dict(BELIEF), budget=1.0, read=READ).close()
