@@ -134,7 +134,8 @@ class PartAnswer:
         if self.limits is None:
             return number - error, number + error
         least, most = min(self.limits.low), max(self.limits.high)
-        return min(most, max(least, number - error)), max(least, min(most, number + error))
+        possible = min(most, max(least, number))  # never further from the truth, so its range holds as often
+        return max(least, possible - error), min(most, possible + error)
 
     @cached_property
     def consistent(self) -> tuple[float, ...] | None:

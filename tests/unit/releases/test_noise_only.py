@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from shell import run
 
-from quiltwork import GaussianBelief, MarkovChain, Series, Session, release
+from quiltwork import GaussianBelief, Histogram, MarkovChain, Series, Session, release
 from quiltwork.data.measured import Measurements
 from quiltwork.errors import NoiseOnlyError
+from quiltwork.releases.answer import PartAnswer
 from quiltwork.releases.result import Release
 from quiltwork.show.answers import caption, numbers_drawn, release_chart
 from quiltwork.show.files import as_markdown
@@ -131,3 +132,12 @@ def test_the_command_refuses_with_its_own_code(tmp_path: Path) -> None:
     shown = run(*options, "--anyway", code=0)
     assert "█" not in shown.stdout
     assert "noise only" in shown.stdout + shown.stderr
+
+
+def test_a_range_is_never_a_point() -> None:
+    """A draw far below 0 leaves room for what is true: no count is shown as 0 for certain."""
+    limits = Histogram().limits(["sit", "walk"], 1000)
+    answer = PartAnswer(Histogram(), ("sit", "walk"), (1200, -200), values=1000, noise_scale=30.0, limits=limits)
+    assert answer.between(-200) == (0, answer.error())
+    assert answer.between(1200) == (1000 - answer.error(), 1000)
+    assert answer.between(500) == (500 - answer.error(), 500 + answer.error())
