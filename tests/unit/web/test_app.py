@@ -222,6 +222,27 @@ def test_beliefs_are_checked_and_releases_composed(served: TestClient) -> None:
     assert asked(served, "/api/compose", other | {"releases": []}, 422)["kind"] == "input"
 
 
+def test_a_check_reaches_the_releases_of_the_service(served: TestClient) -> None:
+    asked(served, "/api/belief/check", {"belief": BELIEF, "data": {"path": "others.csv"}, "column": "doing"})
+    preview = asked(served, "/api/release", RELEASE | {"epsilon": 0.02, "anyway": True})
+    assert "belief, checked on public data" in [label for _, label in preview["shown"]["cards"]]
+    made = asked(served, "/api/release", {"confirm": preview["confirm"]})
+    assert made["check"]["outcome"] in ("holds", "levels differ", "not refuted")
+    assert made["check"]["values"] == 400
+    assert served.get("/api/ledger").json()["releases"][-1]["check"] == f"checked, {made['check']['outcome']}"
+    service = service_of(served)
+    known = dict(service._checks)
+    try:  # a refutation stays, whatever is checked later
+        (mark,) = known
+        service._checks[mark] = known[mark] | {"outcome": "refuted"}
+        asked(served, "/api/belief/check", {"belief": BELIEF, "data": {"path": "others.csv"}, "column": "doing"})
+        assert asked(served, "/api/release", RELEASE, 422)["exit_code"] == 4
+        allowed = RELEASE | {"epsilon": 0.02, "anyway": True, "despite_check": True}
+        assert asked(served, "/api/release", allowed)["confirm"]
+    finally:
+        service._checks.update(known)
+
+
 def test_jobs_tell_how_far_they_are(served: TestClient) -> None:
     slow = PLAN | {"mechanisms": ["wasserstein"], "length": 12, "epsilon": 0.01}
     begun = served.post("/api/plan", params={"wait": 0}, json=slow)
