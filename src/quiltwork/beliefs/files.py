@@ -75,26 +75,28 @@ def save_belief(belief: Belief, path: str | Path) -> None:
     >>> import tempfile, pathlib
     >>> save_belief(MixingClass(2, pi_min=0.1, gap=0.2), pathlib.Path(tempfile.mkdtemp(), "belief.json"))
     """
-    path = Path(path)
-    if path.suffix.lower() != ".json":
-        raise BeliefError(f"belief file {path} must end in .json", got=repr(path.suffix), why="it is written as JSON")
     checked = {} if belief.checked is None else {"checked": belief.checked.to_dict()}
-    try:
-        path.write_text(json.dumps(belief.to_dict() | checked, indent=1) + "\n", encoding="utf-8")
-    except OSError as problem:
-        why, fix = why_unwritten(path, problem)
-        raise BeliefError(f"belief file {path} cannot be written", why=why, fix=fix) from problem
+    _write(_json_file(path), belief.to_dict() | checked)
 
 
 def save_checked(path: str | Path, checked: Checked) -> None:
     """Write what a check found into a belief file, which stays as it is otherwise."""
-    path = Path(path)
-    if path.suffix.lower() != ".json":
-        raise BeliefError(f"belief file {path} must end in .json", got=repr(path.suffix), why="it is written as JSON")
+    path = _json_file(path)
     text = read_text(path, "belief file", error=BeliefError)
     content = parse_json(text, f"belief file {path}", error=BeliefError, object_pairs_hook=_without_repeats)
+    _write(path, content | {"checked": checked.to_dict()})
+
+
+def _json_file(given: str | Path) -> Path:
+    path = Path(given)
+    if path.suffix.lower() != ".json":
+        raise BeliefError(f"belief file {path} must end in .json", got=repr(path.suffix), why="it is written as JSON")
+    return path
+
+
+def _write(path: Path, content: dict[str, Any]) -> None:
     try:
-        path.write_text(json.dumps(content | {"checked": checked.to_dict()}, indent=1) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     except OSError as problem:
         why, fix = why_unwritten(path, problem)
         raise BeliefError(f"belief file {path} cannot be written", why=why, fix=fix) from problem
