@@ -113,6 +113,24 @@ def test_what_is_changed_needs_another_preview_and_uploads_can_be_deleted(open_p
     assert page.request.get("/api/uploads").json() == {"uploads": []}
 
 
+AT_ONCE = """async () => {
+    const chosen = document.querySelector("select");
+    chosen.value = "path:diary.csv";
+    chosen.dispatchEvent(new Event("change", {bubbles: true}));
+    const button = document.querySelector("button[type=submit]");
+    while (button.disabled) await Promise.resolve();  // no frame is drawn and no timer runs in between
+    button.click();
+}"""
+
+
+def test_a_preview_that_is_asked_for_at_once_after_a_change_comes(open_page: Open) -> None:
+    page = open_page("/release")
+    page.get_by_text("MarkovChain(3 states").wait_for()
+    page.locator("option", has_text="diary.csv").wait_for(state="attached")
+    page.evaluate(AT_ONCE)
+    page.get_by_role("button", name="Release, and spend").wait_for()
+
+
 def test_the_budget_shows_what_was_spent_and_is_verified_and_exported(open_page: Open, tmp_path: Path) -> None:
     page = open_page("/budget")
     page.get_by_text(f"left of the budget of {BUDGET:g}").wait_for()

@@ -69,8 +69,11 @@ export function Warnings({ texts }) {
   return (texts || []).map((text) => html`<p class="warning">${text}</p>`);
 }
 
-/** `[state, run]` for one request at a time: state is `{busy, job, problem, result}`; `run(work)` calls `work({onJob})`. */
-export function useWork() {
+/**
+ * `[state, run, set]` for one request at a time: state is `{busy, job, problem, result}`; `run(work)` calls `work({onJob})`.
+ * What was worked out is forgotten as soon as `about` changes: in the same turn, so nobody can ask in between.
+ */
+export function useWork(about = null) {
   const [state, set] = useState({ busy: false, job: null, problem: null, result: null });
   const turn = useRef(0);
   const run = useCallback(async (work) => {
@@ -86,7 +89,9 @@ export function useWork() {
       return undefined;
     }
   }, []);
-  return [state, run, (result) => { turn.current++; set({ busy: false, job: null, problem: null, result }); }];
+  const reset = (result) => { turn.current++; set({ busy: false, job: null, problem: null, result }); };
+  useLayoutEffect(() => reset(null), [about]);
+  return [state, run, reset];
 }
 
 /* ---- charts: Vega-Lite from the service, drawn here without eval ---- */

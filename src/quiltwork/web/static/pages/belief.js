@@ -134,16 +134,13 @@ function About({ shown, busy }) {
 function Check({ belief, described, status }) {
   const [data, choose] = useState(null);
   const [read, set] = useState({ column: "", subject: "", time: "" });
-  const [columns, list, forget] = useWork();
-  const [check, run, reset] = useWork();
+  const [columns, list] = useWork(data);
+  const [check, run] = useWork(JSON.stringify([data, belief]));
   const found = columns.result ? columns.result.columns : [];
   const source = data && { path: data.path };
   useEffect(() => {
-    reset(null);
-    forget(null);
     if (source) list(({ onJob }) => ask("/api/columns", { data: source }, { onJob })).then((answer) => answer && set(suggested(answer.columns, described)));
   }, [data]);
-  useEffect(() => reset(null), [JSON.stringify(belief)]);
   const options = found.map((column) => ({ value: column.name, label: `${column.name} (${column.type})` }));
   const pick = (key) => (value) => set({ ...read, [key]: value });
   const begin = (event) => {

@@ -109,9 +109,7 @@ function useAnswers() {
 }
 
 function Mechanisms({ content, plan, others, chart }) {
-  const [state, run, reset] = useWork();
-  const key = JSON.stringify({ ...content, draw: 0, seed: 0 });
-  useEffect(() => reset(null), [key]);
+  const [state, run] = useWork(JSON.stringify({ ...content, draw: 0, seed: 0 }));
   const compare = () => run(({ onJob }) => {
     const { draw, seed, people: _, ...records } = content;
     const asked = content.length ? { ...records, people: content.people } : records;

@@ -272,10 +272,9 @@ function Release({ status }) {
   const [values, setValues] = useState(96);
   const [bySubject, setBySubject] = useState(false);
   const [more, setMore] = useState(FIRST_MORE);
-  const [columns, look, setColumns] = useWork();
+  const [columns, look] = useWork(data);
   const [held, ofLedger] = useWork();
   const own = useBelief(status.ledger ? null : belief);
-  const [preview, show, setPreview] = useWork();
   const [made, make, setMade] = useWork();
   const described = status.ledger ? held.result : own.result;
   const questions = useMemo(() => asked.map((one) => (described ? suited(one, described) : one)), [asked, described]);
@@ -283,7 +282,6 @@ function Release({ status }) {
   useEffect(() => {
     if (status.ledger) ofLedger(({ onJob }) => ask("/api/ledger/belief", undefined, { onJob }));
   }, []);
-  useEffect(() => { setColumns(null); }, [data]);
   const declared = status.ledger && held.result ? held.result.read : null;
   useEffect(() => {
     if (!data || !data.upload || declared) return;
@@ -296,8 +294,7 @@ function Release({ status }) {
     setRead((before) => ({ ...before, together: there(before.together), variable: there(before.variable), ...suggested(columns.result.columns, described) }));
   }, [columns.result, described && described.kind]);
   // what was previewed is what is released: whoever changes anything has to look at the cost again
-  const filled = JSON.stringify([data, read, belief, questions, epsilon, chosen, values, bySubject, more]);
-  useEffect(() => { setPreview(null); }, [filled]);
+  const [preview, show, setPreview] = useWork(JSON.stringify([data, read, belief, questions, epsilon, chosen, values, bySubject, more]));
 
   const believed = status.ledger ? held.result : belief && own.result && !own.busy && !own.problem;
   const ready = data && (declared || (columns.result && !columns.problem)) && believed && questions.every((one) => textOf(one, described));
