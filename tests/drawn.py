@@ -35,8 +35,7 @@ from numpy.typing import NDArray
 
 from quiltwork import QuiltworkError, Release, Series, release
 from quiltwork.beliefs import belief_from_dict
-from quiltwork.releases import noise as noise_module
-from quiltwork.releases import prepared as prepared_module
+from quiltwork.releases import noise as noise_module, prepared as prepared_module
 
 SLACK = 1e-9
 MECHANISMS = ("curve", "quilt-exact", "quilt-approx", "wasserstein", "group", "gk16", "audited")

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 from quiltwork import __version__
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.beliefs.checked import Checked
-from quiltwork.calibration.forks import working
-from quiltwork.calibration.plan import Plan
-from quiltwork.calibration.plan import plan as make_plan
+from quiltwork.calibration.plan import Plan, plan as make_plan
 from quiltwork.calibration.request import Questions, Request, as_belief
 from quiltwork.data import Series
 from quiltwork.data.records import Records
 from quiltwork.data.steps import check_step
 from quiltwork.errors import DataError, ParameterError
+from quiltwork.forks import working
 from quiltwork.influence.delta import check_delta_for
 from quiltwork.ledger import Ledger, Statement
 from quiltwork.queries import Count, Frequencies, Histogram, Mean, Query, Sum, Transitions

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import reference
 from effort import examples
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from strategies import chains, with_some_start
 
 from quiltwork import (

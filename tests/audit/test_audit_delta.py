@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from effort import examples
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from strategies import chains, with_some_start
 from typer.testing import CliRunner
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 from effort import examples
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from shell import run
 from strategies import chains, networks
 

@@ -135,7 +135,7 @@ def test_who_forks_in_the_middle_of_a_release_does_not_wait_for_itself() -> None
 import os
 from quiltwork import MarkovChain, release
 coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial=[0.5, 0.5])
-from quiltwork.calibration.forks import working
+from quiltwork.forks import working
 with working():
     pid = os.fork()
     code = 0

@@ -14,8 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 from effort import examples
-from hypothesis import HealthCheck, assume, event, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, event, given, settings, strategies as st
 from numpy.typing import NDArray
 from strategies import chains, networks
 

@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from effort import examples
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from strategies import distributions, epsilons, transitions
 
 from quiltwork import Count, MarkovChain, Noisy, NotCoveredError, Sum, audit, calibrate

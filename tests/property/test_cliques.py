@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import reference
 from effort import examples
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 from strategies import chains, epsilons, networks, trees, with_some_start
@@ -22,8 +21,8 @@ from quiltwork import (
     Noisy,
     Over,
     audit,
+    calibrate as calibrate_noise,
 )
-from quiltwork import calibrate as calibrate_noise
 from quiltwork.calibration.record import Calibration
 from quiltwork.influence.curve import cliques
 from quiltwork.influence.curve.cliques import CliqueCurve, _transports

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from effort import examples
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from reference import Laws, claimed_delta, given_secrets, largest_delta, lattice_law, mechanisms_near, noisy_outputs
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import reference
 from effort import examples
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from paths import cases, cycles, hidden, intervals
 from reference import claimed_delta, given_secrets, largest_delta, mechanisms_near, noisy_outputs
 from strategies import networks, trees

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from effort import examples
 from examples import LAZY
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from strategies import chains, with_some_start
 
 from quiltwork import (

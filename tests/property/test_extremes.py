@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import reference
 from effort import examples
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from strategies import chains, epsilons
 
 from quiltwork import (

@@ -13,8 +13,7 @@ from typing import Any
 import polars as pl
 import pytest
 from effort import examples
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from shell import run
 
 from quiltwork import (

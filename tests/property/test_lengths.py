@@ -2,8 +2,7 @@
 
 import numpy as np
 from effort import examples
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from paths import cycles, hidden, intervals
 from strategies import chains
 

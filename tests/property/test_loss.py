@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import reference
 from effort import examples
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from strategies import chains, distributions, transitions, with_some_start
 
 from quiltwork import Count, Histogram, MarkovChain, calibrate

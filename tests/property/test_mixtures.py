@@ -6,8 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from effort import examples
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from reference import records
 from strategies import Array, epsilons, networks
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import reference
 from effort import examples
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 from strategies import epsilons, networks, trees

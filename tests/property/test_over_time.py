@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import reference
 from effort import examples
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from strategies import distributions, epsilons
 
 from quiltwork import (

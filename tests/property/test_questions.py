@@ -6,8 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from effort import examples
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 from strategies import chains, epsilons
 

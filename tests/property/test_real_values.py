@@ -9,8 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 from effort import examples
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from quiltwork import (
     Accountant,

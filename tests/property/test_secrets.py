@@ -9,11 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from effort import examples
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from numpy.typing import NDArray
-from reference import paths as plain_paths
-from reference import records as plain_records
+from reference import paths as plain_paths, records as plain_records
 from strategies import Array, chains, distributions, epsilons, networks, transitions
 
 from quiltwork import (

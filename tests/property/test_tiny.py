@@ -6,8 +6,7 @@ import sys
 import pytest
 from effort import examples
 from examples import LAZY
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from quiltwork import (
     Accountant,

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 from effort import examples
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 from strategies import chains, epsilons
 

@@ -10,8 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from effort import examples
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from strategies import chains, epsilons
 
 from quiltwork import Custom, InputError, MarkovChain, NotCoveredError, Session, parse_query, read_series, release

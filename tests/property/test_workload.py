@@ -7,8 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 from effort import examples
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 from strategies import Array, chains, epsilons
 

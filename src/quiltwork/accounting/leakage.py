@@ -3,8 +3,7 @@
 import math
 from typing import Literal
 
-from quiltwork.auditor import Leakage, Noisy
-from quiltwork.auditor import leakage as exact_leakage
+from quiltwork.auditor import Leakage, Noisy, leakage as exact_leakage
 from quiltwork.auditor.adversaries import KNOWN, MOST_SECONDS
 from quiltwork.auditor.exact import check_releases
 from quiltwork.auditor.gaussian import worst_adversary

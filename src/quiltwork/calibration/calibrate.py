@@ -9,10 +9,10 @@ from typing import Any, Protocol, cast
 
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.calibration.accuracy import answer_error
-from quiltwork.calibration.forks import working
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Questions, Request
 from quiltwork.errors import InternalError, NotCoveredError, ParameterError, did_you_mean
+from quiltwork.forks import working
 from quiltwork.influence.delta import noise_kappa
 from quiltwork.numeric import round_up
 from quiltwork.queries import Workload

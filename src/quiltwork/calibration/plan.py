@@ -15,7 +15,6 @@ from quiltwork.calibration.calibrate import (
     remembering,
     takes_long,
 )
-from quiltwork.calibration.forks import working
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Questions, Request
 from quiltwork.calibration.sharing import (
@@ -29,6 +28,7 @@ from quiltwork.calibration.sharing import (
 from quiltwork.calibration.split import split
 from quiltwork.calibration.target import CLOSE, PURE_NOISE, ROUGH, USEFUL, Remedy, Target, noise_only, remedy
 from quiltwork.errors import InternalError, NotCoveredError, ParameterError
+from quiltwork.forks import working
 from quiltwork.influence.delta import large_delta
 from quiltwork.numeric import check_length, round_up
 from quiltwork.queries import Workload

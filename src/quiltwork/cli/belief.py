@@ -16,7 +16,8 @@ from quiltwork.cli.options import (
     reads_data,
 )
 from quiltwork.errors import ParameterError
-from quiltwork.show.terminal import cell, err, out, print_heat, print_json, progress, table
+from quiltwork.show.output import cell, err, out, print_json, progress, table
+from quiltwork.show.terminal import print_heat
 
 if TYPE_CHECKING:
     from quiltwork import Belief, Measurements, Series

@@ -7,7 +7,7 @@ import typer
 
 from quiltwork.cli.options import AsJson, BeliefFile, ColumnName, DataFile, HowToRead, RhythmName, reads_data
 from quiltwork.errors import ParameterError
-from quiltwork.show.terminal import err, out, print_json, progress, table
+from quiltwork.show.output import err, out, print_json, progress, table
 
 if TYPE_CHECKING:
     from quiltwork import Belief, BeliefCheck, GaussianCheck, Series

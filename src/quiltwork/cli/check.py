@@ -34,7 +34,8 @@ from quiltwork.cli.options import (
     whole_of,
 )
 from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.show.terminal import MOST_ROWS, err, out, print_composed, print_json, progress, table
+from quiltwork.show.output import err, out, print_json, progress, table
+from quiltwork.show.terminal import MOST_ROWS, print_composed
 from quiltwork.types import Noise
 
 if TYPE_CHECKING:
@@ -91,8 +92,7 @@ def audit(
     With a δ it is the smallest ε that holds at it.
     """
     from quiltwork import load_belief
-    from quiltwork.auditor import Noisy
-    from quiltwork.auditor import audit as make_audit
+    from quiltwork.auditor import Noisy, audit as make_audit
     from quiltwork.auditor.exact import check_releases
 
     if releases < 1:
@@ -289,8 +289,7 @@ def reproduce(
 ) -> None:
     """Recompute results from the papers. Writes a CSV file and figures."""
     from quiltwork import load_belief
-    from quiltwork.papers.reproduce import ON_PUBLIC_DATA, reproduce_all
-    from quiltwork.papers.reproduce import reproduce as recompute
+    from quiltwork.papers.reproduce import ON_PUBLIC_DATA, reproduce as recompute, reproduce_all
 
     downloaded = data if name in ON_PUBLIC_DATA else None
     if downloaded is None:

@@ -4,27 +4,80 @@ import io
 import os
 import re
 import sys
-from typing import Annotated, NoReturn
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from quiltwork import __version__
-from quiltwork.cli import belief, belief_check, check, compare, demo, ledger, plan, release, serve
-from quiltwork.cli.compile import compile_all
-from quiltwork.cli.examples import examples_of
-from quiltwork.cli.options import in_options
+from quiltwork.cli.listed import LISTED, QUILTWORK
 from quiltwork.errors import QuiltworkError, amounts_of, did_you_mean, kind_of, nearest, visible
-from quiltwork.show.terminal import err, give_up_output, print_json
 
 QUOTED = r"'([^']*)'"
+
+
+class Commands(Mapping[str, Any]):
+    """The commands of a group, each loaded when it is asked for."""
+
+    def __init__(self, group: str) -> None:
+        self._paths = {path.rpartition(" ")[2]: path for path in LISTED if path.rpartition(" ")[0] == group}
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            self._loaded[name] = _command(self._paths[name])
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def lines(self) -> list[tuple[str, str]]:
+        """What ``--help`` of the group says of each."""
+        return [(name, LISTED[path].says) for name, path in self._paths.items()]
+
+
+class Group(TyperGroup):
+    """A group that can list its commands without loading them."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = Commands("" if self.name == "quiltwork" else str(self.name))  # type: ignore[assignment]
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - typer's form
+        """Their names, in the order of the list."""
+        return list(self.commands)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - typer's form
+        """A line for each."""
+        with formatter.section("Commands"):
+            formatter.write_dl(self.commands.lines())  # type: ignore[attr-defined]
+
+
+def _command(path: str) -> Any:
+    """A command or a group as typer runs it."""
+    listed = LISTED[path]
+    if not listed.where:
+        return Group(name=path, help=listed.says, no_args_is_help=False, rich_markup_mode=None)
+    module, _, function = listed.where.partition(":")
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    run = getattr(import_module(f"quiltwork.cli.{module}"), function)
+    alone.command(path.rpartition(" ")[2], epilog=listed.epilog)(run)
+    return typer.main.get_command(alone)
+
+
 app = typer.Typer(
     name="quiltwork",
-    help="Private releases from correlated data.",
-    epilog=examples_of(""),
+    cls=Group,
+    help=QUILTWORK.says,
+    epilog=QUILTWORK.epilog,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-belief_app = typer.Typer(help="Create and inspect belief files.", rich_markup_mode=None)
 
 
 def _version(wanted: bool) -> None:
@@ -42,33 +95,6 @@ def _root(
     """Private releases from correlated data."""
 
 
-ledger_app = typer.Typer(help="Track a privacy budget.", rich_markup_mode=None)
-for group, name, command in (
-    (app, "plan", plan.plan),
-    (app, "release", release.release),
-    (app, "audit", check.audit),
-    (app, "compose", check.compose),
-    (app, "leakage", check.leakage),
-    (app, "reproduce", check.reproduce),
-    (app, "demo", demo.demo),
-    (app, "serve", serve.serve),
-    (app, "compile", compile_all),
-    (belief_app, "belief fit", belief.belief_fit),
-    (belief_app, "belief show", belief.belief_show),
-    (belief_app, "belief new", belief.belief_new),
-    (belief_app, "belief compare", compare.belief_compare),
-    (belief_app, "belief check", belief_check.belief_check),
-    (belief_app, "belief every", belief_check.belief_every),
-    (ledger_app, "ledger create", ledger.create),
-    (ledger_app, "ledger show", ledger.show),
-    (ledger_app, "ledger verify", ledger.verify),
-    (ledger_app, "ledger export", ledger.export),
-):
-    group.command(name.split()[-1], epilog=examples_of(name))(command)
-app.add_typer(belief_app, name="belief")
-app.add_typer(ledger_app, name="ledger")
-
-
 def main() -> NoReturn:
     """Run the command; every failure is one line on stderr and an exit code."""
     for stream in (sys.stdout, sys.stderr):
@@ -78,9 +104,13 @@ def main() -> NoReturn:
         code = app(standalone_mode=False, prog_name="quiltwork")
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read has gone: nothing is left to be said, also when Python ends
+        from quiltwork.show.output import give_up_output
+
         give_up_output()
         sys.exit(0)
     except QuiltworkError as problem:
+        from quiltwork.cli.options import in_options
+
         _refuse(in_options(str(problem)), kind_of(problem), problem.exit_code, **amounts_of(problem))
     except typer.TyperException as problem:
         _refuse(_usage(problem), "usage", 2)
@@ -109,6 +139,8 @@ def main() -> NoReturn:
 
 def _refuse(message: str, kind: str, code: int, **amounts: float | None) -> NoReturn:
     """One line on stderr and an exit code; with ``--json`` also one object on stdout."""
+    from quiltwork.show.output import err, give_up_output, print_json
+
     message = " ".join(message.split())
     err.print(f"error: {message}")
     if "--json" in sys.argv[1:] and sys.stdout is not None:

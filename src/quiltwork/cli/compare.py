@@ -16,7 +16,7 @@ from quiltwork.cli.options import (
     query_of,
     whole_of,
 )
-from quiltwork.show.terminal import out, print_json, progress, table
+from quiltwork.show.output import out, print_json, progress, table
 
 if TYPE_CHECKING:
     from quiltwork.accounting.compare import Comparison

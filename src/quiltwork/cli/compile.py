@@ -15,7 +15,7 @@ PARTS = ("noise", "losses")
 
 def compile_all() -> None:
     """Compile the numerical code ahead of time."""
-    from quiltwork.show.terminal import err, out
+    from quiltwork.show.output import err, out
 
     err.print("Compiling the numerical code for this machine, about half a minute ...")
     begun = [

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from quiltwork.cli.options import AsJson
-from quiltwork.show.terminal import out, print_json, print_plan, print_release
+from quiltwork.show.output import out, print_json
+from quiltwork.show.terminal import print_plan, print_release
 
 
 def demo(
@@ -21,9 +22,7 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Release a private histogram of the sample diary. Also writes a report."""
-    from quiltwork import Histogram, read_series, save_belief
-    from quiltwork import plan as make_plan
-    from quiltwork import release as make_release
+    from quiltwork import Histogram, plan as make_plan, read_series, release as make_release, save_belief
     from quiltwork.samples import (
         contagion_belief,
         diary_belief,

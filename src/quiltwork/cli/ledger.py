@@ -21,7 +21,8 @@ from quiltwork.cli.options import (
     secrets_of,
 )
 from quiltwork.errors import LedgerError, ParameterError
-from quiltwork.show.terminal import err, json_line, out, print_json, print_statement
+from quiltwork.show.output import err, json_line, out, print_json
+from quiltwork.show.terminal import print_statement
 from quiltwork.types import Gaps
 
 if TYPE_CHECKING:

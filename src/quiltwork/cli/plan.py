@@ -24,7 +24,8 @@ from quiltwork.cli.options import (
     secrets_of,
 )
 from quiltwork.errors import NotCoveredError
-from quiltwork.show.terminal import out, print_json, print_plan, progress, table
+from quiltwork.show.output import out, print_json, progress, table
+from quiltwork.show.terminal import print_plan
 
 if TYPE_CHECKING:
     from quiltwork import Belief, Plan, Query

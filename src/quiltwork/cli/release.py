@@ -36,15 +36,8 @@ from quiltwork.cli.options import (
 from quiltwork.cli.repeat import given_command
 from quiltwork.data.about import source_name
 from quiltwork.errors import ParameterError, QuiltworkError, visible
-from quiltwork.show.terminal import (
-    err,
-    give_up_output,
-    json_line,
-    out,
-    print_json,
-    print_release,
-    progress,
-)
+from quiltwork.show.output import err, give_up_output, json_line, out, print_json, progress
+from quiltwork.show.terminal import print_release
 
 PAGES = (".html", ".htm")
 Form = Literal["table", "csv", "parquet", "json", "markdown"]

@@ -7,7 +7,7 @@ import typer
 
 from quiltwork.cli.options import KeyFile
 from quiltwork.errors import ParameterError
-from quiltwork.show.terminal import err
+from quiltwork.show.output import err
 
 PORT = 8765
 

@@ -13,9 +13,9 @@ from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.accounting.total import Total
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.beliefs.text import similar_file
-from quiltwork.calibration.forks import working
 from quiltwork.data.how import ReadAs
 from quiltwork.errors import InputError, LedgerError, NotCoveredError
+from quiltwork.forks import working
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.ledger.address import in_memory, open_store
 from quiltwork.ledger.checks import SLACK, added_up, as_they_are, costs_what_it_asks, verify_export, verify_rows

@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 from typing import Any, Literal, TypeVar
 from weakref import WeakSet
 
-from quiltwork.calibration.forks import at_forks, working
 from quiltwork.errors import LedgerError
+from quiltwork.forks import at_forks, working
 
 WAIT_SECONDS = 120.0
 """How long a ledger waits for others that write, and for a server."""

@@ -8,7 +8,6 @@ from os import PathLike
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.beliefs.checked import Checked
 from quiltwork.calibration.calibrate import calibrated
-from quiltwork.calibration.forks import working
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Questions, Request
 from quiltwork.calibration.series import ForSeries, for_series, least_noise, with_a_promise
@@ -17,6 +16,7 @@ from quiltwork.data import Countable, Series, Window
 from quiltwork.data.records import Records
 from quiltwork.data.steps import check_step
 from quiltwork.errors import DataError, NotCoveredError, ParameterError
+from quiltwork.forks import working
 from quiltwork.influence.delta import check_delta_for
 from quiltwork.queries import Workload
 from quiltwork.releases.prepared import Answer, Prepared, check_asked, recorded, shorter

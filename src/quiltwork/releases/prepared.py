@@ -13,13 +13,13 @@ from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.beliefs import Belief
 from quiltwork.beliefs.checked import words_of
 from quiltwork.calibration.accuracy import answer_error
-from quiltwork.calibration.forks import working
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
 from quiltwork.calibration.target import PURE_NOISE, USEFUL, noise_only, remedy
 from quiltwork.data import Reading, Series, Window
 from quiltwork.data.about import About
 from quiltwork.errors import DataError, InternalError, LedgerError, NoiseOnlyError, ParameterError, check_name
+from quiltwork.forks import working
 from quiltwork.influence.delta import check_delta_for, large_delta
 from quiltwork.numeric import round_up
 from quiltwork.queries import Limits, Numbers, Query, Workload

@@ -14,8 +14,8 @@ from quiltwork.errors import InputError, ParameterError, visible
 from quiltwork.releases.answer import PartAnswer, plus_minus
 from quiltwork.releases.frame import FIRST_COLUMN, KEYS, frame_of, rows_of
 from quiltwork.releases.result import Release
+from quiltwork.show.output import json_line
 from quiltwork.show.sheets import csv_of
-from quiltwork.show.terminal import json_line
 
 if TYPE_CHECKING:
     from quiltwork.fitting.outcome import BeliefCheck

@@ -30,10 +30,11 @@ from quiltwork.releases.result import Release
 from quiltwork.session import Session
 from quiltwork.show.fit import check_title, other_lines
 from quiltwork.show.numbers import budget_words, remarks, share_of_budget, table_of
+from quiltwork.show.output import cell
 from quiltwork.show.plots import drawn
 from quiltwork.show.reasons import capital
 from quiltwork.show.style import ACCENT, FONT, INK, WARNING, to_svg
-from quiltwork.show.terminal import cell, plan_rows, plan_title, statement_rows, statement_title
+from quiltwork.show.terminal import plan_rows, plan_title, statement_rows, statement_title
 from quiltwork.types import Shown
 
 MOST_ROWS = 40

@@ -6,8 +6,7 @@ from typing import Any
 
 from quiltwork.beliefs import Belief, MarkovChain
 from quiltwork.beliefs.secrets import likely, posterior
-from quiltwork.calibration.calibrate import MECHANISMS as NAMES
-from quiltwork.calibration.calibrate import calibrated, remembering
+from quiltwork.calibration.calibrate import MECHANISMS as NAMES, calibrated, remembering
 from quiltwork.calibration.plan import Plan
 from quiltwork.data.records import Records
 from quiltwork.data.series import Series

@@ -4,8 +4,7 @@ import pytest
 from accounts import finding, quilts
 from effort import examples
 from examples import LAZY
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from strategies import chains, with_some_start
 
 from quiltwork import Accountant, Count, IntervalChain, MarkovChain, MixingClass, Noisy, ReleaseRecord, audit, calibrate

@@ -12,7 +12,7 @@ from examples import BELIEF
 from shell import answer, run
 
 from quiltwork.cli import app
-from quiltwork.cli.examples import EXAMPLES
+from quiltwork.cli.listed import LISTED
 
 
 def test_version_and_help() -> None:
@@ -219,12 +219,14 @@ def test_help_has_examples_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
             commands[path] = command
 
     walk(typer.main.get_command(app), "")
-    assert set(commands) == set(EXAMPLES) - {""}
+    assert set(commands) == {path for path, listed in LISTED.items() if listed.where}
     for path, command in commands.items():
         shown = run(*path.split(), "--help", code=0).stdout.split("Examples:\n")[1]
         assert max(map(len, shown.splitlines())) <= 80
         options = {name for parameter in command.params for name in parameter.opts}
-        for example in EXAMPLES[path]:
+        assert command.help.startswith(LISTED[path].says)
+        assert LISTED[path].examples
+        for example in LISTED[path].examples:
             assert all(line in shown for line in example.splitlines())
             words = shlex.split(example.replace("\\\n", " "))
             assert words[: 1 + len(path.split())] == ["quiltwork", *path.split()]

@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 from accounts import told
 from examples import COIN, LAZY, WARD
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from shell import answer, run
 
 from quiltwork import Ledger, NotCoveredError, Records, ReleaseRecord, Series, Session, read_series, save_belief

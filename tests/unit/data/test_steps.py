@@ -15,11 +15,11 @@ from quiltwork import (
     MixingClass,
     Session,
     load_belief,
+    plan as make_plan,
     read_series,
     release,
     save_belief,
 )
-from quiltwork import plan as make_plan
 from quiltwork.data.steps import NO_STEP, check_step
 
 P = [[0.9, 0.1], [0.4, 0.6]]

@@ -15,9 +15,9 @@ from quiltwork import (
     Over,
     ReleaseRecord,
     audit,
+    calibrate as calibrate_noise,
     plan,
 )
-from quiltwork import calibrate as calibrate_noise
 from quiltwork.auditor import smallest_scale
 from quiltwork.beliefs.graph import Graph
 from quiltwork.calibration.record import Calibration

@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from effort import examples
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.optimize import linprog
 from strategies import transitions
 

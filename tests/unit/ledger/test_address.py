@@ -4,8 +4,7 @@ import re
 
 import pytest
 from effort import examples
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from quiltwork import Ledger
 from quiltwork.errors import LedgerError

@@ -5,6 +5,8 @@ at them. A fork in that moment leaves them locked in the child, which then waits
 to end, and work that is to begin waits for the fork.
 """
 
+import concurrent.futures.thread  # noqa: F401 - see below
+import logging  # noqa: F401 - see below
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -95,5 +97,7 @@ def _after_fork_in_child() -> None:
         in_child()
 
 
+# What is registered last is done first. Executors and logging take their locks at a fork, and work may need them: they
+# are imported above, so that a fork first waits for the work and takes those locks then.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

@@ -3,8 +3,7 @@
 import threading
 from pathlib import Path
 
-from quiltwork import Ledger, MarkovChain
-from quiltwork.calibration import forks
+from quiltwork import Ledger, MarkovChain, forks
 
 COIN = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial=[0.5, 0.5])
 

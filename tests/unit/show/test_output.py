@@ -1,4 +1,4 @@
-"""Progress on a terminal."""
+"""Progress on a output."""
 
 import io
 import time
@@ -6,18 +6,18 @@ import time
 import pytest
 from rich.console import Console
 
-from quiltwork.show import terminal
+from quiltwork.show import output
 
 
 def test_progress_shows_on_a_terminal_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
     screen_console = Console(file=screen, force_terminal=True, width=80)
-    monkeypatch.setattr(terminal, "SHOW_AFTER", 0.0)
-    with terminal.progress("Counting") as report:
+    monkeypatch.setattr(output, "SHOW_AFTER", 0.0)
+    with output.progress("Counting") as report:
         assert report is None  # not a terminal
-    monkeypatch.setattr(terminal, "out", screen_console)
-    monkeypatch.setattr(terminal, "err", screen_console)
-    with terminal.progress("Counting") as report:
+    monkeypatch.setattr(output, "out", screen_console)
+    monkeypatch.setattr(output, "err", screen_console)
+    with output.progress("Counting") as report:
         assert report is not None
         report(0.5)
         for _ in range(200):
@@ -26,7 +26,7 @@ def test_progress_shows_on_a_terminal_after_a_while(monkeypatch: pytest.MonkeyPa
             time.sleep(0.01)
     assert "Counting" in screen.getvalue()
     screen.truncate(0)
-    monkeypatch.setattr(terminal, "SHOW_AFTER", 60.0)
-    with terminal.progress("Counting"):
+    monkeypatch.setattr(output, "SHOW_AFTER", 60.0)
+    with output.progress("Counting"):
         pass
     assert "Counting" not in screen.getvalue()
