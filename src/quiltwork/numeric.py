@@ -1,22 +1,17 @@
-"""Numbers: rounding towards more noise, brackets around a root, checks of what users give, compiled code."""
+"""Numbers: rounding towards more noise, brackets around a root, and checks of what users give."""
 
 import math
 import os
-import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
-from functools import cache
-from typing import Any, TypeVar
 
 import numpy as np
 
 from quiltwork.errors import ParameterError
 from quiltwork.types import Floats, Progress
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 SMALLEST_DELTA, LARGEST_DELTA = 1e-200, 0.5
-WAIT = "Compiling the numerical code for this machine: about 20 seconds, once. (`quiltwork compile` does it ahead.)"
 
 
 def round_up(number: float, *, roundings: int = 8) -> float:
@@ -159,31 +154,3 @@ def in_threads(
         for n, _ in enumerate(pool.map(lambda first: work(slice(first, first + few)), begun), 1):
             if progress is not None:
                 progress(n / len(begun))
-
-
-def njit(**options: Any) -> Callable[[Function], Function]:
-    """``numba.njit``, loaded when needed. Machine code is kept beside the source, so each machine compiles once."""
-    from numba import njit as numba_njit
-
-    _tell_once()
-    decorated: Callable[[Function], Function] = numba_njit(**options)
-    return decorated
-
-
-@cache
-def _tell_once() -> None:
-    """Tell whoever waits at a terminal, at the first function that was not kept from an earlier run."""
-    from numba.core import event
-
-    class FirstCompiled(event.Listener):
-        said = False
-
-        def on_start(self, event: Any) -> None:  # noqa: ARG002 - numba's form
-            if not self.said and sys.stderr.isatty():
-                print(WAIT, file=sys.stderr)
-            self.said = True
-
-        def on_end(self, event: Any) -> None:
-            """Nothing more to say."""
-
-    event.register("numba:compile", FirstCompiled())  # type: ignore[no-untyped-call]

@@ -30,7 +30,7 @@ SHELL = {">", ">>", "<", "|", "||", "&&", "&", ";"}
 # "C Theorem 3.4", "C Thm 3.4", "A Lemma 4.7", "B Theorem 1"
 PAPER = r"\b([ABC]) (?:Theorem|Thm\.?|Lemma) (\d+(?:\.\d+)?)"
 # data flows one way: a module imports only from layers above its own (or, at the bottom of everything, its own)
-GROUND = {"errors", "forks", "later", "types", "numeric"}
+GROUND = {"compiled", "errors", "forks", "later", "types", "numeric"}
 LAYERS = [
     GROUND,
     {"beliefs"},
@@ -188,7 +188,7 @@ def test_pictures_are_looked_for_in_one_place() -> None:
 def test_the_ground_floor_is_small() -> None:
     names = {path.name for path in SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
     assert {name.removesuffix(".py") for name in names} == set().union(*LAYERS)
-    assert len(names) <= 24
+    assert len(names) <= 25
     for package in SOURCE.rglob("__init__.py"):
         logic = [
             node for node in ast.parse(package.read_text()).body if isinstance(node, ast.FunctionDef | ast.ClassDef)

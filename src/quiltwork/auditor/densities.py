@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from quiltwork.compiled import njit
 from quiltwork.laws.tables import add_logs
-from quiltwork.numeric import njit
 from quiltwork.types import Flags, Floats
 
 

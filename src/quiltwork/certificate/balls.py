@@ -8,6 +8,7 @@ from quiltwork.errors import CertificateError
 from quiltwork.types import Floats
 
 Row = list["arb"]
+NONE = arb(0)
 
 
 def balls(table: Floats) -> list[Row]:
@@ -102,7 +103,7 @@ def projective_proves(ratio: "arb | None", claim: "arb", difference: "arb") -> b
 
 def positive(x: "arb") -> "arb":
     """At least max(x, 0), without a sign that is in doubt."""
-    return arb(0) if x <= 0 else largest([x, 0])
+    return NONE if x <= 0 else x.max(NONE)
 
 
 def total(numbers: Row) -> "arb":

@@ -6,7 +6,7 @@ import numpy as np
 from flint import arb, arb_mat
 
 from quiltwork.beliefs import Belief
-from quiltwork.certificate.balls import Row, largest, normalised
+from quiltwork.certificate.balls import Row, normalised, positive
 from quiltwork.certificate.proof import BRIDGED, SideProof
 from quiltwork.certificate.shipping import gains_of, shipped
 from quiltwork.types import Floats
@@ -99,7 +99,7 @@ class _Bridged:
             for z, y in itertools.permutations(starts, 2):
                 shown = (self._profile[z, y], self._bridges.ends[j, b, z, y], earlier[z, y])
                 D = sum((arb(float(part)) for part in shown), arb(0))
-                if not _two_starts(shift[z] - shift[y], D, largest([told[z], told[y]]), room):
+                if not _two_starts(shift[z] - shift[y], D, told[z].max(told[y]), room):
                     return False
         return True
 
@@ -108,7 +108,7 @@ def _two_starts(c: arb, D: arb, own: arb, room: arb) -> bool:
     """Whether a start on two states tells no more than there is room for (Statement 46)."""
     if c <= 0:
         return True
-    c = largest([c, 0])
+    c = positive(c)
     if own + c <= room or own + D <= room:
         return True
     e, d = (c / 2).exp(), (D / 2).exp()

@@ -5,10 +5,8 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 from flint import arb
-from scipy.optimize import linprog
-from scipy.sparse import csr_array
 
-from quiltwork.certificate.balls import Row, positive, smaller
+from quiltwork.certificate.balls import Row, positive
 from quiltwork.types import Floats
 
 Pair = tuple[int, int]
@@ -21,7 +19,7 @@ def gains_of(difference: Gains) -> Gains:
     for middle in D:
         for y, row in D.items():
             first = row[middle]
-            D[y] = {z: smaller(row[z], first + D[middle][z]) for z in row}  # Statement 37
+            D[y] = {z: row[z].min(first + D[middle][z]) for z in row}  # Statement 37
     return {y: {z: x.exp() for z, x in row.items()} for y, row in D.items()}
 
 
@@ -55,6 +53,9 @@ def delivers(one: Row, other: Row, difference: Floats, claim: arb) -> bool:
 
 def _best_shares(one: Row, other: Row, difference: Floats) -> Floats | None:
     """Which share of each state goes where if the most crowded goal is to be as empty as possible, about."""
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_array
+
     n, m = difference.shape
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         p, q = (np.array([float(x.mid()) for x in law]) for law in (one, other))
@@ -120,6 +121,8 @@ def _best_plan(costs: dict[Pair, float], excess: dict[int, arb], room: dict[int,
 
     A plan without circles has a state with a single shipment. Shipping that first, in full, delivers the plan.
     """
+    from scipy.optimize import linprog
+
     pairs, need = list(costs), {y: float(x.mid()) for y, x in excess.items()}
     takes = np.array([costs[pair] for pair in pairs])
     sends = np.array([[float(y == s) for y, _ in pairs] for s in need])

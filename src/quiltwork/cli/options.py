@@ -422,18 +422,23 @@ def in_options(message: str) -> str:
     >>> in_options("Sort them: unsorted='sort', or leave time= out. quilt_size is for networks.")
     'Sort them: --unsorted sort, or leave --time out. --quilt-size is for networks.'
     """
-    from quiltwork.cli.command import app
-
-    known = set(_option_names(typer.main.get_command(app)))
 
     def named(match: re.Match[str]) -> str:
         name, value = match.group(1), match.group(2)
-        if name not in known:
+        if name not in _known():
             return match.group(0)
         return f"--{name.replace('_', '-')}" + (f" {shlex.quote(value)}" if value else "")
 
     message = re.sub(r"\b([a-z_]+)=(?:'([^']*)'|(?=\W|$))", named, message)
     return re.sub(r"(?<![-\w])([a-z]+_[a-z_]+)(?![\w=])()", named, message)
+
+
+@functools.cache
+def _known() -> set[str]:
+    """The options of all commands, as the library names them."""
+    from quiltwork.cli.command import app
+
+    return set(_option_names(typer.main.get_command(app)))
 
 
 def _option_names(command: Any) -> Iterator[str]:

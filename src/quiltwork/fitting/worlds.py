@@ -11,9 +11,9 @@ from functools import cached_property
 import numpy as np
 
 from quiltwork.beliefs import Belief, CycleChain, HiddenChain, IntervalChain, MarkovChain, MixingClass
+from quiltwork.compiled import njit
 from quiltwork.errors import BeliefError, NotCoveredError
 from quiltwork.fitting.memory import Band
-from quiltwork.numeric import njit
 from quiltwork.types import Codes, Floats, Integers
 
 FORGOTTEN = 1e-7

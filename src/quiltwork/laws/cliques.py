@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from quiltwork.beliefs import BayesianNetwork
+from quiltwork.compiled import njit
 from quiltwork.laws.tables import add_logs, convolve
-from quiltwork.numeric import njit
 from quiltwork.types import Flags, Floats, Integers
 
 

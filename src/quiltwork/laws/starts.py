@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from quiltwork.numeric import njit
+from quiltwork.compiled import njit
 from quiltwork.types import Flags, Floats, Integers
 
 NEARLY_ALL = 40.0  # log odds of a start that is all but certain

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from quiltwork.numeric import njit
+from quiltwork.compiled import njit
 from quiltwork.types import Flags, Floats, Integers
 
 NEGLIGIBLE = 45.0  # terms smaller than the largest by more than exp(45) are left out of a sum

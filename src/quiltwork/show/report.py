@@ -66,6 +66,9 @@ SIGNED_DESPITE = (
     "larger than ε, and is acceptable."
 )
 
+BEING_VERIFIED = "There is one. It is being verified, and its result will stand here."
+NOT_AGAIN = "There is one. It was not verified again for this report."
+
 
 def write_report(
     path: str | Path,
@@ -80,7 +83,8 @@ def write_report(
 
     ``plan`` adds what other mechanisms would have needed, ``check`` how the belief fits public data, ``command`` the
     exact command that made the release; without it the report shows Python code. The certificate of the noise is
-    verified once more, which may take some seconds, unless ``verify`` is False.
+    verified once more, unless ``verify`` is False. That may take some seconds: the report is written before, and again
+    with the result.
     """
     if check is not None and not isinstance(check, BeliefCheck):
         raise ParameterError("check must be a BeliefCheck", got=type(check).__name__, fix="check_belief(belief, data)")
@@ -98,7 +102,7 @@ def write_report(
         "<h2>Assumptions</h2>",
         "<p>The guarantee holds if all of these are true.</p>",
         items(assumptions(release)),
-        *_noise(release, verify=verify),
+        *_noise(release, NOT_AGAIN if not verify else BEING_VERIFIED),
         *_compared(plan),
         *_recorded(release),
         "<h2>What is not promised</h2>",
@@ -106,7 +110,12 @@ def write_report(
         *_repeat(release, command),
         _signatures(release),
     ]
-    return write_page(path, f"private {calibration.query.text}", sections)
+    title = f"private {calibration.query.text}"
+    written = write_page(path, title, sections)
+    if verify and calibration.certificate is not None:
+        found = html.escape(certified(release))
+        write_page(path, title, [section.replace(html.escape(BEING_VERIFIED), found) for section in sections])
+    return written
 
 
 def _heading(release: Release) -> list[str]:
@@ -278,15 +287,17 @@ def _picture(release: Release) -> list[str]:
         return []
 
 
-def _noise(release: Release, *, verify: bool) -> list[str]:
-    """The mechanism, its theorem and reason, and whether a certificate proves it."""
+def _noise(release: Release, certificate: str) -> list[str]:
+    """The mechanism, its theorem and reason, and what is said of its certificate, if there is one."""
     calibration = release.calibration
+    if calibration.certificate is None:
+        certificate = certified(release)
     first = calibration.explain(release.belief).splitlines()[0]
     said = {
         "Mechanism": html.escape(first),
         "Why": html.escape(capital(calibration.reason.sentence())),
         "Theorem": html.escape(capital(calibration.theorem)),
-        "Certificate": html.escape(certified(release, verify=verify)),
+        "Certificate": html.escape(certificate),
     }
     along = [] if calibration.steps is None else [calibration.along_time()]
     return [
@@ -298,7 +309,7 @@ def _noise(release: Release, *, verify: bool) -> list[str]:
     ]
 
 
-def certified(release: Release, *, verify: bool = True) -> str:
+def certified(release: Release) -> str:
     """What the certificate of a release's noise proves, as checked now; or that there is none, and why.
 
     >>> from quiltwork import MarkovChain, release
@@ -309,8 +320,6 @@ def certified(release: Release, *, verify: bool = True) -> str:
     calibration = release.calibration
     if calibration.certificate is None:
         return f"None: {calibration.why_uncertified(release.belief)}."
-    if not verify:
-        return "There is one. It was not verified again for this report."
     begun = time.perf_counter()
     try:
         proved = calibration.verify(release.belief)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from quiltwork.compiled import njit
 from quiltwork.influence.curve.transport import (
     LARGEST_DIFFERENCE,
     MARGIN,
@@ -32,7 +33,7 @@ from quiltwork.influence.curve.transport import (
     _shorten,
     _space,
 )
-from quiltwork.numeric import in_threads, njit
+from quiltwork.numeric import in_threads
 from quiltwork.types import Flags, Floats, Integers
 
 APART = 2 * LARGEST_DIFFERENCE  # between values of which one cannot occur

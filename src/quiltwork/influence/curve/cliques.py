@@ -26,12 +26,13 @@ from functools import cached_property
 import numpy as np
 
 from quiltwork.beliefs import BayesianNetwork, SecretPairs
+from quiltwork.compiled import njit
 from quiltwork.errors import NotCoveredError
 from quiltwork.influence.curve.steps import Kernel, scalar_step
 from quiltwork.influence.curve.transport import LARGEST_DIFFERENCE, MARGIN, _least, _nearest_first, _space
 from quiltwork.influence.curve.tree import NetworkLoss
 from quiltwork.influence.quilts.inference import SMALLEST, Inference
-from quiltwork.numeric import in_threads, njit
+from quiltwork.numeric import in_threads
 from quiltwork.types import Flags, Floats, Integers
 
 PRECISION = 1e-6  # of one transport, relatively

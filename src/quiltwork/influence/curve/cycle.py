@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from quiltwork.beliefs.cycle import CycleChain
+from quiltwork.compiled import njit
 from quiltwork.influence.curve.bridges import _plans
 from quiltwork.influence.curve.ratios import CrossRatioSide
 from quiltwork.influence.curve.sides import POWER_ERROR, Bound, Frontier, Side, skips
@@ -19,7 +20,6 @@ from quiltwork.influence.curve.steps import Kernel, cross_ratios, outermost, sca
 from quiltwork.influence.curve.transport import LARGEST_DIFFERENCE, MARGIN, _least, _ship, _shorten, _space
 from quiltwork.influence.quilts.kernels import TINY
 from quiltwork.influence.quilts.tables import UNIT_ROUNDOFF
-from quiltwork.numeric import njit
 from quiltwork.types import Flags, Floats
 
 MOST_ROUNDS = 400

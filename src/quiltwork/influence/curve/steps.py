@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from quiltwork.compiled import njit
 from quiltwork.influence.curve.transport import LARGEST_DIFFERENCE, MARGIN, Shipments, shortest
-from quiltwork.numeric import in_threads, njit
+from quiltwork.numeric import in_threads
 from quiltwork.types import Floats
 
 PARALLEL_FROM = 100  # states: with fewer, starting a thread takes longer than the work
@@ -78,7 +79,7 @@ def scalar_step(kernel: Kernel, difference: float) -> Floats:
     return bounds  # Statement 10
 
 
-@njit(cache=True, nogil=True)
+@njit(steps=lambda _, above, below, *__: 3 * len(below) * above.size, cache=True, nogil=True)
 def _best_ratios(
     first: int,
     above: Floats,
@@ -189,7 +190,7 @@ def projective_step(cross_ratio: Floats, difference: float) -> Floats:
     return bounds
 
 
-@njit(cache=True, nogil=True)
+@njit(steps=lambda cross_ratio, *_: 3 * cross_ratio.size, cache=True, nogil=True)
 def _projective(cross_ratio: Floats, difference: float, bounds: Floats) -> None:
     for a in range(len(cross_ratio)):
         for b in range(cross_ratio.shape[1]):

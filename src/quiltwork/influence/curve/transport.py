@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from quiltwork.numeric import in_threads, njit
+from quiltwork.compiled import njit
+from quiltwork.numeric import in_threads
 from quiltwork.types import Floats, Integers
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ step inside the stretch, every later R is at most the larger of D* - λ and the 
 
 import numpy as np
 
-from quiltwork.numeric import njit
+from quiltwork.compiled import njit
 from quiltwork.types import Floats, Integers
 
 LARGEST = 300.0
@@ -21,7 +21,7 @@ SAME = 1e-6  # neighbouring nodes whose bounds differ by less share a block
 Arrays = tuple[Integers, Floats, Floats, Integers, Floats, Floats]  # skips, above, below, points, log_cross, errors
 
 
-@njit(cache=True, nogil=True)
+@njit(steps=lambda _, __, arrays: arrays[1].shape[1], cache=True, nogil=True)
 def frontier_step(number: int, difference: float, arrays: Arrays) -> float:
     """The largest entry of one step, at most the difference itself."""
     _, above, below, points, log_cross, errors = arrays
@@ -70,7 +70,7 @@ def _steady(most: float, difference: float, arrays: Arrays) -> float:
     return best
 
 
-@njit(cache=True, nogil=True)
+@njit(steps=lambda _, arrays: 40 * arrays[1].size, cache=True, nogil=True)
 def steady_bound(most: float, arrays: Arrays) -> float:
     """A small R that no step inside a stretch of constant λ raises; infinite if there is none."""
     valid = most + _steady(most, np.inf, arrays)
@@ -88,7 +88,11 @@ def steady_bound(most: float, arrays: Arrays) -> float:
     return (valid - most) * (1.0 + 1e-12)
 
 
-@njit(cache=True, nogil=True)
+@njit(
+    steps=lambda _, lengths, arrays, *__: int(np.minimum(lengths, EXPLICIT).sum()) * arrays[1].size,
+    cache=True,
+    nogil=True,
+)
 def walk(lambdas: Floats, lengths: Integers, arrays: Arrays, firsts: Integers, bounds: Floats) -> int:  # noqa: C901 - compiled: one loop
     """Bounds on R along time, away from the end; fills (firsts, bounds) block by block and returns their number.
 
@@ -169,7 +173,7 @@ def walk(lambdas: Floats, lengths: Integers, arrays: Arrays, firsts: Integers, b
     return blocks
 
 
-@njit(cache=True, nogil=True)
+@njit(steps=lambda numbers, _, __, arrays, *___: LOOK_BACK * len(numbers) * arrays[1].shape[1], cache=True, nogil=True)
 def walk_steady(
     numbers: Integers,
     lengths: Integers,

@@ -6,7 +6,7 @@ Infinity is the finite number ``INFINITE`` here, so that sums of influences neve
 import numpy as np
 from numpy.typing import NDArray
 
-from quiltwork.numeric import njit
+from quiltwork.compiled import njit
 from quiltwork.types import Flags, Floats
 
 TINY = 1e-140  # an entry of a matrix power below this is not trusted
@@ -17,7 +17,7 @@ BLOCK = 64
 FAST = {"nnan", "ninf", "nsz", "reassoc"}  # no NaN and no infinity occurs
 
 
-@njit(cache=True, error_model="numpy", fastmath=FAST)
+@njit(steps=lambda table, _: len(table) * table.size, cache=True, error_model="numpy", fastmath=FAST)
 def largest_ratios(table: Floats, support: Flags) -> Floats:
     """out[x, x'] = max over y of table[x, y] / table[x', y], y with positive numerator; above 1e150 where infinite."""
     k, columns = table.shape
@@ -48,7 +48,7 @@ def largest_ratios(table: Floats, support: Flags) -> Floats:
     return out
 
 
-@njit(cache=True, error_model="numpy", fastmath=FAST)
+@njit(steps=lambda table, _: table.size, cache=True, error_model="numpy", fastmath=FAST)
 def row_peaks(table: Floats, added: Floats) -> Floats:
     """The largest entry of each row of table + added, at least 0."""
     out = np.zeros(len(table))
@@ -80,7 +80,7 @@ def _largest_sum(first: Floats, second: Floats, limit: float, witness: int) -> t
     return largest, witness
 
 
-@njit(cache=True, error_model="numpy", fastmath=FAST)
+@njit(steps=lambda *given: given[3].size * len(given[6]), cache=True, error_model="numpy", fastmath=FAST)
 def best_quilt(  # noqa: C901 - compiled: one loop
     epsilon: float,
     best: float,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from quiltwork.beliefs.graph import Graph
-from quiltwork.numeric import njit
+from quiltwork.compiled import njit
 from quiltwork.types import Flags, Integers
 
 
