@@ -7,7 +7,8 @@
     │   ├── DataError           a data file or its contents
     │   ├── ParameterError      epsilon, length, mechanism, confidence
     │   ├── CertificateError    a certificate that does not prove what it says
-    │   └── LedgerError         a ledger that cannot be used, or that was changed
+    │   ├── LedgerError         a ledger that cannot be used, or that was changed
+    │   └── NotInstalledError   a package that is an extra
     ├── BudgetError         the budget would be exceeded            exit code 3
     └── NotCoveredError     no theorem covers what was asked        exit code 4
 
@@ -133,6 +134,18 @@ class CertificateError(InputError):
 
 class LedgerError(InputError):
     """A ledger cannot be used, is for something else, or was changed."""
+
+
+class NotInstalledError(InputError):
+    """Something that was asked for needs a package that is an extra of quiltwork.
+
+    >>> print(NotInstalledError("serve", "web", got="no fastapi"))
+    serve needs packages that are not installed, got no fastapi. pip install "quiltwork[web]".
+    """
+
+    def __init__(self, what: str, extra: str, *, got: str, why: str | None = None, more: str = ""):
+        fix = f'pip install "quiltwork[{extra}]"{more}'
+        super().__init__(f"{what} needs packages that are not installed", got=got, why=why, fix=fix)
 
 
 class InternalError(QuiltworkError):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from quiltwork.errors import ParameterError
+from quiltwork.errors import NotInstalledError, ParameterError
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -150,9 +150,12 @@ class Shown:
         chart: ChartType = show_module("plots").drawn(self)
         return chart
 
-    def _repr_html_(self) -> str:
-        """What notebooks show."""
-        return str(show_module("notebook").as_html(self))
+    def _repr_html_(self) -> str | None:
+        """What notebooks show; without the extra that draws pictures, they show the text."""
+        try:
+            return str(show_module("notebook").as_html(self))
+        except NotInstalledError:
+            return None
 
 
 def show_module(name: str) -> ModuleType:

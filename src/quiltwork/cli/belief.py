@@ -176,7 +176,7 @@ def _fit_numbers(series: "Measurements", settings: dict[str, Any], out_file: Pat
     """Fit a Gaussian belief and say what it rests on."""
     from quiltwork import fit_gaussian, save_belief
     from quiltwork.fitting.gaussian_check import check_gaussian
-    from quiltwork.show.fit import other_lines
+    from quiltwork.show.checks import other_lines
 
     with progress("Fitting"):
         fit = fit_gaussian(series, **settings)

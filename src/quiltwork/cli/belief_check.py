@@ -84,7 +84,7 @@ def _print_check(check: "BeliefCheck") -> None:
     from quiltwork import GaussianCheck
     from quiltwork.fitting.outcome import Followed
     from quiltwork.fitting.words import in_words
-    from quiltwork.show.fit import other_lines
+    from quiltwork.show.checks import other_lines
 
     out.print(f"{check.verdict}\n{check.remedy}\n")
     if isinstance(check, GaussianCheck):

@@ -2,13 +2,17 @@
 
 import shutil
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from quiltwork.cli.options import AsJson
-from quiltwork.show.output import out, print_json
+from quiltwork.errors import NotInstalledError
+from quiltwork.show.output import err, out, print_json
 from quiltwork.show.terminal import print_plan, print_release
+
+if TYPE_CHECKING:
+    from quiltwork import Plan, Release
 
 
 def demo(
@@ -22,48 +26,24 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Release a private histogram of the sample diary. Also writes a report."""
-    from quiltwork import Histogram, plan as make_plan, read_series, release as make_release, save_belief
-    from quiltwork.samples import (
-        contagion_belief,
-        diary_belief,
-        diary_path,
-        households_path,
-        power_belief,
-        power_path,
-    )
-    from quiltwork.show.report import write_report
-
     if files is not None:
-        files.mkdir(parents=True, exist_ok=True)
-        names = {
-            "diary": "diary.parquet",
-            "belief": "belief.json",
-            "stationary": "stationary.json",
-            "households": "households.csv",
-            "household": "household.json",
-            "power": "power.parquet",
-            "measured": "power.json",
-        }
-        copies = {name: files / file for name, file in names.items()}
-        shutil.copyfile(diary_path(), copies["diary"])
-        save_belief(diary_belief(), copies["belief"])
-        save_belief(diary_belief().with_start("stationary"), copies["stationary"])
-        shutil.copyfile(households_path(), copies["households"])
-        save_belief(contagion_belief(), copies["household"])
-        shutil.copyfile(power_path(), copies["power"])
-        save_belief(power_belief(), copies["measured"])
-        if as_json:
-            print_json({name: str(path) for name, path in copies.items()})
-        else:
-            out.print(f"Wrote {', '.join(map(str, copies.values()))}")
+        _copy(files, as_json=as_json)
         return
+    from quiltwork import Histogram, compiled, plan as make_plan, read_series, release as make_release
+    from quiltwork.samples import diary_belief, diary_path
+
+    compiled.say = err.print  # whoever waits for a demonstration is told why, wherever its output goes
+    err.print("Reading the sample diary ...")
     held = diary_belief()
     series = read_series(diary_path(), column="activity", states=held.states, subject="person", time="time")
+    err.print("Comparing mechanisms ...")
     made = make_plan(Histogram(), belief=held, epsilon=1.0, length=series.longest)
+    err.print("Releasing ...")
     result = make_release(series, Histogram(), belief=held, epsilon=1.0)
-    write_report(report, release=result, plan=made, verify=False)
+    err.print("Drawing the report ...\n")
+    missing = _report(report, result, made)
     if as_json:
-        print_json(result.to_dict() | {"report": str(report)})
+        print_json(result.to_dict() | {"report": None if missing else str(report)})
         return
     out.print(
         f"A simulated activity diary: {series.subjects} people, {series.size:,} quarter hours, "
@@ -73,4 +53,44 @@ def demo(
     print_plan(made)
     out.print("\nThe private histogram of quarter hours:\n")
     print_release(result)
-    out.print(f"\nReport: {report} (open it in a browser)")
+    out.print(f"\nNo report: {missing}" if missing else f"\nReport: {report} (open it in a browser)")
+
+
+def _report(path: Path, result: "Release", made: "Plan") -> str | None:
+    """Write the report; if nothing is installed that draws, what to install."""
+    try:
+        from quiltwork.show.report import write_report
+
+        write_report(path, release=result, plan=made, verify=False)
+    except NotInstalledError as problem:
+        return str(problem)
+    return None
+
+
+def _copy(folder: Path, *, as_json: bool) -> None:
+    """The sample data and beliefs as files of one's own."""
+    from quiltwork import save_belief
+    from quiltwork.samples import contagion_belief, diary_belief, diary_path, households_path, power_belief, power_path
+
+    folder.mkdir(parents=True, exist_ok=True)
+    names = {
+        "diary": "diary.parquet",
+        "belief": "belief.json",
+        "stationary": "stationary.json",
+        "households": "households.csv",
+        "household": "household.json",
+        "power": "power.parquet",
+        "measured": "power.json",
+    }
+    copies = {name: folder / file for name, file in names.items()}
+    shutil.copyfile(diary_path(), copies["diary"])
+    save_belief(diary_belief(), copies["belief"])
+    save_belief(diary_belief().with_start("stationary"), copies["stationary"])
+    shutil.copyfile(households_path(), copies["households"])
+    save_belief(contagion_belief(), copies["household"])
+    shutil.copyfile(power_path(), copies["power"])
+    save_belief(power_belief(), copies["measured"])
+    if as_json:
+        print_json({name: str(path) for name, path in copies.items()})
+    else:
+        out.print(f"Wrote {', '.join(map(str, copies.values()))}")

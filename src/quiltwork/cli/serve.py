@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from quiltwork.cli.options import KeyFile
-from quiltwork.errors import ParameterError
+from quiltwork.errors import NotInstalledError, ParameterError
 from quiltwork.show.output import err
 
 PORT = 8765
@@ -76,11 +76,7 @@ def serve(
         from quiltwork.web import server
         from quiltwork.web.service import Settings
     except ModuleNotFoundError as problem:
-        raise ParameterError(
-            "serve needs packages that are not installed",
-            got=f"no {(problem.name or 'web').partition('.')[0]}",
-            fix='pip install "quiltwork[web]"',
-        ) from None
+        raise NotInstalledError("serve", "web", got=f"no {(problem.name or 'web').partition('.')[0]}") from None
     if key is not None and ledger is None:
         raise ParameterError("a key is that of a ledger", got="--key without --ledger", fix="Name the ledger too")
     for name, folder in (("--data-folder", data_folder), ("--public-folder", public_folder)):

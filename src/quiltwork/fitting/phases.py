@@ -7,7 +7,7 @@ import numpy as np
 
 from quiltwork.beliefs.hidden import HiddenChain
 from quiltwork.data.series import Countable
-from quiltwork.errors import DataError, InputError, ParameterError
+from quiltwork.errors import DataError, NotInstalledError, ParameterError
 from quiltwork.types import Floats
 
 TRIES, ROUNDS, CLOSE = 3, 300, 1e-3  # random starts; rounds of EM; the gain in log-likelihood that is too small
@@ -88,10 +88,6 @@ def _hmmlearn() -> Any:
     try:
         import hmmlearn.hmm
     except ImportError:
-        raise InputError(
-            "fitting phases needs hmmlearn",
-            got="an installation without it",
-            why="it runs the EM algorithm for hidden Markov models",
-            fix='pip install "quiltwork[fit]"',
-        ) from None
+        why = "it runs the EM algorithm for hidden Markov models"
+        raise NotInstalledError("a fit of phases", "fit", got="no hmmlearn", why=why) from None
     return hmmlearn.hmm

@@ -7,7 +7,7 @@ shown only if it looks like what it should be.
 import re
 from urllib.parse import parse_qsl
 
-from quiltwork.errors import LedgerError
+from quiltwork.errors import LedgerError, NotInstalledError
 from quiltwork.ledger.sqlite import SqliteStore
 from quiltwork.ledger.store import Store
 
@@ -87,12 +87,7 @@ def _postgresql(rest: str) -> Store:
 
         from quiltwork.ledger.postgresql import PostgresStore
     except ModuleNotFoundError:
-        raise LedgerError(
-            "a ledger in PostgreSQL needs psycopg",
-            got="an installation without it",
-            why="it is the database driver",
-            fix='pip install "quiltwork[postgresql]"',
-        ) from None
+        raise NotInstalledError("a ledger in PostgreSQL", "postgresql", got="no psycopg") from None
     try:
         conninfo_to_dict(f"postgresql://{rest}")
         parts["host"].encode("idna")  # as it is looked up

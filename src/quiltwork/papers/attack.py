@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-import altair as alt
 import numpy as np
 
 from quiltwork.auditor import Noisy, audit
@@ -15,6 +14,7 @@ from quiltwork.papers.base import Effort, Found
 from quiltwork.papers.experiments import laplace_noise
 from quiltwork.papers.guessing import HourlyCounts, best_success, success_from_count
 from quiltwork.queries import Count
+from quiltwork.show.pictures import alt
 from quiltwork.show.style import ACCENT, INK, QUIET, WARNING, Chart, styled, with_rows
 from quiltwork.types import Codes, Floats
 

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
 import numpy as np
 
 from quiltwork.beliefs import Belief, MarkovChain, MixingClass
@@ -20,6 +19,7 @@ from quiltwork.papers.base import Effort, Found
 from quiltwork.papers.experiments import drawn_frequencies, laplace_error, laplace_noise, reversible_chain
 from quiltwork.queries import Count, Histogram
 from quiltwork.samples import diary_belief, diary_path
+from quiltwork.show.pictures import alt
 from quiltwork.show.style import ACCENT, INK, QUIET, WARNING, Chart, styled
 from quiltwork.types import Floats
 

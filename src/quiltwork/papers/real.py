@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import numpy as np
 
 from quiltwork.beliefs import Belief, CycleChain, HiddenChain, MarkovChain
@@ -25,6 +24,7 @@ from quiltwork.papers.base import Effort, Found
 from quiltwork.papers.experiments import laplace_noise
 from quiltwork.papers.public_data import Periods, public_data
 from quiltwork.queries import Histogram
+from quiltwork.show.pictures import alt
 from quiltwork.show.style import ACCENT, INK, PALETTE, QUIET, WARNING, Chart, styled, with_rows
 
 EPSILONS = (0.2, 1.0, 5.0)

@@ -4,7 +4,6 @@ import itertools
 import math
 from typing import Any
 
-import altair as alt
 import numpy as np
 
 from quiltwork.accounting.accountant import Accountant
@@ -17,6 +16,7 @@ from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.curve.timeline import loss_along_time
 from quiltwork.papers.base import Effort, Found
 from quiltwork.queries import Count
+from quiltwork.show.pictures import alt
 from quiltwork.show.style import ACCENT, QUIET, WARNING, Chart, styled
 
 APART = 1 - np.eye(2)

@@ -6,11 +6,10 @@ true numbers with probability 95 %, cut off at what is possible.
 
 from typing import Any, NamedTuple
 
-import altair as alt
-
 from quiltwork.queries import Transitions
 from quiltwork.releases.answer import PartAnswer
 from quiltwork.releases.result import Release
+from quiltwork.show.pictures import alt
 from quiltwork.show.style import ACCENT, FAINT, INK, QUIET, Chart, sized, styled
 
 MOST_POINTS = 30

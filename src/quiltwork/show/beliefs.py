@@ -4,7 +4,6 @@ import html
 from collections.abc import Sequence
 from pathlib import Path
 
-import altair as alt
 import numpy as np
 
 from quiltwork.accounting.compare import Comparison
@@ -14,6 +13,7 @@ from quiltwork.fitting import forgotten_after, in_time
 from quiltwork.show.charts import network_chart
 from quiltwork.show.gaussian import about_gaussian
 from quiltwork.show.page import figure, footer, paragraphs, table, write_page
+from quiltwork.show.pictures import alt
 from quiltwork.show.style import ACCENT, INK, QUIET, WARNING, Chart, styled, to_svg
 from quiltwork.types import Floats
 

@@ -5,11 +5,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import altair as alt
-
 from quiltwork.beliefs import BayesianNetwork
 from quiltwork.beliefs.secrets import likely, posterior
 from quiltwork.calibration.record import Calibration
+from quiltwork.show.pictures import alt
 from quiltwork.show.style import ACCENT, INK, QUIET, WARNING, Chart, styled, with_rows
 from quiltwork.types import Duration
 

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import altair as alt
-
 from quiltwork.beliefs import BayesianNetwork
 from quiltwork.calibration.record import Calibration
+from quiltwork.show.pictures import alt
 from quiltwork.show.style import INK, QUIET, WARNING, Chart, styled
 
 LINE, LETTER, CAPITAL, PADDING = 14, 6.2, 8.0, 9  # pixels: height of a name, widths of letters, room within a box

@@ -89,6 +89,8 @@ def check_file(path: str | Path, *others: str | Path) -> Path:
         with suppress(OSError, ValueError):
             if path.samefile(other):
                 raise InputError(f"{path} must be a file of its own", got="one with another use")
+    if form == "html":
+        import quiltwork.show.pictures  # noqa: F401 - before anything is spent
     if form is None:
         raise InputError(
             f"{path} must end in {', '.join(list(ENDINGS)[:-2])} or .html",

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import numpy as np
 
 from quiltwork.beliefs import Belief, GaussianBelief
@@ -15,6 +14,7 @@ from quiltwork.fitting.gaussian import belief_lines, first_below
 from quiltwork.fitting.gaussian_check import BINS, GaussianCheck, Shape
 from quiltwork.show.lags import lag_axis, lag_ticks
 from quiltwork.show.page import WITHOUT_NOISE, figure, footer, paragraphs, write_page
+from quiltwork.show.pictures import alt
 from quiltwork.show.style import ACCENT, FONT, INK, WARNING, Chart, styled, to_svg
 
 WIDTH, HEIGHT = 520, 240

@@ -1,8 +1,7 @@
 """The axis of lags: how much later a value is, from one step to months, on a logarithmic scale."""
 
-import altair as alt
-
 from quiltwork.fitting.words import in_words
+from quiltwork.show.pictures import alt
 from quiltwork.types import Duration
 
 MARKS = ("1 s", "10 s", "1 min", "10 min", "1 h", "6 h", "1 d", "7 d", "28 d", "364 d")

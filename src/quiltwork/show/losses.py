@@ -4,11 +4,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import altair as alt
-
 from quiltwork.auditor import Audit
 from quiltwork.calibration.plan import Plan
 from quiltwork.influence.curve.timeline import Losses
+from quiltwork.show.pictures import alt
 from quiltwork.show.style import ACCENT, FONT, INK, QUIET, WARNING, Chart, sized, styled, with_rows
 
 MOST_BARS = 30

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-import altair as alt
-
 from quiltwork.beliefs import Belief
 from quiltwork.errors import NotCoveredError
 from quiltwork.show.lags import lag_axis, lag_ticks
+from quiltwork.show.pictures import alt
 from quiltwork.show.style import PALETTE, Chart, styled
 from quiltwork.types import Floats
 

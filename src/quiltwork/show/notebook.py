@@ -28,7 +28,7 @@ from quiltwork.ledger import Ledger, Statement
 from quiltwork.releases.answer import plus_minus
 from quiltwork.releases.result import Release
 from quiltwork.session import Session
-from quiltwork.show.fit import check_title, other_lines
+from quiltwork.show.checks import check_title, other_lines
 from quiltwork.show.numbers import budget_words, remarks, share_of_budget, table_of
 from quiltwork.show.output import cell
 from quiltwork.show.plots import drawn

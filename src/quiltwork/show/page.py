@@ -42,6 +42,8 @@ def check_report(path: str | Path, *others: str | Path) -> Path:
         )
     if path.is_file() and path.stat().st_size and not _begins_like_a_page(path):
         raise InputError(f"report {path} must not replace another kind of file", got="one that is no page")
+    import quiltwork.show.pictures  # noqa: F401 - a page has some
+
     return path
 
 

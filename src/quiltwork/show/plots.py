@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from functools import singledispatch
 
-import altair as alt
 import numpy as np
 
 from quiltwork.accounting.accountant import Composed
@@ -37,6 +36,7 @@ from quiltwork.show.fit import memory_chart
 from quiltwork.show.gaussian import belief_chart, correlation_chart
 from quiltwork.show.lags import lag_axis, lag_ticks
 from quiltwork.show.losses import loss_chart, noise_chart, timeline_chart
+from quiltwork.show.pictures import alt
 from quiltwork.show.style import ACCENT, FONT, INK, WARNING, Chart, sized, styled
 from quiltwork.types import Floats
 

@@ -6,11 +6,10 @@ A picture is a shape and its rows: the shape is the same for every draw, so it i
 import math
 from typing import Any, NamedTuple
 
-import altair as alt
-
 from quiltwork.queries import Transitions
 from quiltwork.releases.rehearsal import Rehearsal
 from quiltwork.show.answers import COLUMNS, PANEL_HEIGHT, PANEL_WIDTH, titled
+from quiltwork.show.pictures import alt
 from quiltwork.show.style import ACCENT, FAINT, INK, NARROW, QUIET, Chart, styled, with_rows
 
 TRUE, NOISY = "true, without noise", "as it would be released"

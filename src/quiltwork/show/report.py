@@ -24,7 +24,8 @@ from quiltwork.show.answers import caption, release_chart
 from quiltwork.show.assumptions import assumptions
 from quiltwork.show.beliefs import about_belief
 from quiltwork.show.charts import posterior_chart
-from quiltwork.show.fit import check_figures, other_lines
+from quiltwork.show.checks import other_lines
+from quiltwork.show.fit import check_figures
 from quiltwork.show.losses import noise_chart
 from quiltwork.show.numbers import above, below, budget_words, remarks, share_of_budget, table_of
 from quiltwork.show.page import code, facts, figure, items, paragraphs, table, write_page

@@ -2,11 +2,10 @@
 
 from typing import Any, cast
 
-import altair as alt
-import vl_convert
 from altair.typing import ChartType
 
 from quiltwork.errors import visible
+from quiltwork.show.pictures import alt, vl_convert
 
 INK, QUIET, ACCENT, WARNING = "#22304a", "#8792a6", "#2f6fb3", "#c2703d"
 LINE, FAINT = "#e6e9ef", "#f4f7fb"

@@ -117,7 +117,8 @@ def choices(belief: Belief) -> list[dict[str, Any]]:
 def of_check(found: BeliefCheck) -> dict[str, Any]:
     """The pictures of a check, and what else was found in words."""
     from quiltwork.fitting.gaussian_check import GaussianCheck
-    from quiltwork.show.fit import memory_chart, other_lines, stays_chart
+    from quiltwork.show.checks import other_lines
+    from quiltwork.show.fit import memory_chart, stays_chart
     from quiltwork.show.plots import drawn
 
     pictures = []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from quiltwork.data.tables import files_of
 from quiltwork.data.text_files import SEPARATORS, check_separator, ending_of, separator_of
-from quiltwork.errors import DataError, InputError
+from quiltwork.errors import DataError, InputError, NotInstalledError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,11 +49,7 @@ def spark_session(master: str | None = None) -> "SparkSession":
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
     except ImportError:
-        raise InputError(
-            "Spark support is not installed",
-            got="no pyspark",
-            fix="pip install 'quiltwork[spark]', and Java 17 or newer",
-        ) from None
+        raise NotInstalledError("Spark", "spark", got="no pyspark", more=", and Java 17 or newer") from None
     builder = SparkSession.builder.appName("quiltwork").config("spark.ui.showConsoleProgress", "false")
     if master is not None:
         builder = builder.master(master)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from quiltwork.beliefs import BayesianNetwork
-from quiltwork.errors import InputError, NotCoveredError
+from quiltwork.errors import NotCoveredError, NotInstalledError
 from quiltwork.types import Flags, Floats
 
 WIDEST = 24.0  # log2 of the entries of the largest table of an inference
@@ -143,10 +143,6 @@ def _pyagrum() -> Any:
             warnings.simplefilter("ignore")  # where warnings are errors, those of its compiled part crash Python
             import pyagrum
     except ImportError:
-        raise InputError(
-            "quilts on networks need pyAgrum",
-            got="an installation without it",
-            why="it computes joint laws of variables exactly",
-            fix='pip install "quiltwork[networks]"',
-        ) from None
+        why = "it computes joint laws of variables exactly"
+        raise NotInstalledError("a network that is not a tree", "networks", got="no pyagrum", why=why) from None
     return pyagrum
