@@ -24,6 +24,7 @@ $(RUN): requirements.lock pyproject.toml
 	@$(INSTALL) --require-hashes --requirement requirements.lock
 	@echo "3 of 3: installing quiltwork ..."
 	@$(INSTALL) --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m pip uninstall --quiet --yes setuptools # venv of Python 3.11 brings it, and nothing here needs it
 	@touch $(RUN)
 
 $(DEV): $(RUN) requirements-dev.lock

@@ -42,7 +42,7 @@ class Loop:
         _interpreting.now = True
         try:
             with np.errstate(all="ignore"):  # as compiled code: infinities are meant
-                return self.plain(*arguments)
+                return _as_compiled(self.plain(*arguments))
         finally:
             _interpreting.now = False
 
@@ -53,6 +53,13 @@ class Loop:
         from numba import njit as numba_njit
 
         return cast(Callable[..., Any], numba_njit(**self.options)(self.plain))
+
+
+def _as_compiled(result: Any) -> Any:
+    """Numbers as compiled code returns them: Python's own."""
+    if isinstance(result, tuple):
+        return tuple(_as_compiled(one) for one in result)
+    return result.item() if isinstance(result, np.generic) else result
 
 
 def njit(*, steps: Callable[..., int] | None = None, **options: Any) -> Callable[[Function], Function]:

@@ -99,6 +99,8 @@ class Stop(MetaPathFinder):
 sys.meta_path.insert(0, Stop())
 if sys.argv[1] == "compiled code":
     from numba.core.caching import FunctionCache
+    from quiltwork import compiled
+    compiled.FEW = 0  # else so little is interpreted
     load = FunctionCache.load_overload
     def loaded(*arguments):
         if threading.current_thread() is not threading.main_thread():

@@ -96,7 +96,9 @@ def test_interpreted_and_compiled_walks_agree(
     arrays = (*points, np.array([1, 0]), np.array([cross, cross]), np.zeros(2))
     for loop, arguments in ((walk.steady_bound, (most, arrays)), (walk.frontier_step, (0, difference, arrays))):
         assert isinstance(loop, Loop)
-        assert loop._interpreted(arguments) == pytest.approx(loop.compiled(*arguments), rel=1e-12, nan_ok=True)
+        plain, fast = loop._interpreted(arguments), loop.compiled(*arguments)
+        assert type(plain) is type(fast) is float
+        assert plain == pytest.approx(fast, rel=1e-12, nan_ok=True)
 
 
 @pytest.mark.parametrize("initial", ["any", "stationary", [0.3, 0.7]])

@@ -236,11 +236,16 @@ def test_no_leftovers() -> None:
         assert not marks.search(file.read_text()), file
 
 
-def test_lock_file_has_hashes_and_no_addresses() -> None:
-    lock = (ROOT / "requirements.lock").read_text()
-    assert "://" not in lock
-    for block in re.split(r"\n(?=\S)", lock.strip()):
-        assert "--hash=sha256:" in block, block[:60]
+def test_lock_files_have_hashes_and_no_addresses() -> None:
+    pinned = {}
+    for name in ("requirements.lock", "requirements-dev.lock"):
+        lock = (ROOT / name).read_text()
+        assert "://" not in lock
+        blocks = re.split(r"\n(?=\S)", lock.strip())
+        for block in blocks:
+            assert "--hash=sha256:" in block, block[:60]
+        pinned[name] = {block.partition(" \\")[0].partition(" ;")[0] for block in blocks}
+    assert pinned["requirements.lock"] < pinned["requirements-dev.lock"]  # what develops adds, and changes nothing
 
 
 def test_the_shipped_diary_is_the_simulated_one() -> None:
