@@ -9,9 +9,7 @@ import json
 import math
 import platform
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -53,8 +51,9 @@ from scaling import (
     scaling_with_rows,
     scaling_with_states,
 )
+from starting import command_start
 
-from quiltwork import Count, MarkovChain, Noisy, Sum, audit, calibrate, plan, save_belief
+from quiltwork import Count, MarkovChain, Noisy, Sum, audit, calibrate, plan
 from quiltwork.auditor import smallest_scale
 from quiltwork.calibration.mechanisms.quilt import exact_quilt
 from quiltwork.influence.curve import sides
@@ -114,32 +113,6 @@ def length_does_not_matter() -> Row:
         "ratio": ratio,
         "target": "within 10 %",
     }
-
-
-ONE_COMPILED = (
-    "from quiltwork.influence.quilts.kernels import row_peaks as f; import numpy; f(numpy.eye(2), numpy.ones(2))"
-)
-
-
-def command_start() -> Row:
-    """From the shell, second and later calls."""
-    command = [str(Path(sys.executable).parent / "quiltwork")]
-    with tempfile.TemporaryDirectory() as folder:
-        belief = Path(folder) / "belief.json"
-        save_belief(MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary"), belief)
-        planned = [*command, "plan", str(belief), "--query", "count:1", "--length", "1000", "--epsilon", "1"]
-
-        def call(arguments: list[str]) -> None:
-            subprocess.run(arguments, check=True, capture_output=True)  # noqa: S603 - our own command
-
-        call(planned)
-        return {
-            "version_seconds": seconds(lambda: call([*command, "--version"]), 9),
-            "plan_seconds": seconds(lambda: call(planned), 9),
-            "bare_python_seconds": seconds(lambda: call([sys.executable, "-c", "import numpy"]), 9),
-            "bare_numba_seconds": seconds(lambda: call([sys.executable, "-c", ONE_COMPILED]), 9),
-            "target": "version below 0.5 s, plan within half a second of one compiled function",
-        }
 
 
 def exact_audit() -> Row:
