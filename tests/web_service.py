@@ -39,7 +39,7 @@ RELEASE: dict[str, Any] = {
 def client_of(app: Application) -> TestClient:
     """Whoever has the token, and waits for results as long as the service allows."""
     client = TestClient(app, base_url=ADDRESS, headers={"Authorization": f"Bearer {TOKEN}"})
-    client.params = {"wait": LONGEST_WAIT}  # type: ignore[assignment]
+    client.params = {"wait": LONGEST_WAIT}
     return client
 
 

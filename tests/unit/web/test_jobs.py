@@ -81,7 +81,7 @@ def test_what_draws_is_not_stopped(tmp_path: Path) -> None:
         until(lambda: drawing.committed)
         assert not pool.cancel(drawing)
         pool.time_out(drawing)
-        assert drawing.state == "running"
+        assert drawing.finished is None
         (tmp_path / "drawn").touch()
         comes_to(drawing, "done", "failed")
         assert drawing.state == "done"

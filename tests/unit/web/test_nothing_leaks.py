@@ -26,7 +26,7 @@ VALUES = ["sit" if n % 3 else "walk" for n in range(400)]
 NUMBERS = {"kind": "gaussian", "step": 1, "distance": 10.0, "correlation": {"ar1": 0.5}}
 RANDOM = (  # hashes, names of jobs, times of day, seconds
     r"\b(?:[0-9a-f]{64}|[0-9a-f]{32})\b|row \d+, [0-9a-f]{16}\b|\b[-\w]{16,22}\b(?=\")"
-    r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d[^\"<]*|\b\d+\.\d+ s\b"
+    r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d[^\"<]*|\b\d+(?:\.\d+)?(?:e[-+]\d+)? s\b"
 )
 
 
