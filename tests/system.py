@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
+from patience import PATIENCE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -88,7 +89,7 @@ def chromium() -> Iterator["Browser"]:
     program = chromium_program()
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=program, args=arguments)
+        browser = driver.chromium.launch(executable_path=program, args=arguments, timeout=1000 * PATIENCE)
         try:
             yield browser
         finally:
