@@ -101,6 +101,7 @@ def spark_session() -> Any:
     if shutil.which("java") is None:
         unavailable("Java")
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")  # it lives for seconds
     from quiltwork.data.engines.spark import spark_session as started
 
     session = started("local[2]")

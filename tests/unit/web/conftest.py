@@ -39,7 +39,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 
 
 @pytest.fixture
-def read_only() -> Iterator[TestClient]:
-    app = create_app(Settings(token=TOKEN, read_only=True, workers=0, data_folder=Path.cwd()))
+def read_only(tmp_path: Path) -> Iterator[TestClient]:
+    app = create_app(Settings(token=TOKEN, read_only=True, workers=0, data_folder=tmp_path))
     with client_of(app) as client:
         yield client
