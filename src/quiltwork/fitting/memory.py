@@ -195,7 +195,7 @@ def products(
 ) -> Floats:
     """Σ over times t and lags h of a band: (1[s at t] - level of s) (1[z at t + h] - level of z), for each path.
 
-    Sums over h are differences of cumulative sums, and sums over the times of a stay are differences of theirs.
+    Sums over h are differences of cumulative sums; without a cycle, sums over the times of a stay are so as well.
     """
     count, n = paths.shape
     found = np.zeros((count, len(first), k, k))
@@ -205,7 +205,7 @@ def products(
         stays = stays_of(paths[path], ends)
         for band in range(len(first)):
             by_state, by_time = np.zeros((k, k)), np.zeros((period, k))
-            for stay in range(len(stays) - 1):
+            for stay in range(len(stays) - 1 if period == 1 else 0):
                 t, after = stays[stay], stays[stay + 1]
                 state, end = paths[path, t], ends[t]
                 begin = t + first[band]
@@ -216,14 +216,14 @@ def products(
                     for z in range(k):
                         before = summed[begin_after, z] - summed[begin, z]
                         by_state[state, z] += summed[far_after, z] - summed[far, z] + cut * reached[end, z] - before
+            for t in range(n if period > 1 else 0):
+                state, begin, far = paths[path, t], min(t + first[band], ends[t]), min(t + last[band] + 1, ends[t])
+                if state >= 0 and begin < far:
+                    for z in range(k):
+                        by_state[state, z] += reached[far, z] - reached[begin, z]
+                        by_time[clock[t], z] += reached[far, z] - reached[begin, z]
             if period == 1:
                 by_time[0] = by_state.sum(axis=0)
-            else:
-                for t in range(n):
-                    state, begin, far = paths[path, t], min(t + first[band], ends[t]), min(t + last[band] + 1, ends[t])
-                    if state >= 0 and begin < far:
-                        for z in range(k):
-                            by_time[clock[t], z] += reached[far, z] - reached[begin, z]
             found[path, band] = by_state - levels.T.copy() @ by_time
     return found
 
