@@ -52,7 +52,7 @@ def postgresql_server() -> Iterator[str]:
     data = folder / "data"
     run(str(programs / "initdb"), "--auth=trust", "--username=postgres", "--no-sync", str(data))
     options = f"-k {folder} -c listen_addresses='' -c max_connections=100"
-    start = ("--log", str(folder / "log"), "--options", options, "--wait", "start")
+    start = ("--log", str(folder / "log"), "--options", options, "--wait", f"--timeout={PATIENCE:.0f}", "start")
     run(str(programs / "pg_ctl"), "--pgdata", str(data), *start)
     try:
         yield f"postgresql://postgres@/postgres?host={folder}"
