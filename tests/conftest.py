@@ -1,6 +1,7 @@
 """Settings for all tests."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.path.parent in NOT_MEASURED:
                 item.add_marker(pytest.mark.no_cover)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_is_left_behind() -> Iterator[None]:
+    """Tests write into folders of their own, not into that of the project."""
+    before = set(os.listdir(HERE.parent))
+    yield
+    left = {name for name in os.listdir(HERE.parent) if not name.startswith(".")} - before
+    assert not left, f"a test has written {', '.join(sorted(left))} into the folder of the project"
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
+from patience import PATIENCE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -51,7 +52,7 @@ def postgresql_server() -> Iterator[str]:
     data = folder / "data"
     run(str(programs / "initdb"), "--auth=trust", "--username=postgres", "--no-sync", str(data))
     options = f"-k {folder} -c listen_addresses='' -c max_connections=100"
-    start = ("--log", str(folder / "log"), "--options", options, "--wait", "start")
+    start = ("--log", str(folder / "log"), "--options", options, "--wait", f"--timeout={PATIENCE:.0f}", "start")
     run(str(programs / "pg_ctl"), "--pgdata", str(data), *start)
     try:
         yield f"postgresql://postgres@/postgres?host={folder}"
@@ -88,7 +89,7 @@ def chromium() -> Iterator["Browser"]:
     program = chromium_program()
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=program, args=arguments)
+        browser = driver.chromium.launch(executable_path=program, args=arguments, timeout=1000 * PATIENCE)
         try:
             yield browser
         finally:
@@ -100,6 +101,7 @@ def spark_session() -> Any:
     if shutil.which("java") is None:
         unavailable("Java")
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")  # it lives for seconds
     from quiltwork.data.engines.spark import spark_session as started
 
     session = started("local[2]")

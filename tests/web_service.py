@@ -8,7 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from patience import PATIENCE
+from starlette.testclient import TestClient
+
 from quiltwork.data.how import HowToRead, ReadAs
+from quiltwork.web.app import LONGEST_WAIT, Application
 
 TOKEN = "t" * 43
 ADDRESS = "http://127.0.0.1:8765"
@@ -18,6 +22,8 @@ BELIEF: dict[str, Any] = {
     "transition": [[0.7, 0.3], [0.6, 0.4]],
     "initial": "stationary",
 }
+BUDGET = 100.0
+"""So much that no test finds it spent by others, in whichever order they run."""
 READ = ReadAs("doing", how=HowToRead(time="time"))
 PLAN: dict[str, Any] = {"belief": BELIEF, "query": "histogram", "length": 400, "epsilon": 1.0, "mechanisms": ["curve"]}
 RELEASE: dict[str, Any] = {
@@ -28,6 +34,13 @@ RELEASE: dict[str, Any] = {
     "query": "count:walk",
     "epsilon": 0.25,
 }
+
+
+def client_of(app: Application) -> TestClient:
+    """Whoever has the token, and waits for results as long as the service allows."""
+    client = TestClient(app, base_url=ADDRESS, headers={"Authorization": f"Bearer {TOKEN}"})
+    client.params = {"wait": LONGEST_WAIT}
+    return client
 
 
 @contextmanager
@@ -42,7 +55,7 @@ def serving(*options: str, log: IO[str] | None = None, within: Path | None = Non
         assert found is not None, line
         yield found[1]
         process.terminate()
-        assert process.wait(30) == 0
+        assert process.wait(PATIENCE) == 0
     finally:
         process.kill()
         process.wait()

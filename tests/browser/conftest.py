@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import PATIENCE
 from playwright.sync_api import (
     Browser,
     BrowserContext,
@@ -39,8 +40,7 @@ MOST_UPLOAD = 1  # MiB
 PHONE: ViewportSize = {"width": 390, "height": 844}
 DESK: ViewportSize = {"width": 1280, "height": 900}
 Open = Callable[..., Page]
-PATIENCE = 20_000  # milliseconds
-expect.set_options(timeout=PATIENCE)
+expect.set_options(timeout=1000 * PATIENCE)
 
 
 @pytest.fixture(scope="session")
@@ -86,6 +86,7 @@ def browser() -> Iterator[Browser]:
 def signed_in(browser: Browser, service: str) -> StorageState:
     """The cookie that the token is exchanged for."""
     context = browser.new_context()
+    context.set_default_timeout(1000 * PATIENCE)
     page = context.new_page()
     page.goto(service)
     page.wait_for_url("**/")
@@ -102,7 +103,7 @@ def window(browser: Browser, service: str, signed_in: StorageState) -> Iterator[
     def new(**settings: Any) -> BrowserContext:
         settings = {"viewport": DESK, "storage_state": signed_in, "reduced_motion": "reduce"} | settings
         context = browser.new_context(base_url=service.partition("?")[0], accept_downloads=True, **settings)
-        context.set_default_timeout(PATIENCE)
+        context.set_default_timeout(1000 * PATIENCE)
         opened.append(context)
         return context
 
@@ -161,7 +162,7 @@ def check_page(page: Page) -> None:
     assert page.evaluate(SERIOUS, ["color-contrast"]) == []
     page.emulate_media(color_scheme="light")
     page.set_viewport_size(PHONE)
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    page.wait_for_function("(width) => document.documentElement.scrollWidth <= width", arg=PHONE["width"])
     page.set_viewport_size(DESK)
 
 
@@ -171,14 +172,16 @@ def as_text(page: Page) -> None:
     assert page.locator("img[onerror]").count() == 0
 
 
+NAMED = """(name) => (at) => [at.ariaLabel, at.innerText, ...[...(at.labels || [])].map((one) => one.innerText)]
+    .some((said) => said && said.trim().startsWith(name))"""
+
+
 def tab_to(page: Page, name: str, *, most: int = 80) -> None:
-    """Go on by the tabulator until a control of this name has the focus."""
-    script = """() => {
-        const at = document.activeElement;
-        return [at.ariaLabel, at.innerText, ...[...(at.labels || [])].map((one) => one.innerText)];
-    }"""
+    """Go on by the tabulator until a control of this name has the focus, as soon as there is one."""
+    there = "a, button, input, select, textarea, summary"
+    page.wait_for_function(f"(name) => [...document.querySelectorAll('{there}')].some(({NAMED})(name))", arg=name)
     for _ in range(most):
         page.keyboard.press("Tab")
-        if any(said and said.strip().startswith(name) for said in page.evaluate(script)):
+        if page.evaluate(f"(name) => ({NAMED})(name)(document.activeElement)", name):
             return
     raise AssertionError(f"{name} cannot be reached by the keyboard")

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import until
 from playwright.sync_api import BrowserContext, Page
 
-from .conftest import MOST_UPLOAD, PATIENCE, Open
+from .conftest import MOST_UPLOAD, Open
 
 ACT = """async ([address, method, credentials]) => {
     const sent = {method, credentials, headers: {"Content-Type": "text/plain"}, mode: "no-cors"};
@@ -61,14 +62,12 @@ def test_another_site_gets_nothing_and_changes_nothing(
         assert kind in ("refused", "opaque")
         assert (status, text) == (0, "")
         line = f"{method} /{path.partition('?')[0]} 403"
-        for _ in range(PATIENCE // 50):  # the service may write its line after the browser has its answer
-            if line in (folder / "log").read_text()[before:]:
-                break
-            page.wait_for_timeout(50)
-        assert line in (folder / "log").read_text()[before:]
-    page.set_content(f"<iframe src={address} title=framed></iframe>")
-    page.wait_for_timeout(150)
-    assert all(frame.url != address or frame.title() == "" for frame in page.frames[1:])
+        # the service may write its line after the browser has its answer
+        until(lambda before=before, line=line: line in (folder / "log").read_text()[before:])  # type: ignore[misc]
+    with page.expect_event("requestfailed") as framed:
+        page.set_content(f"<iframe src={address} title=framed></iframe>")
+    assert (framed.value.url, framed.value.failure) == (address, "net::ERR_BLOCKED_BY_RESPONSE")
+    assert [frame.url for frame in page.frames[1:]] == ["chrome-error://chromewebdata/"]
     page.set_content(f"<form method=post action={address}api/release><button>Go</button></form>")
     with page.expect_navigation() as moved:
         page.get_by_role("button").click()

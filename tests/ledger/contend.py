@@ -23,6 +23,7 @@ from quiltwork.errors import LedgerError
 COIN = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial=[0.5, 0.5])
 EPSILON = 0.01
 SECONDS = 3.0
+PATIENCE = 180.0  # seconds: it only matters where something hangs
 
 
 def session(url: str) -> Session:
@@ -60,7 +61,7 @@ def kill(url: str, runs: int, folder: str, seed: int) -> None:
                 assert made.ledger is not None
                 os.write(shown, f"{made.ledger['row']} {made.calibration.noise_scale!r}\n".encode())
         shown_so_far = Path(folder) / f"{n}.txt"
-        until = time.monotonic() + 5
+        until = time.monotonic() + PATIENCE
         while n % 2 and time.monotonic() < until and not (shown_so_far.exists() and shown_so_far.stat().st_size):
             time.sleep(0.001)  # every second one has begun to release
         time.sleep(rng.uniform(0.0, 0.08))
@@ -85,7 +86,7 @@ def cut(url: str, processes: int, cuts: int, folder: str) -> None:
             os._exit(0)
     with psycopg.connect(url, autocommit=True) as connection:
         others = "SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
-        done, until = 0, time.monotonic() + 120
+        done, until = 0, time.monotonic() + PATIENCE
         while done < cuts and time.monotonic() < until:
             time.sleep(rng.uniform(0.0, 0.02))
             pids = [pid for (pid,) in connection.execute(others).fetchall()]
@@ -132,7 +133,7 @@ def inserts(url: str, until: float) -> int:
     else:
         import sqlite3
 
-        bare = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None, timeout=120)
+        bare = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None, timeout=PATIENCE)
         bare.execute("PRAGMA journal_mode=TRUNCATE")
         bare.execute("PRAGMA synchronous=FULL")
         statement = "INSERT INTO bare (content) VALUES (?)"

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 from shell import answer, run
 
 from quiltwork import BudgetError, Ledger, MarkovChain, Session, save_belief
@@ -24,13 +25,13 @@ def session(address: object, **options: object) -> Session:
     return Session(["0", "1"], belief=COIN, budget=1.0, ledger=str(address), **options)  # type: ignore[arg-type]
 
 
-def alone(script: str, *arguments: object, seconds: float = 60) -> subprocess.CompletedProcess[str]:
+def alone(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", script, *map(str, arguments)],
         capture_output=True,
         text=True,
         check=False,
-        timeout=seconds,
+        timeout=3 * PATIENCE,  # in it, something may wait for another thing
     )
 
 
@@ -84,12 +85,13 @@ import os, signal, sys, threading
 from importlib.abc import MetaPathFinder
 from quiltwork import MarkovChain, Session
 
+patience = float(sys.argv[2])
 begun, forking = threading.Event(), threading.Event()
 os.register_at_fork(before=forking.set)  # the last that was registered is called first
 
 def middle():
     begun.set()
-    forking.wait(60)
+    forking.wait(patience)
 
 class Stop(MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
@@ -114,10 +116,10 @@ def release():
 
 thread = threading.Thread(target=release)
 thread.start()
-print(begun.wait(60))
+print(begun.wait(patience))
 pid = os.fork()
 if pid == 0:
-    signal.alarm(50)  # a child that hangs ends
+    signal.alarm(int(patience))  # a child that hangs ends
     release()
     os._exit(7)
 thread.join()
@@ -128,7 +130,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 @pytest.mark.parametrize("what", ["opendp", "quiltwork.calibration.mechanisms.curve", "compiled code"])
 def test_a_fork_in_the_middle_of_the_first_release_waits_for_it(what: str) -> None:
     """A thread is in the middle of an import, or of loading compiled code, when the process forks."""
-    done = alone(MIDDLE, what, seconds=120)
+    done = alone(MIDDLE, what, PATIENCE)
     assert done.stdout.split() == ["True", "7"], done.stderr
 
 

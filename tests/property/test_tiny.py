@@ -7,6 +7,7 @@ import pytest
 from effort import examples
 from examples import LAZY
 from hypothesis import given, settings, strategies as st
+from patience import PATIENCE
 
 from quiltwork import (
     Accountant,
@@ -97,4 +98,4 @@ for level in (1e-155, 1e-200, 1e-300):
 print("done")
 """
     command = [sys.executable, "-c", script]
-    assert subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout == "done\n"
+    assert subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout == "done\n"

@@ -3,6 +3,8 @@
 import threading
 from pathlib import Path
 
+from patience import PATIENCE, until
+
 from quiltwork import Ledger, MarkovChain, forks
 
 COIN = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial=[0.5, 0.5])
@@ -21,7 +23,7 @@ def test_a_fork_waits_for_work_and_work_for_the_fork() -> None:
     def work() -> None:
         gate.enter()
         inside.set()
-        finish.wait(60)
+        finish.wait(PATIENCE)
         gate.enter()  # deeper: it must not wait for the fork that waits for it
         gate.leave()
         happened.append("worked")
@@ -33,15 +35,14 @@ def test_a_fork_waits_for_work_and_work_for_the_fork() -> None:
         closed.set()
 
     first = in_a_thread(work)
-    assert inside.wait(60)
+    assert inside.wait(PATIENCE)
     forking = in_a_thread(fork)
-    while not gate.forking:
-        pass
+    until(lambda: gate.forking)
     finish.set()
-    assert closed.wait(60)
-    first.join(60)
+    assert closed.wait(PATIENCE)
+    first.join(PATIENCE)
     assert happened == ["worked", "forks"]
-    forking.join(60)
+    forking.join(PATIENCE)
     gate.forking = {-1}  # still in the middle of the fork
 
     def later() -> None:
@@ -54,7 +55,7 @@ def test_a_fork_waits_for_work_and_work_for_the_fork() -> None:
     with gate.changed:
         gate.forking.clear()
         gate.changed.notify_all()
-    late.join(60)
+    late.join(PATIENCE)
     assert happened == ["worked", "forks", "later"]
 
 

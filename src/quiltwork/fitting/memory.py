@@ -193,32 +193,66 @@ def relative(covariances: Floats) -> Floats:
 def products(
     paths: Codes, clock: Integers, ends: Integers, period: int, near: int, first: Integers, last: Integers, k: int
 ) -> Floats:
-    """Σ over times t and lags h of a band: (1[s at t] - level of s) (1[z at t + h] - level of z), for each path."""
+    """Σ over times t and lags h of a band: (1[s at t] - level of s) (1[z at t + h] - level of z), for each path.
+
+    Sums over h are differences of cumulative sums; without a cycle, sums over the times of a stay are so as well.
+    """
     count, n = paths.shape
     found = np.zeros((count, len(first), k, k))
     for path in range(count):
         levels = levels_of(paths[path], clock, period, near, k)
-        reached = np.zeros((n + 1, k))  # cumulative sums of what is left after levels
-        for t in range(n):
-            state = paths[path, t]
-            for z in range(k):
-                reached[t + 1, z] = reached[t, z] - (levels[clock[t], z] if state >= 0 else 0.0)
-            if state >= 0:
-                reached[t + 1, state] += 1.0
+        reached, summed = cumulated(paths[path], clock, levels)
+        stays = stays_of(paths[path], ends)
         for band in range(len(first)):
             by_state, by_time = np.zeros((k, k)), np.zeros((period, k))
-            for t in range(n):
-                state, begin, end = paths[path, t], min(t + first[band], ends[t]), min(t + last[band] + 1, ends[t])
+            for stay in range(len(stays) - 1 if period == 1 else 0):
+                t, after = stays[stay], stays[stay + 1]
+                state, end = paths[path, t], ends[t]
+                begin = t + first[band]
                 if state >= 0 and begin < end:
+                    begin_after = min(after + first[band], end)
+                    far, far_after = min(t + last[band] + 1, end), min(after + last[band] + 1, end)
+                    cut = (begin_after - begin) - (far_after - far)  # times whose lags reach beyond the end
                     for z in range(k):
-                        by_state[state, z] += reached[end, z] - reached[begin, z]
-                    if period > 1:
-                        for z in range(k):
-                            by_time[clock[t], z] += reached[end, z] - reached[begin, z]
+                        before = summed[begin_after, z] - summed[begin, z]
+                        by_state[state, z] += summed[far_after, z] - summed[far, z] + cut * reached[end, z] - before
+            for t in range(n if period > 1 else 0):
+                state, begin, far = paths[path, t], min(t + first[band], ends[t]), min(t + last[band] + 1, ends[t])
+                if state >= 0 and begin < far:
+                    for z in range(k):
+                        by_state[state, z] += reached[far, z] - reached[begin, z]
+                        by_time[clock[t], z] += reached[far, z] - reached[begin, z]
             if period == 1:
                 by_time[0] = by_state.sum(axis=0)
             found[path, band] = by_state - levels.T.copy() @ by_time
     return found
+
+
+@njit(cache=True)
+def cumulated(codes: Codes, clock: Integers, levels: Floats) -> tuple[Floats, Floats]:
+    """Cumulative sums of what is left after levels, and of these sums."""
+    n, k = len(codes), levels.shape[1]
+    reached, summed = np.zeros((n + 1, k)), np.zeros((n + 1, k))
+    for t in range(n):
+        there = 1.0 if codes[t] >= 0 else 0.0
+        for z in range(k):
+            summed[t + 1, z] = summed[t, z] + reached[t, z]
+            reached[t + 1, z] = reached[t, z] - there * levels[clock[t], z]
+        if codes[t] >= 0:
+            reached[t + 1, codes[t]] += 1.0
+    return reached, summed
+
+
+@njit(cache=True)
+def stays_of(codes: Codes, ends: Integers) -> Integers:
+    """Where stays begin, one after the other, and where the last one ends; missing values are stays as well."""
+    begun, number = np.zeros(len(codes) + 1, dtype=np.int64), 0
+    for t in range(len(codes)):
+        if t == 0 or codes[t] != codes[t - 1] or ends[t] != ends[t - 1]:
+            begun[number] = t
+            number += 1
+    begun[number] = len(codes)
+    return begun[: number + 1]
 
 
 @njit(cache=True)

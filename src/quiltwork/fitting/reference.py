@@ -263,7 +263,8 @@ def _tried(made: Floats, exact: Floats) -> _Tried:
     many = known.sum(axis=0) >= FEWEST_SETS // 2
     plain = np.where(many, made, 0.0)  # an entry that is nearly always unknown is not compared
     mean = np.where(many, np.nanmean(plain, axis=0), np.nan)
-    low, high = np.nanquantile(plain, (0.5, 0.95), axis=0) if plain.size else (mean, mean)
+    quantile = np.nanquantile if np.isnan(plain).any() else np.quantile  # the first takes entries one by one
+    low, high = quantile(plain, (0.5, 0.95), axis=0) if plain.size else (mean, mean)
     scale = np.maximum(np.nanstd(plain, axis=0, ddof=1), (high - low) / 1.645)
     return _Tried(made, mean, np.where(many, scale, np.nan), mean - exact)
 

@@ -294,20 +294,21 @@ def test_the_summary_is_plain_and_small() -> None:
 def test_memory_is_that_of_plain_loops() -> None:
     """Relative to the share of each subject, or of each time of a cycle; gaps of known length are bridged."""
     chance = np.random.default_rng(6)
-    for period, near in ((1, 0), (4, 0), (4, 1)):
-        lines = [np.where(chance.random(n) < 0.1, -1, chance.integers(3, size=n)) for n in (90, 60, 50)]
+    for stay, (period, near) in itertools.product((1, 4), ((1, 0), (4, 0), (4, 1))):
+        states = [np.repeat(chance.integers(3, size=n), stay)[:n] for n in (90, 60, 50)]
+        lines = [np.where(chance.random(len(one)) < 0.1, -1, one) for one in states]
         people = [[Timeline(lines[0]), Timeline(lines[1])], [Timeline(lines[2])]]
         begun = [[0, 3], [1]]
         subjects = tuple(Subject.of(one, start, period) for one, start in zip(people, begun, strict=True))
-        bands = (Band(1, 1, 1), Band(3, 5, 4))
+        bands = (Band(1, 1, 1), Band(3, 5, 4), Band(40, 70, 60))
         estimator = Estimator(subjects, 3, bands, period, near)
         sums = sum(estimator.sums(subject, subject.codes[None]) for subject in subjects)
         found = estimator.memory(np.asarray(sums))[0]
-        pairs, values = np.zeros((3, 3, 3)), np.zeros(3)
+        pairs, values = np.zeros((4, 3, 3)), np.zeros(4)
         for one, start in zip(people, begun, strict=True):
             level = plain_levels([line.codes for line in one], start, period, near)
             for line, first in zip(one, start, strict=True):
-                for n, (low, high) in enumerate([(0, 0), (1, 1), (3, 5)]):
+                for n, (low, high) in enumerate([(0, 0), (1, 1), (3, 5), (40, 70)]):
                     for t, lag in itertools.product(range(len(line.codes)), range(low, high + 1)):
                         if t + lag < len(line.codes) and min(line.codes[t], line.codes[t + lag]) >= 0:
                             now = np.eye(3)[line.codes[t]] - level[(first + t) % period]

@@ -1,9 +1,9 @@
-"""Progress on a output."""
+"""Progress on a terminal."""
 
 import io
-import time
 
 import pytest
+from patience import PATIENCE, until
 from rich.console import Console
 
 from quiltwork.show import output
@@ -20,13 +20,9 @@ def test_progress_shows_on_a_terminal_after_a_while(monkeypatch: pytest.MonkeyPa
     with output.progress("Counting") as report:
         assert report is not None
         report(0.5)
-        for _ in range(200):
-            if "Counting" in screen.getvalue():
-                break
-            time.sleep(0.01)
-    assert "Counting" in screen.getvalue()
+        until(lambda: "Counting" in screen.getvalue())
     screen.truncate(0)
-    monkeypatch.setattr(output, "SHOW_AFTER", 60.0)
+    monkeypatch.setattr(output, "SHOW_AFTER", PATIENCE)
     with output.progress("Counting"):
         pass
     assert "Counting" not in screen.getvalue()

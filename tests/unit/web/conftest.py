@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
-from web_service import ADDRESS, BELIEF, READ, TOKEN
+from web_service import BELIEF, BUDGET, READ, TOKEN, client_of
 
 from quiltwork import Ledger
 from quiltwork.beliefs.files import belief_from_dict
@@ -31,15 +31,15 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     (folder / "public" / "others.csv").write_text(f"time,doing\n{public}\n")
     (folder / "public" / "belief.json").write_text(json.dumps(BELIEF))
     ledger = f"sqlite:///{folder / 'ledger.db'}"
-    Ledger.create(ledger, belief=belief_from_dict(BELIEF), budget=1.0, read=READ).close()
+    Ledger.create(ledger, belief=belief_from_dict(BELIEF), budget=BUDGET, read=READ).close()
     folders: dict[str, Any] = {"data_folder": folder / "data", "public_folder": folder / "public"}
     app = create_app(Settings(token=TOKEN, ledger=ledger, workers=1, max_upload=2**20, **folders))
-    with TestClient(app, base_url=ADDRESS, headers={"Authorization": f"Bearer {TOKEN}"}) as client:
+    with client_of(app) as client:
         yield client
 
 
 @pytest.fixture
-def read_only() -> Iterator[TestClient]:
-    app = create_app(Settings(token=TOKEN, read_only=True, workers=0, data_folder=Path.cwd()))
-    with TestClient(app, base_url=ADDRESS, headers={"Authorization": f"Bearer {TOKEN}"}) as client:
+def read_only(tmp_path: Path) -> Iterator[TestClient]:
+    app = create_app(Settings(token=TOKEN, read_only=True, workers=0, data_folder=tmp_path))
+    with client_of(app) as client:
         yield client

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
-from web_service import ADDRESS, BELIEF, READ, TOKEN
+from web_service import BELIEF, READ, TOKEN, client_of
 
 from quiltwork import Ledger
 from quiltwork.beliefs.files import belief_from_dict
@@ -26,7 +26,7 @@ VALUES = ["sit" if n % 3 else "walk" for n in range(400)]
 NUMBERS = {"kind": "gaussian", "step": 1, "distance": 10.0, "correlation": {"ar1": 0.5}}
 RANDOM = (  # hashes, names of jobs, times of day, seconds
     r"\b(?:[0-9a-f]{64}|[0-9a-f]{32})\b|row \d+, [0-9a-f]{16}\b|\b[-\w]{16,22}\b(?=\")"
-    r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d[^\"<]*|\b\d+\.\d+ s\b"
+    r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d[^\"<]*|\b\d+(?:\.\d+)?(?:e[-+]\d+)? s\b"
 )
 
 
@@ -222,7 +222,7 @@ def services(tmp_path: Path) -> Iterator[tuple[TestClient, TestClient]]:
         Ledger.create(ledger, belief=belief_from_dict(BELIEF), budget=10.0, read=READ).close()
         folders: dict[str, Any] = {"data_folder": folder / "data", "public_folder": folder / "public"}
         app = create_app(Settings(token=TOKEN, ledger=ledger, workers=1, **folders))
-        clients.append(TestClient(app, base_url=ADDRESS, headers={"Authorization": f"Bearer {TOKEN}"}))
+        clients.append(client_of(app))
     with clients[0], clients[1]:
         yield clients[0], clients[1]
 

@@ -7,12 +7,15 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 import uvicorn
+from patience import PATIENCE
 from shell import run
 from web_service import BELIEF, PLAN
 
@@ -26,7 +29,7 @@ from quiltwork.web.server import bound, token_in
 def ask(address: str, token: str, content: dict[str, Any] | None = None, **headers: str) -> Any:
     method = "GET" if content is None else "POST"
     sent = {"Authorization": f"Bearer {token}"} | headers
-    return httpx2.request(method, address, json=content, headers=sent, timeout=60)
+    return httpx2.request(method, address, json=content, headers=sent, timeout=PATIENCE)
 
 
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
@@ -50,12 +53,13 @@ def test_the_command_serves_and_stops_cleanly(sign: int, tmp_path: Path) -> None
         if sign == signal.SIGTERM:
             assert ask(f"{address}api/plan", token, PLAN).json()["mechanisms"][0]["noise_scale"] > 0
         bearer = {"Authorization": f"Bearer {token}"}
-        sent = httpx2.post(f"{address}api/uploads?name=x.csv", content=b"doing\nsit\n", headers=bearer)
+        sending: dict[str, Any] = {"content": b"doing\nsit\n", "headers": bearer, "timeout": PATIENCE}
+        sent = httpx2.post(f"{address}api/uploads?name=x.csv", **sending)
         assert sent.status_code == 201
         assert list((tmp_path / "uploads").glob("quiltwork-*/*.csv"))
         ask(f"{address}api/plan?wait=0", token, PLAN | {"length": 8, "mechanisms": ["wasserstein"]})
         process.send_signal(sign)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=PATIENCE)
     finally:
         process.kill()
         process.wait()
@@ -114,68 +118,94 @@ def test_a_token_can_be_kept_in_a_file(tmp_path: Path) -> None:
         token_in(tmp_path / "none" / "token")
 
 
-def test_half_a_request_does_not_hold_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "HEADER_SECONDS", 0.3)
-
-    async def app(_: Any, __: Any, send: Any) -> None:
-        await asyncio.sleep(0.6)  # answers may take longer than requests
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
-        await send({"type": "http.response.body", "body": b"ok"})
-
-    async def talk() -> None:
-        sock = bound("127.0.0.1", 0)
-        served = uvicorn.Server(uvicorn.Config(app, http=server._Prompt, lifespan="off", log_config=None))
-        task = asyncio.create_task(served.serve(sockets=[sock]))
-        while not served.started:
-            await asyncio.sleep(0.01)
-        whole = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
-        for before in (b"", whole):
-            reader, writer = await asyncio.open_connection(*sock.getsockname())
-            writer.write(before)
-            if before:
-                assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
-            writer.write(whole[:20])
-            assert await asyncio.wait_for(reader.read(), 3) == b""
-            writer.close()
-        served.should_exit = True
-        await task
-
-    asyncio.run(talk())
-
-
 HALF = b"GET / HTTP/1.1\r\n"
 WHOLE = HALF + b"Host: x\r\n\r\n"
+LONG = 3600.0  # seconds that no test takes
+
+
+class Skipping(asyncio.SelectorEventLoop):
+    """A loop whose clock a test can put forward."""
+
+    skipped = 0.0
+
+    def time(self) -> float:
+        return super().time() + self.skipped
+
+
+async def ok(_: Any, __: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    await send({"type": "http.response.body", "body": b"ok"})
+
+
+@asynccontextmanager
+async def serving(app: Any) -> AsyncIterator[tuple[uvicorn.Server, tuple[str, int]]]:
+    """A server in this loop, and its address."""
+    sock = bound("127.0.0.1", 0)
+    limits: dict[str, Any] = {"limit_concurrency": server.AT_ONCE, "lifespan": "off", "log_config": None}
+    served = uvicorn.Server(uvicorn.Config(app, http=server._Prompt, timeout_keep_alive=int(LONG), **limits))
+    task = asyncio.create_task(served.serve(sockets=[sock]))
+    while not served.started:
+        await asyncio.sleep(0.01)
+    yield served, sock.getsockname()
+    served.should_exit = True
+    await task
+
+
+def test_half_a_request_does_not_hold_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "HEADER_SECONDS", LONG)
+    with asyncio.Runner(loop_factory=Skipping) as runner:
+        loop = runner.get_loop()
+        assert isinstance(loop, Skipping)
+
+        async def skip() -> None:
+            loop.skipped += 2 * LONG
+            for _ in range(5):  # whatever is due now is done
+                await asyncio.sleep(0)
+
+        async def slow(scope: Any, receive: Any, send: Any) -> None:
+            await skip()  # answers may take longer than requests
+            await ok(scope, receive, send)
+
+        async def talk() -> None:
+            async with serving(slow) as (served, address):
+                for before in (b"", WHOLE):
+                    reader, writer = await asyncio.open_connection(*address)
+                    writer.write(before)
+                    if before:
+                        assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
+                    writer.write(HALF)
+                    while not any(one._late for one in served.server_state.connections):  # type: ignore[union-attr]
+                        await asyncio.sleep(0.001)
+                    await skip()
+                    assert await asyncio.wait_for(reader.read(), PATIENCE) == b""
+                    writer.close()
+
+        runner.run(talk())
 
 
 @pytest.mark.parametrize("answered", [False, True], ids=["at once", "after an answer"])
-def test_connections_that_ask_for_nothing_keep_nobody_out(answered: bool) -> None:
-    async def app(_: Any, __: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
-        await send({"type": "http.response.body", "body": b"ok"})
+def test_connections_that_ask_for_nothing_keep_nobody_out(answered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "HEADER_SECONDS", LONG)
+
+    async def answer(reader: asyncio.StreamReader) -> bytes:
+        return await asyncio.wait_for(reader.readuntil(b"ok"), PATIENCE)
 
     async def talk() -> None:
-        sock = bound("127.0.0.1", 0)
-        limits: dict[str, Any] = {"limit_concurrency": server.AT_ONCE, "lifespan": "off", "log_config": None}
-        served = uvicorn.Server(uvicorn.Config(app, http=server._Prompt, **limits))
-        task = asyncio.create_task(served.serve(sockets=[sock]))
-        while not served.started:
-            await asyncio.sleep(0.01)
-        held = []
-        for _ in range(2 * server.AT_ONCE):
-            reader, writer = await asyncio.open_connection(*sock.getsockname())
-            if answered:
-                writer.write(WHOLE)
-                assert (await asyncio.wait_for(reader.readuntil(b"ok"), 5)).startswith(b"HTTP/1.1 200")
-                writer.write(HALF)
-            held.append(writer)
-        reader, writer = await asyncio.open_connection(*sock.getsockname())
-        writer.write(WHOLE)
-        assert (await asyncio.wait_for(reader.readuntil(b"ok"), 5)).startswith(b"HTTP/1.1 200")
-        assert len(server._Prompt.waiting) <= server.MOST_OF_ADDRESS
-        for other in [*held, writer]:
-            other.close()
-        served.should_exit = True
-        await task
+        async with serving(ok) as (_, address):
+            held = []
+            for _ in range(2 * server.AT_ONCE):
+                reader, writer = await asyncio.open_connection(*address)
+                if answered:
+                    writer.write(WHOLE)
+                    assert (await answer(reader)).startswith(b"HTTP/1.1 200")
+                    writer.write(HALF)
+                held.append(writer)
+            reader, writer = await asyncio.open_connection(*address)
+            writer.write(WHOLE)
+            assert (await answer(reader)).startswith(b"HTTP/1.1 200")
+            assert len(server._Prompt.waiting) <= server.MOST_OF_ADDRESS
+            for other in [*held, writer]:
+                other.close()
 
     asyncio.run(talk())
 
