@@ -10,6 +10,7 @@ from typing import Any
 from unittest import mock
 
 from quiltwork.cli import main
+from quiltwork.types import Shown
 
 
 def run(
@@ -46,3 +47,10 @@ def answer(*arguments: object) -> dict[str, Any]:
     content = json.loads(done.stdout)
     assert isinstance(content, dict)
     return content
+
+
+def as_page(shown: Shown) -> str:
+    """What a notebook shows of something."""
+    page = shown._repr_html_()
+    assert page is not None
+    return page

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from examples import LAZY
-from shell import run
+from shell import as_page, run
 
 from quiltwork import Accountant, Ledger, ReleaseRecord, Session, calibrate, plan, release, save_belief
 from quiltwork.data import Series
@@ -58,13 +58,13 @@ def test_gaussian_noise_is_named_everywhere(tmp_path: Path) -> None:
     page = (tmp_path / "report.html").read_text()
     assert "Gaussian noise of standard deviation" in page
     assert page.count("This holds up to δ = 1e-06") >= 1
-    shown = made._repr_html_()
+    shown = as_page(made)
     assert "ε = 1, δ = 1e-06" in shown
     assert "Gaussian noise of standard deviation" in shown
-    assert "Gaussian noise of" in calibrate("count:1", **WANTED, delta=1e-6)._repr_html_()
+    assert "Gaussian noise of" in as_page(calibrate("count:1", **WANTED, delta=1e-6))
     records = [ReleaseRecord(query="count:1", noise="gaussian", noise_scale=100.0)]
-    assert "δ = 1e-06" in Accountant(LAZY, length=9, releases=records, delta=1e-6).composed()._repr_html_()
-    assert "Room for" in Ledger.in_memory(belief=LAZY, budget=1.0, delta=1e-6)._repr_html_()
+    assert "δ = 1e-06" in as_page(Accountant(LAZY, length=9, releases=records, delta=1e-6).composed())
+    assert "Room for" in as_page(Ledger.in_memory(belief=LAZY, budget=1.0, delta=1e-6))
     pure = release(people(50), "frequencies", belief=LAZY, epsilon=1.0, anyway=True).to_dict()
     assert not {"delta", "delta_meaning"} & set(pure)
     assert pure["noise"] == "laplace-total"

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from shell import as_page
 
 from quiltwork import Count, InputError, JointTable, MarkovChain, Release, Sum, read_series, release
 from quiltwork.show.files import as_markdown
@@ -126,7 +127,7 @@ def test_the_ending_says_what_is_written(tmp_path: Path) -> None:
 
 def test_a_release_is_shown_and_drawn() -> None:
     for result in (_released(), _released(window=50)):
-        text = result._repr_html_()
+        text = as_page(result)
         assert text.count("<svg") == 1
         assert "walk|run" in text
         assert result.plot().to_dict()
@@ -143,7 +144,7 @@ def test_several_questions_are_one_table() -> None:
     assert table.filter(query="count:sit")["state"].to_list() == [None]
     assert repr(result).endswith(": 3 questions)")
     assert str(result).count(" by ") == 3
-    assert result._repr_html_().count("<svg") == 3
+    assert as_page(result).count("<svg") == 3
     assert len(as_markdown(result).splitlines()) == 2 + 13
     with pytest.raises(InputError, match="several questions have a chart each"):
         result.plot()

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shell import as_page
 
 from quiltwork import (
     Accountant,
@@ -154,7 +155,7 @@ def test_tables_and_pages_show_each_question() -> None:
     assert frame["error_95"][12] == result.questions[2].error()
     lines = as_markdown(result).splitlines()
     assert {line.count("|") for line in lines} == {lines[0].count("|")}
-    assert result._repr_html_().count("<h5>") == 3
+    assert as_page(result).count("<h5>") == 3
     windows = release(VALUES, ["histogram", "mean"], belief=CHAIN, epsilon=1.0, window=1000)
     assert windows.to_polars()["part"].n_unique() == 2
 

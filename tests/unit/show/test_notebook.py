@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import altair as alt
 import pytest
+from shell import as_page
 
 from quiltwork import (
     Accountant,
@@ -86,7 +87,7 @@ OTHERS: dict[str, Callable[[], Shown]] = {
 
 
 def _looks_right(shown: Shown) -> str:
-    text = shown._repr_html_()
+    text = as_page(shown)
     assert text.startswith('<div class="quiltwork">')
     assert text.endswith("</div>")
     assert not any(tag in text for tag in ("<b>", "<i>", "<script"))  # names are escaped
@@ -110,13 +111,13 @@ def test_everything_else_is_shown(name: str) -> None:
 
 def test_what_is_spent_is_seen_at_once() -> None:
     session = _spent()
-    text = session._repr_html_()
+    text = as_page(session)
     assert "Spent 0.4 of 1, 0.6 remain" in text.replace("0.399999", "0.4").replace("0.600001", "0.6")
     assert "ann &lt;script&gt;" in text
     assert repr(session) == "Session(1 series with 100 values, budget ε = 1, MarkovChain(2 states, initial=stationary))"
     assert str(session) == session.explain()
     empty = Session(["sit & rest"], belief=CHAIN, budget=1.0)
-    assert "Nothing has been released yet" in empty._repr_html_()
+    assert "Nothing has been released yet" in as_page(empty)
     assert empty.plot() is not None
 
 
