@@ -38,7 +38,7 @@ from quiltwork import (
 )
 from quiltwork.accounting.record import SMALLEST
 from quiltwork.accounting.total import Total
-from quiltwork.errors import LedgerError
+from quiltwork.errors import LedgerError, NotInstalledError
 from quiltwork.ledger import schema, verify_export
 from quiltwork.numeric import add_up
 from quiltwork.samples import contagion_belief
@@ -340,7 +340,7 @@ def test_ledgers_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyP
         Ledger(str(made))
     monkeypatch.setitem(sys.modules, "psycopg", None)
     monkeypatch.delitem(sys.modules, "quiltwork.ledger.postgresql", raising=False)
-    with pytest.raises(LedgerError, match=r'pip install "quiltwork\[postgresql\]"'):
+    with pytest.raises(NotInstalledError, match=r'pip install "quiltwork\[postgresql\]"'):
         Ledger("postgresql://x/y")
 
 

@@ -1,6 +1,8 @@
 """Plan, release and demo."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -82,7 +84,13 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     done = run("demo")
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    told = [line for line in done.stderr.splitlines() if line and not line.startswith("Compiling")]
+    assert told == [
+        "Reading the sample diary ...",
+        "Comparing mechanisms ...",
+        "Releasing ...",
+        "Drawing the report ...",
+    ]
     assert "in steps of 15min" in done.stdout
     assert "private histogram" in done.stdout
     assert "sleep" in done.stdout
@@ -93,6 +101,38 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "--belief", tmp_path / "sample/belief.json", "--query", "count:sleep", "--epsilon", 2,
     )  # fmt: skip
     assert again["length"] == 2688
+
+
+WITHOUT = """
+import sys
+sys.modules["altair"] = None  # as if it were not installed
+sys.path.insert(0, sys.argv[1])
+from shell import answer, run
+install, ledger = 'pip install "quiltwork[pictures]"', "sqlite:///ledger.db"
+belief, diary = sys.argv[2:]
+assert install in run("demo", code=0).stdout
+run("ledger", "create", ledger, "--belief", belief, "--budget", 2, code=0)
+asked = ("release", diary, "--column", "doing", "--subject", "who", "--time", "t", "--belief", belief)
+asked += ("--query", "histogram", "--epsilon", 1, "--ledger", ledger, "--out")
+run(*asked, "table.csv", code=0)
+assert install in run(*asked, "report.html", code=2).stderr
+assert 0.9 < answer("ledger", "show", ledger)["spent"] < 1.1  # the report was refused before anything was spent
+for words in (("belief", "show", belief), ("plan", belief, "--query", "histogram", "--length", 9, "--epsilon", 1)):
+    run(*words, code=0)
+    assert install in run(*words, "--out", "page.html", code=2).stderr
+chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+assert chain._repr_html_() is None
+try:
+    chain.plot()
+except NotInstalledError as problem:
+    print(problem)
+"""
+
+
+def test_all_but_pictures_works_without_what_draws(belief: Path, diary: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WITHOUT, str(Path(__file__).parents[2]), str(belief), str(diary)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert 'pip install "quiltwork[pictures]"' in done.stdout, done.stderr
 
 
 def test_tables_out(belief: Path, diary: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from quiltwork.data.engines.spark import spark_session, spark_table
 
 def test_spark_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.errors", None)
-    with pytest.raises(InputError, match=r"pip install 'quiltwork\[spark\]'"):
+    with pytest.raises(InputError, match=r'pip install "quiltwork\[spark\]", and Java 17'):
         spark_session()
     with pytest.raises(InputError, match="none of that name"):
         spark_table("nowhere/*.parquet")
