@@ -108,6 +108,9 @@ import sys
 sys.modules["altair"] = None  # as if it were not installed
 sys.path.insert(0, sys.argv[1])
 from shell import answer, run
+from quiltwork import MarkovChain
+from quiltwork.errors import NotInstalledError
+
 install, ledger = 'pip install "quiltwork[pictures]"', "sqlite:///ledger.db"
 belief, diary = sys.argv[2:]
 assert install in run("demo", code=0).stdout
