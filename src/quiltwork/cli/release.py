@@ -232,13 +232,13 @@ def _show(result: "Release", files: list[Path], form: Form) -> None:
         else:  # what was a warning is not said twice
             said = (NO_STEP, *large_delta(result.calibration.delta))
             print_release(replace(result, notes=tuple(note for note in result.notes if note not in said)))
-    except BrokenPipeError:
-        raise  # whoever reads has gone
     except (OSError, ValueError, AttributeError) as problem:
+        give_up_output()
+        if files and isinstance(problem, BrokenPipeError):
+            return  # whoever read has gone with what was read; all of it is in the files
         why = getattr(problem, "strerror", None) or "it is closed"
         err.print(f"warning: the value cannot be written to standard output ({why}); here it is:")
         err.print(json_line(result.to_dict()))
-        give_up_output()
 
 
 def _write(

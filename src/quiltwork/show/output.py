@@ -28,6 +28,12 @@ class Terminal(Console):
         """Print texts and tables."""
         super().print(*(visible(one) if isinstance(one, str) else one for one in objects), **options)
 
+    def on_broken_pipe(self) -> None:
+        """Whoever read has gone. Remarks are given up; what that means for a result is for the caller to say."""
+        self.quiet = self.stderr
+        if not self.stderr:
+            raise
+
 
 out, err = Terminal(), Terminal(stderr=True)
 

@@ -138,6 +138,26 @@ def test_all_but_pictures_works_without_what_draws(belief: Path, diary: Path, tm
     assert 'pip install "quiltwork[pictures]"' in done.stdout, done.stderr
 
 
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+@pytest.mark.parametrize("out", ["kept.csv", None])
+def test_a_value_outlives_its_reader(form: str, out: str | None, belief: Path, diary: Path, tmp_path: Path) -> None:
+    """As in ``quiltwork release .. | true``: the value was paid for."""
+    words = [diary, "--column", "doing", "--subject", "who", "--time", "t", "--belief", belief, "--query", "histogram"]
+    words += ["--epsilon", "1", "--format", form, *([] if out is None else ["--out", out])]
+    command = [sys.executable, "-c", "from quiltwork.cli import main; main()", "release", *map(str, words)]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as begun:
+        assert begun.stdout is not None
+        assert begun.stderr is not None
+        begun.stdout.close()
+        told = begun.stderr.read()
+    assert begun.returncode == 0, told
+    if out is None:
+        assert '"noise_scale"' in told
+    else:
+        assert "cannot be written" not in told
+        assert (tmp_path / out).read_text().startswith("query,")
+
+
 def test_tables_out(belief: Path, diary: Path, tmp_path: Path) -> None:
     asked: tuple[object, ...] = ("release", diary, "--column", "doing", "--subject", "who", "--time", "t")
     asked = (*asked, "--belief", belief, "--query", "histogram", "--epsilon", 1)
