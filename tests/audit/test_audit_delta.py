@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import oracle
 import pytest
 from effort import examples
 from hypothesis import given, settings, strategies as st
@@ -25,7 +26,6 @@ from quiltwork import (
     NotCoveredError,
     audit,
     calibrate,
-    parse_query,
     save_belief,
 )
 from quiltwork.auditor import exact_delta
@@ -206,7 +206,7 @@ def test_what_is_refused() -> None:
         Noisy(Count("1"), 2.0, noise="cauchy")  # type: ignore[arg-type]
     real = GaussianBelief({"ar1": 0.5}, distance=1.0)
     with pytest.raises(NotCoveredError, match="states"):
-        audit(real, [Noisy(parse_query("sum").within(real), 2.0)], length=3, delta=1e-6)
+        audit(real, [Noisy(oracle.asked("sum", real), 2.0)], length=3, delta=1e-6)
 
 
 def test_the_command(tmp_path: Path) -> None:

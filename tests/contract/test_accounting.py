@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import oracle
 import pytest
 from effort import examples
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -30,8 +31,6 @@ from quiltwork import (
     Session,
     save_belief,
 )
-from quiltwork.calibration import request as calibration
-from quiltwork.releases.pipeline import prepare
 
 LENGTH = 12
 
@@ -62,8 +61,7 @@ class Plan:
         if request.segment is not None and isinstance(part, Series):
             part = part.between(*request.segment)
         options: dict[str, Any] = {"epsilon": request.epsilon, "mechanism": request.mechanism}
-        asked = calibration.Request.of(request.query, belief=self.belief, **options)
-        return prepare(part, asked).record
+        return oracle.prepared(part, request.query, belief=self.belief, **options).record
 
     @property
     def length(self) -> int | None:

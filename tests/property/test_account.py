@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import oracle
 import polars as pl
 import pytest
 from effort import examples
@@ -36,10 +37,8 @@ from quiltwork import (
     Tally,
     read_series,
 )
-from quiltwork.calibration.request import Request
 from quiltwork.data import HeldSeries, Reading
 from quiltwork.data.times import Duration
-from quiltwork.releases.pipeline import prepare
 
 Array = NDArray[np.float64]
 ROWS = 6  # of two people together
@@ -132,8 +131,8 @@ def recorded(
     mechanism = draw(st.sampled_from(["group"] * 6 + ["quilt-exact"] * 2 + ["wasserstein"] * 2 + ["curve"]))
     epsilon = draw(st.sampled_from([0.3, 1.0, 3.0]))
     try:
-        request = Request(query=query, belief=chain, epsilon=epsilon, mechanism=mechanism, **options, anyway=True)
-        record = prepare(series, request).record
+        options |= {"mechanism": mechanism, "anyway": True}
+        record = oracle.prepared(series, query, belief=chain, epsilon=epsilon, **options).record
     except NotCoveredError:
         return None
     if mechanism == "group" and draw(st.booleans()):
@@ -316,9 +315,8 @@ def shuffled_records(draw: st.DrawFn) -> tuple[BayesianNetwork | JointTable, lis
         if draw(st.booleans()):
             data = [{name: states[0] for name, states in belief.variables.items()}]
             mechanism = draw(st.sampled_from(["group", "wasserstein"]))
-            record = prepare(
-                data, Request(query=query, belief=belief, epsilon=1.0, mechanism=mechanism, anyway=True)
-            ).record
+            options: dict[str, Any] = {"mechanism": mechanism, "anyway": True}
+            record = oracle.prepared(data, query, belief=belief, epsilon=1.0, **options).record
         if record.noise_scale is None:
             continue
         hits = [

@@ -4,6 +4,7 @@ import itertools
 from fractions import Fraction
 
 import numpy as np
+import oracle
 import pytest
 from effort import examples
 from hypothesis import given, settings, strategies as st
@@ -22,10 +23,8 @@ from quiltwork import (
     plan,
     release,
 )
-from quiltwork.calibration.request import Request
 from quiltwork.calibration.target import epsilon_for
 from quiltwork.queries import Limits, query_from_dict
-from quiltwork.releases.pipeline import prepare
 
 CHAIN = MarkovChain([[0.8, 0.15, 0.05], [0.3, 0.6, 0.1], [0.2, 0.2, 0.6]], initial="stationary", states=["a", "b", "c"])
 
@@ -35,7 +34,7 @@ CHAIN = MarkovChain([[0.8, 0.15, 0.05], [0.3, 0.6, 0.1], [0.2, 0.2, 0.6]], initi
 def test_the_nearest_answer_is_within_the_limits_and_never_further_from_the_truth(
     noisy: list[float], size: int, seed: int
 ) -> None:
-    limits = Histogram().limits([str(n) for n in range(len(noisy))], size)
+    limits = oracle.between(Histogram(), [str(n) for n in range(len(noisy))], size)
     assert limits is not None
     nearest = limits.nearest(np.array(noisy))
     assert nearest.min() >= 0
@@ -58,9 +57,10 @@ def test_the_nearest_answer_is_within_the_limits_and_never_further_from_the_trut
 def test_limits_hold_for_all_data(query: Histogram) -> None:
     for codes in itertools.product(range(3), repeat=4):
         series = Series.from_codes([np.array(codes)], states=CHAIN.states)
-        limits = query.limits(CHAIN.states, 4, int(series.transitions().sum()))
+        limits = oracle.between(query, CHAIN.states, 4, int(series.transitions().sum()))
         assert limits is not None
-        answer = query.evaluate(series) * float(query.unit(CHAIN.states)) / query.divisor(4)
+        unit, divisor = oracle.in_units(query, CHAIN.states, 4)
+        answer = oracle.answer_to(query, series) * float(unit) / divisor
         assert np.all(answer >= np.array(limits.low) - 1e-12)
         assert np.all(answer <= np.array(limits.high) + 1e-12)
         assert limits.total is None or answer.sum() == pytest.approx(limits.total)
@@ -140,9 +140,9 @@ def test_a_plan_says_what_would_be_noise_only() -> None:
 
 def test_a_release_says_what_would_be_noise_only_before_it_is_made() -> None:
     series = Series.from_values(["a", "b"] * 60, states=CHAIN.states)
-    ready = prepare(series, Request.of("frequencies", belief=CHAIN, epsilon=0.2, window=10, anyway=True))
+    ready = oracle.prepared(series, "frequencies", belief=CHAIN, epsilon=0.2, window=10, anyway=True)
     (warning,) = ready.warnings(ready.answers())
     assert "for 12 of 12 parts" in warning
-    fine = prepare(series, Request.of("count:a", belief=CHAIN, epsilon=5.0, anyway=True))
+    fine = oracle.prepared(series, "count:a", belief=CHAIN, epsilon=5.0, anyway=True)
     assert fine.warnings(fine.answers()) == ()
     assert Limits((0.0,), (1.0,)).width == Fraction(1)

@@ -4,6 +4,7 @@ import itertools
 from typing import Any
 
 import numpy as np
+import oracle
 import pytest
 import reference
 from effort import examples
@@ -22,8 +23,6 @@ from quiltwork import (
     parse_query,
 )
 from quiltwork.beliefs import dynamic
-from quiltwork.calibration.mechanisms.curve import curve
-from quiltwork.calibration.request import Request
 from quiltwork.errors import BeliefError
 from quiltwork.influence.curve.cliques import CliqueCurve
 from quiltwork.influence.curve.profile import Profile
@@ -93,8 +92,8 @@ def test_unrolled_and_chain_have_the_law_of_the_tables(belief: DynamicNetwork, l
 @settings(max_examples=examples(7), deadline=None)
 @given(dynamic_networks(), st.integers(1, 4), st.sampled_from(QUERIES), epsilons)
 def test_both_ways_are_enough_by_enumeration(belief: DynamicNetwork, length: int, text: str, epsilon: float) -> None:
-    request = Request.of(text, belief=belief, epsilon=epsilon, length=length, mechanism="curve")
-    ways = [calibrate(text, belief=belief, epsilon=epsilon, length=length), curve(request)]
+    wanted: dict[str, Any] = {"belief": belief, "epsilon": epsilon, "length": length}
+    ways = [calibrate(text, **wanted), oracle.by_curve(text, **wanted)]
     assert [ways[0].steps, ways[1].steps] == ["unrolled", None]
     law = trajectories(belief, length)
     for found in ways:

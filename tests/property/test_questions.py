@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable
 
 import numpy as np
+import oracle
 import pytest
 from effort import examples
 from hypothesis import given, settings, strategies as st
@@ -11,8 +12,6 @@ from numpy.typing import NDArray
 from strategies import chains, epsilons
 
 from quiltwork import MarkovChain, Noisy, NotCoveredError, Query, Series, audit, parse_query
-from quiltwork.calibration.calibrate import calibrated
-from quiltwork.calibration.request import Request
 
 STATES = ("a", "b", "c")
 GAPS: list[tuple[int, ...]] = [(5,), (2, 3), (1, 1, 2)]
@@ -31,19 +30,19 @@ def series_of(path: NDArray[np.int64], stretches: tuple[int, ...], states: tuple
 
 
 def whole(query: Query, series: Series) -> NDArray[np.int64]:
-    return np.asarray(query.evaluate(series))
+    return oracle.answer_to(query, series).astype(np.int64)
 
 
 def by_window(query: Query, series: Series) -> NDArray[np.int64]:
     from quiltwork.data import Window
 
     parts = series.parts(window=Window.parse(2), by_subject=False, transitions=query.followed)
-    return np.concatenate([np.asarray(query.evaluate(part)) for part in parts.values()])
+    return np.concatenate([oracle.answer_to(query, part).astype(np.int64) for part in parts.values()])
 
 
 def check(query: Query, answer: Callable[[Query, Series], NDArray[np.int64]], states: tuple[str, ...]) -> Array:
     """The largest change for each pair of states when one value changes, over all series."""
-    k, allowed = len(states), query.sensitivity(states)
+    k, allowed = len(states), oracle.changes(query, states)
     seen = np.zeros((k, k))
     for stretches in GAPS:
         length = sum(stretches)
@@ -69,14 +68,14 @@ def test_sensitivity_is_that_of_the_worst_series(text: str, states: tuple[str, .
     query = parse_query(text)
     if "c" in text.partition(":")[2] and len(states) == 2:
         return
-    assert np.array_equal(check(query, whole, states), query.sensitivity(states))
+    assert np.array_equal(check(query, whole, states), oracle.changes(query, states))
 
 
 @pytest.mark.parametrize("states", [STATES[:2], STATES])
 @pytest.mark.parametrize("text", ["count:a|b", "stays", "stays:a", "stay-length:b"])
 def test_windows_are_covered(text: str, states: tuple[str, ...]) -> None:
-    query = parse_query(text).in_windows()
-    assert np.array_equal(check(query, by_window, states), query.sensitivity(states))
+    query = oracle.in_windows(parse_query(text))
+    assert np.array_equal(check(query, by_window, states), oracle.changes(query, states))
 
 
 @settings(max_examples=examples(8), deadline=None)
@@ -87,7 +86,7 @@ def test_noise_hides_every_moment(chain: MarkovChain, epsilon: float, length: in
     paths = paths_of(length, len(states))
     for window, answer in ((None, whole), (2, by_window)) if query.by_part else ((None, whole),):
         try:
-            found = calibrated(Request.of(query, belief=chain, epsilon=epsilon, length=length, window=window))
+            found = oracle.noise_for(query, belief=chain, epsilon=epsilon, length=length, window=window)
         except NotCoveredError:
             continue  # nothing is promised
         answers = np.array([answer(query, series_of(path, (length,), states)) for path in paths])
@@ -112,7 +111,7 @@ def test_the_audit_of_a_longer_chain_agrees(leave: float, enter: float, epsilon:
         initial=[*chain.stationary, 0.0],
         states=["other", "new", "on"],
     )
-    scale = calibrated(Request.of("stays:s", belief=chain, epsilon=epsilon, length=length)).noise_scale
+    scale = oracle.noise_for("stays:s", belief=chain, epsilon=epsilon, length=length).noise_scale
     exact = audit(longer, [Noisy(parse_query("count:new"), scale)], length=length, secrets="sets:new,on|other")
     assert exact.epsilon <= epsilon * (1 + 1e-9)
     if length > 4:

@@ -4,12 +4,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import oracle
 import pytest
 
 from quiltwork import GaussianBelief, MarkovChain, Series
-from quiltwork.calibration.request import Request
 from quiltwork.data.measured import Measurements
-from quiltwork.releases.pipeline import prepare
 from quiltwork.releases.prepared import Answer, Prepared
 from quiltwork.releases.result import Release
 from quiltwork.show.answers import numbers_drawn
@@ -93,7 +92,7 @@ def held(result: Release, exact: list[list[float]]) -> Iterator[tuple[str, bool]
 
 
 def coverage(data: Any, query: str, belief: Any, **options: Any) -> dict[str, float]:
-    prepared = prepare(data, Request.of(query, belief=belief, epsilon=1.0, alone=True, anyway=True, **options))
+    prepared = oracle.prepared(data, query, belief=belief, epsilon=1.0, alone=True, anyway=True, **options)
     answers = prepared.answers()
     exact = [truths(prepared, answer) for answer in answers]
     found: dict[str, list[bool]] = {}

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import oracle
 import polars as pl
 import pytest
 from effort import examples
@@ -28,7 +29,6 @@ from quiltwork import (
     calibrate,
     entry_epsilon,
     entry_guarantee,
-    parse_query,
     plan,
     read_measurements,
     release,
@@ -76,7 +76,7 @@ def questions(draw: st.DrawFn, length: int) -> Measured:
         cut = draw(st.integers(1, length - 1))
         return Difference((1, cut), (cut + 1, length))
     belief = GaussianBelief({"ar1": 0.5}, distance=1)
-    asked = parse_query(kind).within(belief)
+    asked = oracle.asked(kind, belief)
     assert isinstance(asked, Measured)
     return asked
 
@@ -129,7 +129,7 @@ def test_the_exact_audit_finds_no_more_than_was_promised(data: st.DataObject) ->
     query = data.draw(questions(length))
     epsilon = data.draw(st.sampled_from([0.1, 1.0, 3.0]))
     made = calibrate(query, belief=belief, epsilon=epsilon, length=length)
-    whole = query.undivided()
+    whole = oracle.undivided(query)
     if made.noise_scale == 0:
         return
     assert audit(belief, [Noisy(whole, made.noise_scale)], length=length).epsilon <= epsilon * (1 + 1e-8)
@@ -143,7 +143,7 @@ def test_a_bayesian_promise_holds_whatever_is_known(data: st.DataObject) -> None
     belief = GaussianBelief({"ar1": phi}, distance=1.0)
     query = data.draw(questions(length))
     made = calibrate(query, belief=belief, epsilon=1.0, length=length, guarantee="bayesian")
-    found, _ = worst_adversary(belief, [Noisy(query.undivided(), made.noise_scale)], length=length)
+    found, _ = worst_adversary(belief, [Noisy(oracle.undivided(query), made.noise_scale)], length=length)
     assert found.epsilon <= 1 + 1e-8
 
 
@@ -169,7 +169,7 @@ def test_the_formula_is_the_loss_by_quadrature(phi: float, scale: float, a: floa
             top = exponent.max()
             densities.append(top + math.log(float((weight * np.exp(exponent - top)).sum())))
         ratios.append(abs(densities[0] - densities[1]))
-    found = audit(belief, [Noisy(parse_query("sum").within(belief), scale)], length=n)
+    found = audit(belief, [Noisy(oracle.asked("sum", belief), scale)], length=n)
     promised = abs(float(moved.sum())) / scale
     assert found.by_node[i] == pytest.approx(promised, abs=1e-9)
     assert max(ratios) <= promised * (1 + 1e-6) + 1e-9
@@ -193,13 +193,13 @@ def test_releases_add_up_at_every_time(data: st.DataObject) -> None:
             ReleaseRecord(
                 query=query,
                 noise_scale=scale,
-                lipschitz=query.on(belief).lipschitz,
+                lipschitz=oracle.largest_change(query, belief),
                 distance=belief.distance,
                 segment=(first, last),
                 length=length,
             )
         )
-        noisy.append(Noisy(query.undivided(), scale, (first, last)))
+        noisy.append(Noisy(oracle.undivided(query), scale, (first, last)))
     try:
         belief.check_size(length)
     except Exception:
@@ -423,7 +423,7 @@ def test_known_values_need_ar1_and_independent_subjects() -> None:
         for mechanism in ("curve", "group"):
             with pytest.raises(NotCoveredError):
                 calibrate("sum", belief=belief, epsilon=1.0, length=3, mechanism=mechanism, guarantee="bayesian")
-        record = ReleaseRecord(query=parse_query("sum").within(belief), noise_scale=3.0, length=3)
+        record = ReleaseRecord(query=oracle.asked("sum", belief), noise_scale=3.0, length=3)
         with pytest.raises(NotCoveredError):
             Accountant(belief, length=3, releases=[record], guarantee="bayesian").composed()
 
@@ -442,7 +442,7 @@ def test_values_that_were_never_recorded_count() -> None:
     belief = GaussianBelief([1, -0.55, 0.05], distance=1.0)
     scale = calibrate("sum", belief=belief, epsilon=1.0, length=2).noise_scale
     assert scale == pytest.approx(0.5, rel=1e-5)  # at time 0: -0.55 + 0.05
-    asked = parse_query("sum").within(belief)
+    asked = oracle.asked("sum", belief)
     assert audit(belief, [Noisy(asked, scale)], length=2).node in (0, 3)
     forged = ReleaseRecord(mechanism="curve", epsilon=1.0, noise_scale=0.4501, query=asked, length=2)
     assert Accountant(belief, length=2, releases=[forged]).composed().epsilon == pytest.approx(0.5 / 0.4501, rel=1e-4)
@@ -456,13 +456,13 @@ def test_what_is_known_of_correlated_subjects_or_nearly_fixed_values_is_refused(
     with pytest.raises(NotCoveredError, match="nearly determine others"):
         bayesian_leakage(nearly, "sum", noise_scale=1.0, length=3)
     short = GaussianBelief([1, 0.3447, -0.7071], distance=1.0)  # true of three values only
-    exact, _ = worst_adversary(short, [Noisy(parse_query("sum").within(short), 1.0)], length=3)
+    exact, _ = worst_adversary(short, [Noisy(oracle.asked("sum", short), 1.0)], length=3)
     assert exact.epsilon < 3
 
 
 def test_claims_are_about_their_own_distance() -> None:
     near, far = (GaussianBelief({"ar1": 0.5}, distance=distance) for distance in (1.0, 10.0))
-    mean = parse_query("mean").within(near)
+    mean = oracle.asked("mean", near)
     for record in (
         ReleaseRecord(mechanism="other", epsilon=1.0, distance=1.0, length=100),
         ReleaseRecord(query=mean, lipschitz=1.0, noise_scale=3.0, length=100),
@@ -499,7 +499,7 @@ def test_small_changes_of_many_values_may_tell_all_that_large_ones_do() -> None:
 @pytest.mark.parametrize("releases", [1, 7, 1000])
 def test_planned_releases_stay_within_their_epsilon(releases: int) -> None:
     belief = GaussianBelief({"ar1": 0.9}, distance=1.0)
-    query = parse_query("sum").within(belief)
+    query = oracle.asked("sum", belief)
     for name in ("curve", "group"):
         offer = plan(query, belief=belief, epsilon=1.0, length=50, releases=releases, mechanisms=[name]).offers[0]
         records = [ReleaseRecord(query=query, noise_scale=offer.noise_scale, length=50)] * releases

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import oracle
 import pytest
 from effort import examples
 from hypothesis import assume, given, settings, strategies as st
@@ -214,7 +215,7 @@ def test_every_mechanism_keeps_its_promise_on_chains(mechanism: str, data: st.Da
         densities = laplace(paths, made.noise_scale, counted, len(chain.states))
         assert loss(paths, densities, chosen.pairs, chosen.times) <= epsilon * SLACK
         if mechanism == "curve":  # its promise is about every mechanism with that profile
-            change = query.sensitivity(chain.states) / made.noise_scale
+            change = oracle.changes(query, chain.states) / made.noise_scale
             outputs = lipschitz_outputs(paths, [change] * length, rng, 40)
             assert loss(paths, outputs, chosen.pairs, chosen.times) <= epsilon * SLACK
     if made.certificate is not None:
@@ -227,7 +228,7 @@ def test_the_curve_for_every_length_covers_values_beyond_a_release(data: st.Data
     """Some values are not asked about, before, between and after: their secrets are covered all the same."""
     chain = data.draw(chains(max_states=3, min_states=3, zeros=False))
     chosen = data.draw(some_secrets(chain.states))
-    count = Count(chain.states[0]).sensitivity(chain.states)
+    count = oracle.changes(Count(chain.states[0]), chain.states)
     apart = chosen.secrets.on(chain)
     epsilon = InfluenceCurve(chain, secret=apart).at(count / 3).epsilon
     kept = data.draw(st.lists(st.booleans(), min_size=5, max_size=5).filter(any))
@@ -323,7 +324,7 @@ def test_phases_orders_and_cycles(data: st.DataObject) -> None:
     made = calibrate("count:a", belief=belief, epsilon=epsilon, length=length, secrets=chosen.secrets)
     found = audit(belief, [Noisy(Count("a"), made.noise_scale)], length=length, secrets=chosen.secrets).epsilon
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
-    change = Count("a").sensitivity("abc") / made.noise_scale
+    change = oracle.changes(Count("a"), "abc") / made.noise_scale
     exact = []
     for paths in every:
         exact.append(loss(paths, laplace(paths, made.noise_scale, 0, 3), chosen.pairs, chosen.times))
@@ -561,7 +562,7 @@ def test_the_step_between_sets_is_attained(law: tuple[float, float, float]) -> N
     p, size = np.array(law), 1.5
     share = law[0] / (law[0] + law[1])
     expected = np.log(share * np.exp(size) + 1 - share)
-    secrets, count = Secrets.sets(["a", "b"]), Count("a").sensitivity("abc") * size
+    secrets, count = Secrets.sets(["a", "b"]), oracle.changes(Count("a"), "abc") * size
     rows, states = np.array([p] * 3), [*"abc"]
     phases = np.array([p[0], p[1] / 2, p[1] / 2, p[2]])
     beliefs: list[Belief] = [

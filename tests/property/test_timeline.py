@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import oracle
 import pytest
 from effort import examples
 from hypothesis import given, settings, strategies as st
@@ -137,7 +138,7 @@ def test_audited_loss_of_segments_is_within_the_curve(chain: MarkovChain, length
         first = data.draw(st.integers(1, length))
         segments.append((first, data.draw(st.integers(first, min(length, first + 8)))))
     scales = [data.draw(st.sampled_from([0.5, 3.0, 20.0])) for _ in range(2)]
-    sensitivity = Count("0").sensitivity(chain.states)
+    sensitivity = oracle.changes(Count("0"), chain.states)
     asked = Profile.of([(sensitivity / s, seg) for s, seg in zip(scales, segments, strict=True)], length=length)
     true = audit(
         known, [Noisy(Count("0"), s, seg) for s, seg in zip(scales, segments, strict=True)], length=length
@@ -248,7 +249,7 @@ def test_audited_loss_of_long_segments_is_within_the_curve(seed: int) -> None:
     cuts[1], cuts[3] = min(cuts[1], cuts[0] + 140), min(cuts[3], cuts[2] + 25)
     segments, scales = [(cuts[0], cuts[1]), (cuts[2], cuts[3])], rng.choice([2.0, 10.0, 50.0], size=2).tolist()
     true = audit(chain, [Noisy(Count("1"), s, g) for s, g in zip(scales, segments, strict=True)], length=400)
-    sensitivity = Count("1").sensitivity(chain.states)
+    sensitivity = oracle.changes(Count("1"), chain.states)
     asked = Profile.of([(sensitivity / s, g) for s, g in zip(scales, segments, strict=True)], length=400)
     found = loss_along_time(chain, asked)
     at = np.array([found.at(t) for t in range(1, 401)])
@@ -258,7 +259,7 @@ def test_audited_loss_of_long_segments_is_within_the_curve(seed: int) -> None:
 def test_long_series_cost_no_more_than_their_stretches() -> None:
     """Beyond the nodes followed one by one, the bound is that of every length, and gaps forget."""
     chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
-    count = Count("1").sensitivity(chain.states)
+    count = oracle.changes(Count("1"), chain.states)
     endless = InfluenceCurve(chain).at(count / 5).epsilon
     for length in (2_000, 10**7, 10**12):
         found = loss_along_time(chain, Profile.constant(count / 5, length=length))
@@ -273,7 +274,7 @@ def test_long_series_cost_no_more_than_their_stretches() -> None:
 
 def test_short_series_need_less_than_long_ones() -> None:
     chain = MarkovChain([[0.99, 0.01], [0.02, 0.98]], initial="stationary")
-    count = Count("1").sensitivity(chain.states)
+    count = oracle.changes(Count("1"), chain.states)
     found = [loss_along_time(chain, Profile.constant(count / 50, length=n)).epsilon for n in (1, 5, 50, 500, 5_000)]
     assert found == sorted(found)
     assert found[0] == pytest.approx(1 / 50)
@@ -283,7 +284,7 @@ def test_short_series_need_less_than_long_ones() -> None:
 def test_a_chain_that_never_forgets_adds_up() -> None:
     """Two states that never change: all that was asked counts, and no more."""
     chain = MarkovChain(np.eye(2), initial=[0.5, 0.5])
-    count = Count("1").sensitivity(chain.states)
+    count = oracle.changes(Count("1"), chain.states)
     for length in (10, 1_000, 10**5):
         assert loss_along_time(chain, Profile.constant(count / length, length=length)).epsilon == pytest.approx(1.0)
 

@@ -7,16 +7,15 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import oracle
 import polars as pl
 import pytest
 from effort import examples
 from hypothesis import given, settings, strategies as st
 from strategies import chains, epsilons
 
-from quiltwork import Custom, InputError, MarkovChain, NotCoveredError, Session, parse_query, read_series, release
-from quiltwork.calibration.request import Request
+from quiltwork import Custom, InputError, MarkovChain, NotCoveredError, Session, read_series, release
 from quiltwork.data import Series, Window
-from quiltwork.releases.pipeline import prepare
 
 CHAIN = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit", "walk"])
 
@@ -50,20 +49,20 @@ def loss(
 def test_windows_tell_no_more_than_one_answer(
     chain: MarkovChain, epsilon: float, length: int, span: int, query: str, seed: int
 ) -> None:
-    asked, k = parse_query(query).within(chain), len(chain.states)
+    asked, k = oracle.asked(query, chain), len(chain.states)
     start = chain.stationary if chain.start == "stationary" else np.full(k, 1 / k)
     if chain.start == "given":
         start = np.asarray(chain.initial)
     data = Series.from_codes([np.zeros(length, dtype=np.int64)], states=chain.states)
     try:
-        ready = prepare(data, Request(query=asked, belief=chain, epsilon=epsilon, window=span, anyway=True))
+        ready = oracle.prepared(data, asked, belief=chain, epsilon=epsilon, window=span, anyway=True)
     except NotCoveredError:
         return  # nothing is promised
     answers = []
     for path in itertools.product(range(k), repeat=length):
         series = Series.from_codes([np.array(path)], states=chain.states)
         parts = series.parts(window=Window.parse(span), by_subject=False, transitions=True)
-        answers.append(np.concatenate([asked.evaluate(part) for part in parts.values()]))
+        answers.append(np.concatenate([oracle.answer_to(asked, part) for part in parts.values()]))
     table = np.array(answers, dtype=float)
     chance = np.random.default_rng(seed)
     seen = np.vstack([table, chance.uniform(-1, length + 1, size=(200, table.shape[1]))])
@@ -183,9 +182,8 @@ def test_values_between_uneven_times_count_in_independent_stretches_too() -> Non
     frame = pl.DataFrame({"t": [1, 2, 3, 9, 10], "what": ["sit", "walk", "sit", "sit", "walk"]})
     series = read_series(frame, column="what", states=CHAIN.states, time="t")
     for gaps in ("dependent", "independent"):
-        query = parse_query("count:walk")
-        request = Request(query=query, belief=CHAIN, epsilon=1.0, mechanism="group", gaps=gaps, anyway=True)
-        ready = prepare(series, request)
+        options: dict[str, Any] = {"mechanism": "group", "gaps": gaps, "anyway": True}
+        ready = oracle.prepared(series, "count:walk", belief=CHAIN, epsilon=1.0, **options)
         assert ready.calibration.length == 6
 
 
