@@ -11,7 +11,7 @@ import numpy as np
 Function = TypeVar("Function", bound=Callable[..., Any])
 FEW = 100_000
 """Steps of an inner loop that Python takes about as fast as numba's compiled code is loaded."""
-WAIT = "Compiling numerical code for this machine, once: up to half a minute ..."
+WAIT = "Compiling numerical code that is new to this machine: up to half a minute ..."
 
 _interpreting = threading.local()
 

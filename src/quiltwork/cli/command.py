@@ -66,8 +66,17 @@ def _command(path: str) -> Any:
     module, _, function = listed.where.partition(":")
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     run = getattr(import_module(f"quiltwork.cli.{module}"), function)
+    _tell_who_waits()
     alone.command(path.rpartition(" ")[2], epilog=listed.epilog)(run)
     return typer.main.get_command(alone)
+
+
+def _tell_who_waits() -> None:
+    """A command that compiles something says so, wherever its output goes."""
+    from quiltwork import compiled
+    from quiltwork.show.output import err
+
+    compiled.say = err.print
 
 
 app = typer.Typer(

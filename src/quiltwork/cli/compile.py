@@ -17,7 +17,7 @@ def compile_all() -> None:
     """Compile the numerical code ahead of time."""
     from quiltwork.show.output import err, out
 
-    err.print("Compiling all numerical code for this machine, about half a minute ...")
+    err.print("Compiling all numerical code for this machine: about half a minute, the first time ...")
     begun = [
         subprocess.Popen(  # noqa: S603 - our own code
             [sys.executable, "-c", f"from quiltwork.cli.compile import run; run({part!r})"]

@@ -29,10 +29,9 @@ def demo(
     if files is not None:
         _copy(files, as_json=as_json)
         return
-    from quiltwork import Histogram, compiled, plan as make_plan, read_series, release as make_release
+    from quiltwork import Histogram, plan as make_plan, read_series, release as make_release
     from quiltwork.samples import diary_belief, diary_path
 
-    compiled.say = err.print  # whoever waits for a demonstration is told why, wherever its output goes
     err.print("Reading the sample diary ...")
     held = diary_belief()
     series = read_series(diary_path(), column="activity", states=held.states, subject="person", time="time")
@@ -40,7 +39,6 @@ def demo(
     made = make_plan(Histogram(), belief=held, epsilon=1.0, length=series.longest)
     err.print("Releasing ...")
     result = make_release(series, Histogram(), belief=held, epsilon=1.0)
-    err.print("Drawing the report ...\n")
     missing = _report(report, result, made)
     if as_json:
         print_json(result.to_dict() | {"report": None if missing else str(report)})
@@ -59,11 +57,13 @@ def demo(
 def _report(path: Path, result: "Release", made: "Plan") -> str | None:
     """Write the report; if nothing is installed that draws, what to install."""
     try:
-        from quiltwork.show.report import write_report
-
-        write_report(path, release=result, plan=made, verify=False)
+        import quiltwork.show.pictures  # noqa: F401 - is there what draws?
     except NotInstalledError as problem:
         return str(problem)
+    from quiltwork.show.report import write_report
+
+    err.print("Drawing the report ...\n")
+    write_report(path, release=result, plan=made, verify=False)
     return None
 
 

@@ -76,7 +76,9 @@ def serve(
         from quiltwork.web import server
         from quiltwork.web.service import Settings
     except ModuleNotFoundError as problem:
-        raise NotInstalledError("serve", "web", got=f"no {(problem.name or 'web').partition('.')[0]}") from None
+        raise NotInstalledError(
+            "serve", "web", got=f"no {(problem.name or 'web').partition('.')[0]}", why="the service is an extra"
+        ) from None
     if key is not None and ledger is None:
         raise ParameterError("a key is that of a ledger", got="--key without --ledger", fix="Name the ledger too")
     for name, folder in (("--data-folder", data_folder), ("--public-folder", public_folder)):

@@ -163,7 +163,7 @@ def _proved(a: Floats, b: Floats, claim: float, plans: Plans, held: Held, pair: 
     return _ship(a, b, ratio, plans, space)[0] >= 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(steps=lambda ends, known, *_: 60 * len(ends[1]) * known[0].size, cache=True, nogil=True)
 def _lengthen(
     ends: Ends,
     known: tuple[Floats, Floats, Floats],  # λ, Γ, and a guess at the next Γ
@@ -211,7 +211,7 @@ def _lengthen(
             values[a, b] = claim  # Statement 11
 
 
-@njit(cache=True, nogil=True)
+@njit(steps=lambda logs, *_: logs.size**2, cache=True, nogil=True)
 def any_start(
     logs: Floats,  # [z, a]: log P^n, -inf where impossible
     told: Floats,  # [z, a, b]: Γ_n
