@@ -20,7 +20,7 @@ class Loop:
     """A function of arrays and numbers: interpreted as long as it took few steps, then compiled.
 
     ``steps`` estimates from the arguments how many steps a call takes. Without it a call from outside is compiled at
-    once. The source is the same in both cases, and so is the result but for the last digit of a logarithm.
+    once. The source is the same in both cases, and so is the result but for rounding.
     """
 
     def __init__(self, function: Callable[..., Any], steps: Callable[..., int] | None, options: dict[str, Any]) -> None:
@@ -39,8 +39,8 @@ class Loop:
         return self.compiled(*arguments)
 
     def _interpreted(self, arguments: tuple[Any, ...]) -> Any:
-        _interpreting.now = True
         try:
+            _interpreting.now = True
             with np.errstate(all="ignore"):  # as compiled code: infinities are meant
                 return _as_compiled(self.plain(*arguments))
         finally:

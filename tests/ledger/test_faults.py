@@ -83,7 +83,7 @@ def test_a_session_belongs_to_the_process_that_opened_it(kept: bool, tmp_path: P
 MIDDLE = """
 import os, signal, sys, threading
 from importlib.abc import MetaPathFinder
-from quiltwork import MarkovChain, Session
+from quiltwork import Count, MarkovChain, Noisy, Session, audit
 
 patience = float(sys.argv[2])
 begun, forking = threading.Event(), threading.Event()
@@ -111,6 +111,9 @@ if sys.argv[1] == "compiled code":
     FunctionCache.load_overload = loaded
 
 def release():
+    if sys.argv[3:] == ["audit"]:
+        lazy = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+        return audit(lazy, [Noisy(Count("1"), 5.0)], length=6)
     coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial=[0.5, 0.5])
     Session(["0", "1"], belief=coin, budget=1.0).count("1", epsilon=0.1, anyway=True)
 
@@ -130,7 +133,15 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 @pytest.mark.parametrize("what", ["opendp", "quiltwork.calibration.mechanisms.curve", "compiled code"])
 def test_a_fork_in_the_middle_of_the_first_release_waits_for_it(what: str) -> None:
     """A thread is in the middle of an import, or of loading compiled code, when the process forks."""
-    done = alone(MIDDLE, what, PATIENCE)
+    _wait(what)
+
+
+def test_a_fork_in_the_middle_of_an_audit_waits_for_it() -> None:
+    _wait("compiled code", "audit")
+
+
+def _wait(what: str, *more: str) -> None:
+    done = alone(MIDDLE, what, PATIENCE, *more)
     assert done.stdout.split() == ["True", "7"], done.stderr
 
 

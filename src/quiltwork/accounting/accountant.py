@@ -18,6 +18,7 @@ from quiltwork.accounting.total import Total
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.calibration.request import as_belief
 from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.forks import working
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.numeric import check_delta, check_length
 from quiltwork.types import Guarantee, Shown
@@ -141,14 +142,17 @@ class Accountant:
         """All releases so far."""
         return self._releases
 
+    @working()
     def composed(self) -> Composed:
         """What all releases so far tell together; refused if no rule covers them."""
         return self.told_by(self.total)
 
+    @working()
     def dry_run(self, release: ReleaseRecord) -> Composed:
         """What they would tell with one more; nothing is added."""
         return self.told_by(self._with(release))
 
+    @working()
     def add(self, release: ReleaseRecord) -> Composed:
         """Count one more release, if a rule covers it."""
         total = self._with(release)
@@ -180,6 +184,7 @@ class Accountant:
             quilts = quilt_epsilon(release, self.terms, length)
         return total.plus(release, self.terms.belief, quilts=quilts)
 
+    @working()
     def told_by(self, total: Total, *, enough: float = 0.0) -> Composed:
         """What the releases of a total tell together; refused if no rule covers them.
 

@@ -16,6 +16,7 @@ from quiltwork.calibration.plan import Plan
 from quiltwork.calibration.request import as_belief, as_query
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.fitting import lasting_longer
+from quiltwork.forks import working
 from quiltwork.numeric import check_length
 from quiltwork.queries import Query, Workload
 from quiltwork.types import Floats, Shown
@@ -68,6 +69,7 @@ class Comparison(Shown):
         }
 
 
+@working()
 def compare(
     query: Query | str,
     *,

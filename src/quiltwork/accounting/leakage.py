@@ -10,6 +10,7 @@ from quiltwork.auditor.gaussian import worst_adversary
 from quiltwork.beliefs import Belief, GaussianBelief, SecretPairs, Secrets
 from quiltwork.calibration.request import as_belief, as_query
 from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.forks import working
 from quiltwork.influence.curve.constant import curve_members
 from quiltwork.influence.curve.networks import network_epsilon
 from quiltwork.influence.curve.profile import Profile
@@ -26,6 +27,7 @@ FEW_REAL_VALUES = 10
 Method = Literal["enumeration", "projective"]
 
 
+@working()
 def bayesian_leakage(  # noqa: PLR0913 - the public signature is meant to be read
     belief: Belief,
     query: Query | str,

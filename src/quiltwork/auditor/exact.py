@@ -14,6 +14,7 @@ from quiltwork.auditor.noisy import Audit, DeltaAt, Noisy, check_pure, each_ques
 from quiltwork.auditor.outputs import Outputs
 from quiltwork.beliefs import Belief, GaussianBelief, JointTable, SecretPairs, Secrets
 from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.forks import working
 from quiltwork.laws.exact import (
     ImpossibleError,
     SecretLaws,
@@ -32,6 +33,7 @@ CUT = 1e-9  # of a δ: what is left out of Gaussian noise, and counted as δ
 LEFT_OUT = 1e-15  # the same where no δ is aimed at
 
 
+@working()
 def audit(
     belief: Belief,
     releases: Sequence[Noisy],
@@ -398,6 +400,7 @@ def worst_densities(
     return outputs, more.tolist(), less.tolist()
 
 
+@working()
 def audit_mechanism(table: JointTable, mechanism: Mapping[Any, Sequence[float]]) -> Audit:
     """The exact loss of any mechanism with finitely many outputs: outcome of the variables → law of the output.
 

@@ -13,6 +13,7 @@ import numpy as np
 from quiltwork.auditor.noisy import Audit, Noisy
 from quiltwork.beliefs.gaussian import GaussianBelief
 from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.forks import working
 from quiltwork.queries.measured import Measured, Weights
 from quiltwork.types import Floats
 
@@ -120,6 +121,7 @@ def _written_out(weights: Weights, length: int) -> Floats:
     return row
 
 
+@working()
 def worst_adversary(belief: GaussianBelief, releases: Sequence[Noisy], *, length: int) -> tuple[Audit, tuple[int, ...]]:
     """The largest loss over all sets of times that an adversary may know, and the worst set.
 

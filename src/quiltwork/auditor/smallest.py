@@ -6,6 +6,7 @@ from quiltwork.auditor.exact import scales_in_units, secret_laws, totals_of
 from quiltwork.auditor.loss import Lattice, losses, rounding_error
 from quiltwork.auditor.noisy import Noisy
 from quiltwork.beliefs import Belief, SecretPairs, Secrets
+from quiltwork.forks import working
 from quiltwork.laws.exact import Statistic
 from quiltwork.numeric import smallest_within
 from quiltwork.queries import Query
@@ -14,6 +15,7 @@ from quiltwork.types import Progress
 TOLERANCE = 1e-9
 
 
+@working()
 def smallest_scale(
     query: Query,
     *,

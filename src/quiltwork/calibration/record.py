@@ -14,6 +14,7 @@ from quiltwork.beliefs.unknown_member import unknown_member
 from quiltwork.calibration.request import Request
 from quiltwork.certificate import Certificate
 from quiltwork.errors import CertificateError, InputError, ParameterError
+from quiltwork.forks import working
 from quiltwork.influence.delta import kappa
 from quiltwork.numeric import float_above
 from quiltwork.queries import Query, Workload
@@ -275,6 +276,7 @@ class Calibration(Shown):
             return f"only noise by the influence curve has one, and this is by {self.mechanism}"
         return NO_PROOF.get(kind, "the proof would be too large, or rests on bounds that a certificate does not hold")
 
+    @working()
     def verify(self, belief: Belief) -> float:
         """The ε that the certificate proves for this noise, these lengths and this belief, by interval arithmetic.
 

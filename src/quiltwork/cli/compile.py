@@ -32,11 +32,14 @@ def compile_all() -> None:
 
 def run(part: str) -> None:
     """Small problems that need everything there is to compile."""
+    import numpy as np
+
     from quiltwork import Count, CycleChain, MarkovChain, Noisy, audit, calibrate, compiled
     from quiltwork.fitting.check import check_memory
     from quiltwork.fitting.made_up import made_up
+    from quiltwork.influence.curve.transport import Ways
 
-    compiled.FEW = 0  # else small problems are interpreted
+    compiled.FEW = -1  # else small problems are interpreted
     chain = MarkovChain([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.2, 0.7]])
     lazy = MarkovChain([[0.9, 0.1], [0.4, 0.6]])
     even = MarkovChain([[0.75, 0.25], [0.25, 0.75]])
@@ -45,6 +48,7 @@ def run(part: str) -> None:
             for length in (None, 30, 3000):
                 calibrate("histogram", belief=belief, epsilon=1.0, length=length)
         _compose(chain)
+        Ways.of(np.array([[0.0, 1.0, 9.0], [1.0, 0.0, 1.0], [9.0, 1.0, 0.0]])).steps()  # with a detour
         return
     for belief in (lazy, lazy.with_start("stationary")):
         for mechanism in ("audited", "wasserstein", "quilt-exact"):

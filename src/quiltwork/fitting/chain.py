@@ -12,6 +12,7 @@ from quiltwork.beliefs.interval import IntervalChain
 from quiltwork.data.series import Countable
 from quiltwork.errors import DataError, ParameterError
 from quiltwork.fitting.slower import forgotten_after, lasting_longer, like, slowest_within
+from quiltwork.forks import working
 from quiltwork.types import Codes, Floats, Shown
 
 FEW = 5
@@ -122,6 +123,7 @@ class Fit(Shown):
         return IntervalChain.from_counts(self.counts, confidence=confidence, states=self.chain.states)
 
 
+@working()
 def fit_chain(
     data: Countable | ArrayLike,
     *,

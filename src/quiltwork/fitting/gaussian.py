@@ -14,6 +14,7 @@ from quiltwork.data.series import Series
 from quiltwork.errors import DataError, ParameterError
 from quiltwork.fitting.autocorrelation import Autocorrelation, Rhythm, autocorrelation, compared_lags, left_over
 from quiltwork.fitting.words import in_words
+from quiltwork.forks import working
 from quiltwork.types import Duration, Floats
 
 OUTER = (0.01, 0.99)  # quantiles between which values are spread
@@ -207,6 +208,7 @@ def first_below(correlation: Correlation, level: float) -> int | None:
     return int(np.flatnonzero(size >= level)[-1]) + 1
 
 
+@working()
 def fit_gaussian(
     data: Measurements | Iterable[object],
     *,

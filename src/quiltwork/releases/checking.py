@@ -11,11 +11,13 @@ from quiltwork.fitting.check import check_memory
 from quiltwork.fitting.outcome import BeliefCheck
 from quiltwork.fitting.remedies import Remedy, tried
 from quiltwork.fitting.verdict import A_SET
+from quiltwork.forks import working
 from quiltwork.queries import Histogram
 
 TOGETHER = "No other kind of belief is there for people together: use longer steps (--every), or more data."
 
 
+@working()
 def check_belief(belief: Belief, data: Series | Iterable[object], *, remedies: bool = True) -> BeliefCheck:
     """Compare a belief with public data: never with the data that is to be protected, which the result would reveal.
 

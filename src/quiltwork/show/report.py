@@ -68,6 +68,7 @@ SIGNED_DESPITE = (
 )
 
 BEING_VERIFIED = "There is one. It is being verified, and its result will stand here."
+INTERRUPTED = "NOT VERIFIED: there is one, but its verification was interrupted."
 NOT_AGAIN = "There is one. It was not verified again for this report."
 
 
@@ -92,7 +93,7 @@ def write_report(
     calibration = release.calibration
     if check is not None and release.checked is None:
         release = replace(release, checked=check.checked(release.belief))
-    sections = [
+    before = [
         *_heading(release),
         "<h2>Result</h2>",
         *(part for question in release.questions or (release,) for part in _answered(question, release)),
@@ -103,7 +104,8 @@ def write_report(
         "<h2>Assumptions</h2>",
         "<p>The guarantee holds if all of these are true.</p>",
         items(assumptions(release)),
-        *_noise(release, NOT_AGAIN if not verify else BEING_VERIFIED),
+    ]
+    after = [
         *_compared(plan),
         *_recorded(release),
         "<h2>What is not promised</h2>",
@@ -111,12 +113,20 @@ def write_report(
         *_repeat(release, command),
         _signatures(release),
     ]
-    title = f"private {calibration.query.text}"
-    written = write_page(path, title, sections)
-    if verify and calibration.certificate is not None:
-        found = html.escape(certified(release))
-        write_page(path, title, [section.replace(html.escape(BEING_VERIFIED), found) for section in sections])
-    return written
+
+    def write(certificate: str) -> Path:
+        noise = _noise(release, certificate)
+        return write_page(path, f"private {calibration.query.text}", [*before, *noise, *after])
+
+    if calibration.certificate is None or not verify:
+        return write(certified(release) if calibration.certificate is None else NOT_AGAIN)
+    write(BEING_VERIFIED)
+    found = INTERRUPTED  # whatever stops it
+    try:
+        found = certified(release)
+    finally:
+        write(found)
+    return Path(path)
 
 
 def _heading(release: Release) -> list[str]:
@@ -289,10 +299,8 @@ def _picture(release: Release) -> list[str]:
 
 
 def _noise(release: Release, certificate: str) -> list[str]:
-    """The mechanism, its theorem and reason, and what is said of its certificate, if there is one."""
+    """The mechanism, its theorem and reason, and what is said of its certificate."""
     calibration = release.calibration
-    if calibration.certificate is None:
-        certificate = certified(release)
     first = calibration.explain(release.belief).splitlines()[0]
     said = {
         "Mechanism": html.escape(first),

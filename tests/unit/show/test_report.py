@@ -27,6 +27,7 @@ from quiltwork.show import style
 from quiltwork.show.assumptions import assumptions
 from quiltwork.show.page import style as page_style
 from quiltwork.show.repeat import python_code
+from quiltwork.show.report import write_report
 
 P = [[0.8, 0.2], [0.3, 0.7]]
 CHAIN = MarkovChain(P, initial="stationary", states=["sit", "walk"], step="15min")
@@ -105,6 +106,27 @@ def test_a_report_needs_nothing_and_runs_nothing(tmp_path: Path) -> None:
         assert colour in page_style()  # a dark page draws them in others
     assert "values in memory" in page
     assert "not checked against public data" in page
+
+
+@pytest.mark.parametrize("stopped", [KeyboardInterrupt, MemoryError, ParameterError("x")])
+def test_a_report_never_waits_for_a_verification_that_was_stopped(
+    stopped: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+    made = release(["0", "0", "1"] * 50, "histogram", belief=chain, epsilon=1.0, anyway=True)
+    seen: list[str] = []
+
+    def stop(*_: Any) -> float:
+        seen.append((tmp_path / "report.html").read_text())
+        raise stopped
+
+    monkeypatch.setattr(type(made.calibration), "verify", stop)
+    with pytest.raises((KeyboardInterrupt, MemoryError, ParameterError)):
+        write_report(tmp_path / "report.html", release=made)
+    assert "It is being verified" in seen[0]  # the report is there before
+    written = (tmp_path / "report.html").read_text()
+    assert "It is being verified" not in written
+    assert "NOT VERIFIED: there is one, but its verification was interrupted." in written
 
 
 def test_data_to_protect_is_not_shown_as_a_check(folder: Path) -> None:
