@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -54,3 +55,14 @@ def as_page(shown: Shown) -> str:
     page = shown._repr_html_()
     assert page is not None
     return page
+
+
+def without_reader(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the command with its output in a pipe that nobody reads any more."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-c", "from quiltwork.cli import main; main()", *map(str, words)]
+    try:
+        return subprocess.run(command, cwd=cwd, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    finally:
+        os.close(writer)

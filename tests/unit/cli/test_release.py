@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from shell import answer, run
+from shell import answer, run, without_reader
 
 
 def test_plan(belief: Path) -> None:
@@ -107,7 +107,7 @@ WITHOUT = """
 import sys
 sys.modules["altair"] = None  # as if it were not installed
 sys.path.insert(0, sys.argv[1])
-from shell import answer, run
+from shell import answer, run, without_reader
 from quiltwork import MarkovChain
 from quiltwork.errors import NotInstalledError
 
@@ -144,13 +144,9 @@ def test_a_value_outlives_its_reader(form: str, out: str | None, belief: Path, d
     """As in ``quiltwork release .. | true``: the value was paid for."""
     words = [diary, "--column", "doing", "--subject", "who", "--time", "t", "--belief", belief, "--query", "histogram"]
     words += ["--epsilon", "1", "--format", form, *([] if out is None else ["--out", out])]
-    command = [sys.executable, "-c", "from quiltwork.cli import main; main()", "release", *map(str, words)]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as begun:
-        assert begun.stdout is not None
-        assert begun.stderr is not None
-        begun.stdout.close()
-        told = begun.stderr.read()
-    assert begun.returncode == 0, told
+    done = without_reader("release", *words, cwd=tmp_path)
+    told = done.stderr
+    assert done.returncode == 0, told
     if out is None:
         assert '"noise_scale"' in told
     else:
