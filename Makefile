@@ -20,7 +20,7 @@ $(RUN): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "quiltwork needs Python 3.11 or newer, got %d.%d: set PYTHON=/path/to/python3.11" % sys.version_info[:2])'
 	@echo "1 of 3: making a Python environment in .venv ..."
 	@$(PYTHON) -m venv .venv
-	@echo "2 of 3: installing the packages that quiltwork needs (about 300 MB to download) ..."
+	@echo "2 of 3: installing the packages that quiltwork needs (about 260 MB to download) ..."
 	@$(INSTALL) --require-hashes --requirement requirements.lock
 	@echo "3 of 3: installing quiltwork ..."
 	@$(INSTALL) --no-deps --no-build-isolation --editable .
@@ -28,7 +28,7 @@ $(RUN): requirements.lock pyproject.toml
 	@touch $(RUN)
 
 $(DEV): $(RUN) requirements-dev.lock
-	@echo "Adding what develops and tests quiltwork (about 800 MB to download) ..."
+	@echo "Adding what develops and tests quiltwork (about 700 MB to download) ..."
 	@$(INSTALL) --require-hashes --requirement requirements-dev.lock
 	@$(BIN)/quiltwork compile
 	@touch $(DEV)

@@ -32,9 +32,8 @@ def answer_to(query: Query, data: Countable) -> Floats:
     return np.asarray(query.evaluate(data), dtype=float)
 
 
-def changes(query: Query, states: Any, *, norm: int = 1, windows: bool = False) -> Floats:
+def changes(query: Query, states: Any, *, norm: int = 1) -> Floats:
     """By how much one value that changes from one state to another moves the answer at most."""
-    query = in_windows(query) if windows else query
     return np.asarray(query.sensitivity(states) if norm == 1 else query.euclidean(states))
 
 

@@ -2,13 +2,17 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from effort import examples
+from hypothesis import given, settings, strategies as st
 
 from quiltwork import MarkovChain, calibrate, compiled
 from quiltwork.compiled import Loop, njit
-from quiltwork.influence.curve import steps, walk
+from quiltwork.errors import QuiltworkError
+from quiltwork.influence.curve import bridges, steps, walk
 from quiltwork.influence.quilts import kernels
 from quiltwork.types import Floats
+
+LOOPS = [one for module in (bridges, kernels, steps, walk) for one in vars(module).values() if isinstance(one, Loop)]
 
 
 @njit(steps=lambda numbers: len(numbers), cache=False)
@@ -99,6 +103,26 @@ def test_interpreted_and_compiled_walks_agree(
         plain, fast = loop._interpreted(arguments), loop.compiled(*arguments)
         assert type(plain) is type(fast) is float
         assert plain == pytest.approx(fast, rel=1e-12, nan_ok=True)
+
+
+@settings(max_examples=examples(12), deadline=None)
+@given(tables(), st.sampled_from(["any", "stationary"]), st.sampled_from([None, 1, 2, 30, 10**12]),
+       st.sampled_from(["count:0", "histogram", "transitions", "stays"]))  # fmt: skip
+def test_interpreted_noise_is_never_smaller(table: Floats, initial: str, length: int | None, query: str) -> None:
+    """Zeros, one state and length 1 are among them; loops that were compiled before count their steps anew."""
+    found: list[float | str] = []
+    for few in (-1, 4 * compiled.FEW):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(compiled, "FEW", few)
+            for loop in LOOPS:
+                patch.setattr(loop, "taken", 0)
+            try:
+                chain = MarkovChain(table, initial=initial)
+                found.append(calibrate(query, belief=chain, epsilon=1.0, length=length, mechanism="curve").noise_scale)
+            except QuiltworkError as problem:
+                found.append(str(problem))
+    fast, plain = found
+    assert plain == fast or (isinstance(plain, float) and isinstance(fast, float) and plain >= fast * (1 - 1e-12))
 
 
 @pytest.mark.parametrize("initial", ["any", "stationary", [0.3, 0.7]])

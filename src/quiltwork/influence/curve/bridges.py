@@ -211,7 +211,7 @@ def _lengthen(
             values[a, b] = claim  # Statement 11
 
 
-@njit(steps=lambda logs, *_: logs.size**2, cache=True, nogil=True)
+@njit(steps=lambda logs, *_: 6 * logs.size**2, cache=True, nogil=True)
 def any_start(
     logs: Floats,  # [z, a]: log P^n, -inf where impossible
     told: Floats,  # [z, a, b]: Γ_n
