@@ -40,10 +40,10 @@ from quiltwork import (
 )
 from quiltwork.auditor.exact import scales_in_units, secret_laws
 from quiltwork.auditor.loss import exact_loss
+from quiltwork.auditor.noisy import each_question
 from quiltwork.data import Series
 from quiltwork.laws.exact import SecretLaws, Statistic
-from quiltwork.queries import parse_query
-from quiltwork.samples.diary import diary_belief, diary_path
+from quiltwork.samples import diary_belief, diary_path
 
 Row = dict[str, Any]
 EPSILON = 1.0
@@ -120,9 +120,9 @@ def three_digits(number: float, rounding: str) -> float:
 
 
 def _laws(belief: MarkovChain, query: str, length: int) -> tuple[SecretLaws, float]:
-    asked = parse_query(query)
-    unit = float(scales_in_units(belief, [Noisy(asked, 1.0)], length)[0])
-    return secret_laws(belief, [Statistic(asked)], length), unit
+    (asked,) = each_question([Noisy(query, 1.0)], belief)
+    unit = float(scales_in_units(belief, [asked], length)[0])
+    return secret_laws(belief, [Statistic(asked.question)], length), unit
 
 
 def cases() -> dict[str, Case]:

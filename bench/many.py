@@ -8,7 +8,7 @@ from scipy.optimize import brentq, minimize_scalar
 from quiltwork import MarkovChain, plan
 from quiltwork.beliefs import Belief
 from quiltwork.calibration.accuracy import noise_error
-from quiltwork.queries import parse_query
+from quiltwork.question import bind
 from quiltwork.samples.diary import diary_belief
 
 Row = dict[str, Any]
@@ -47,7 +47,7 @@ def noise_of_each(belief: Belief, query: str, length: int, releases: int) -> dic
     (quilts,) = plan(query, **asked, mechanisms=["quilt-exact"], advice=False).offers
     if quilts.noise_scale is not None and quilts.error_95 is not None:
         found["quilts_by_theorem_3_7"] = quilts.noise_scale, quilts.error_95
-    changes = parse_query(query).within(belief).on(belief).euclidean
+    changes = bind(query, belief).table(2)
     change = max(float(matrix.max()) for matrix in changes)
     sigma = change * length * math.sqrt(releases) / shift_of_a_pair(EPSILON, DELTA)
     found["group_with_zcdp"] = sigma, noise_error(sigma, 0.95, unit=1.0, integer=True, noise="gaussian")

@@ -11,7 +11,7 @@ import polars as pl
 from quiltwork import GaussianBelief, calibrate, fit_chain, read_measurements, read_series
 from quiltwork.beliefs.correlation import Correlation
 from quiltwork.influence.shift import largest_shift
-from quiltwork.queries.measured import Weights
+from quiltwork.question.over_time import Weights
 
 Row = dict[str, Any]
 

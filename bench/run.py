@@ -61,6 +61,7 @@ from quiltwork.influence.curve.constant import InfluenceCurve
 from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.curve.timeline import follow
 from quiltwork.influence.quilts.cover import QuiltSearch
+from quiltwork.question import bind
 
 RESULTS = Path(__file__).parent / "results.json"
 Row = dict[str, Any]
@@ -229,7 +230,7 @@ def quilts_on_networks() -> Row:
         work = partial(plan, "count:s0", belief=random_network(count, seed=count), epsilon=1.0)
         row[f"{count}_variables_seconds"] = seconds(work)
     network = random_network(37, seed=37)
-    weights = Count("s0").by_variable(network.variables).lipschitz_by_variable
+    weights = bind("count:s0", network).lipschitz_by_part
 
     def score(weight: float, influence: float) -> float:
         return weight / (1.0 - influence) if influence < 1.0 else math.inf

@@ -17,7 +17,7 @@ from quiltwork.auditor import smallest_scale
 from quiltwork.influence.curve.constant import InfluenceCurve
 from quiltwork.influence.curve.ratios import AnyPast
 from quiltwork.numeric import smallest_within
-from quiltwork.queries import parse_query
+from quiltwork.question import bind
 from quiltwork.samples.diary import diary_belief
 
 Row = dict[str, Any]
@@ -78,8 +78,8 @@ def any_start_at_every_scale() -> Row:
 
 def by_cross_ratios(query: str, P: NDArray[np.float64]) -> float:
     """The noise for any start from cross-ratios alone."""
-    chain, asked = MarkovChain(P), parse_query(query)
-    curve, sensitivity = InfluenceCurve(chain), asked.sensitivity(chain.states)
+    chain = MarkovChain(P)
+    curve, (sensitivity,) = InfluenceCurve(chain), bind(query, chain).table()
     curve.past = AnyPast(P)
     quilts = calibrate(query, belief=chain, epsilon=1.0, mechanism="quilt-exact").noise_scale
     return min(
@@ -99,9 +99,8 @@ def curve_on_slow_chains() -> Row:
             ratios.append(timed(query, P, "curve")[0] / timed(query, P, "quilt-exact")[0])
         if n % 3 == 0:
             chain = MarkovChain(slow_rows(int(rng.integers(3, 5)), 0.1, rng), initial="stationary")
-            asked = parse_query("count:0")
-            curve = calibrate(asked, belief=chain, epsilon=1.0, length=300, mechanism="curve").noise_scale
-            to_audited.append(curve / smallest_scale(asked, belief=chain, epsilon=1.0, length=300))
+            curve = calibrate("count:0", belief=chain, epsilon=1.0, length=300, mechanism="curve").noise_scale
+            to_audited.append(curve / smallest_scale("count:0", belief=chain, epsilon=1.0, length=300))
     row: Row = {}
     for query, ratios in to_quilts.items():
         name = query.partition(":")[0]

@@ -48,7 +48,7 @@ from quiltwork.fitting.gaussian import GaussianFit as GaussianFit, fit_gaussian 
 from quiltwork.fitting.gaussian_check import GaussianCheck as GaussianCheck
 from quiltwork.fitting.outcome import BeliefCheck as BeliefCheck
 from quiltwork.ledger import Ledger as Ledger
-from quiltwork.queries import (
+from quiltwork.question import (
     Count as Count,
     Custom as Custom,
     Difference as Difference,

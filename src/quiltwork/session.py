@@ -15,7 +15,7 @@ from quiltwork import __version__
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.beliefs.checked import Checked
 from quiltwork.calibration.plan import Plan, plan as make_plan
-from quiltwork.calibration.request import Questions, Request, as_belief
+from quiltwork.calibration.request import Request, as_belief
 from quiltwork.data import Series
 from quiltwork.data.records import Records
 from quiltwork.data.steps import check_step
@@ -23,7 +23,7 @@ from quiltwork.errors import DataError, ParameterError
 from quiltwork.forks import working
 from quiltwork.influence.delta import check_delta_for
 from quiltwork.ledger import Ledger, Statement
-from quiltwork.queries import Count, Frequencies, Histogram, Mean, Query, Sum, Transitions
+from quiltwork.question import Count, Frequencies, Histogram, Mean, Query, Questions, Sum, Transitions
 from quiltwork.releases.pipeline import as_series, prepare
 from quiltwork.releases.prepared import Prepared
 from quiltwork.releases.result import Release

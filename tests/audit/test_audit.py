@@ -30,6 +30,7 @@ from quiltwork import (
 )
 from quiltwork.auditor import audit_mechanism, smallest_scale
 from quiltwork.laws.exact import Statistic, chain_laws
+from quiltwork.question import bind
 
 PAIR = MarkovChain([[0.99, 0.01], [0.1, 0.9]], initial=[0.1, 0.9])
 LAZY = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
@@ -98,7 +99,7 @@ def test_loss_equals_rational_arithmetic(chain: MarkovChain, length: int, decay:
 def test_tails_of_any_size_are_accurate() -> None:
     """Sums of probability far below the smallest float, against logarithms by hand."""
     rare = MarkovChain([[1 - 1e-9, 1e-9], [1 - 1e-9, 1e-9]], initial=[1 - 1e-9, 1e-9])
-    laws = chain_laws(rare, [Statistic(Count("1"))], 200)
+    laws = chain_laws(rare, [Statistic(bind("count:1", rare).only)], 200)
     assert laws.logs[5, 1, 200] == pytest.approx(199 * math.log(1e-9), rel=1e-12)
     assert laws.logs[5, 0, 0] == pytest.approx(199 * math.log1p(-1e-9), rel=1e-6)
     # independent values: the loss is one over the scale, however far in the tails

@@ -33,7 +33,7 @@ from quiltwork.errors import ParameterError
 from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.curve.timeline import loss_along_time
 from quiltwork.papers.reproduce import reproduce
-from quiltwork.queries import Frequencies, Sum
+from quiltwork.question import Frequencies, Sum
 
 C34 = MarkovChain([[0.99, 0.01], [0.1, 0.9]], initial=[0.1, 0.9])
 SAME = JointTable({"x": "01", "y": "01"}, [((a, b), 0.495 if a == b else 0.005) for a in "01" for b in "01"])

@@ -27,6 +27,7 @@ from quiltwork import (
 )
 from quiltwork.calibration.mechanisms.wasserstein import line_distance
 from quiltwork.laws.exact import Statistic, chain_laws
+from quiltwork.question import bind
 
 MECHANISMS = ["quilt-exact", "quilt-approx", "wasserstein", "audited"]
 
@@ -76,7 +77,7 @@ def test_audited_is_the_least(chain: MarkovChain, length: int, epsilon: float) -
 @given(chains(max_states=3), st.integers(1, 6))
 def test_distances_against_plain_transport(chain: MarkovChain, length: int) -> None:
     """The least w for which mass can be moved within w, by greedy filling in exact order."""
-    laws = chain_laws(with_some_start(chain), [Statistic(Count("0"))], length)
+    laws = chain_laws(with_some_start(chain), [Statistic(bind("count:0", chain).only)], length)
     values = laws.points[:, 0]
     for law in laws.logs:
         present = [np.exp(row) for row in law if np.isfinite(row).any()]
@@ -186,7 +187,7 @@ def test_delta_keeps_its_weaker_promise(chain: MarkovChain, length: int, delta: 
     """P(S | a) ≤ e^ε P(S | b) + δ for the worst set S of lattice cells of a finely discretised output."""
     believed = with_some_start(chain)
     scale = wasserstein(Count("0"), belief=believed, epsilon=1.0, length=length, delta=delta).noise_scale
-    laws = chain_laws(believed, [Statistic(Count("0"))], length)
+    laws = chain_laws(believed, [Statistic(bind("count:0", believed).only)], length)
     outputs = np.arange(-60, length + 61)
     decay = np.exp(-1 / scale)
     kernel = (1 - decay) / (1 + decay) * decay ** np.abs(laws.points[:, [0]] - outputs)

@@ -33,6 +33,7 @@ from quiltwork import (
 from quiltwork.accounting.total import Total
 from quiltwork.beliefs import belief_from_dict
 from quiltwork.beliefs.checked import Checked
+from quiltwork.question import bind
 
 P = [[0.9, 0.1], [0.4, 0.6]]
 FLU = BayesianNetwork(
@@ -138,16 +139,16 @@ class BeliefContract(ABC):
     def test_queries_know_what_they_ask_of_it(self, belief: Belief) -> None:
         if belief.real:
             with pytest.raises(InputError, match="histogram is about states, got a belief about real values"):
-                Histogram().on(belief)
+                bind(Histogram(), belief)
             return
-        asked = Histogram().on(belief)
-        assert len(asked.sensitivity) == len(belief.state_sets)
+        asked = bind(Histogram(), belief)
+        assert len(asked.table()) == len(belief.state_sets)
         assert asked.lipschitz == 2.0 * len(belief.step_variables or ("one value",))
-        assert len(asked.labels) == asked.numbers
+        assert len(asked.only.labels) == len(asked.only.steps[0])
         if belief.step_variables is None:
-            assert asked.numbers == len(belief.states)
+            assert len(asked.only.labels) == len(belief.states)
         zero = Total.nothing(belief)
-        assert [matrix.shape for matrix in zero.sums] == [matrix.shape for matrix in asked.sensitivity]
+        assert [matrix.shape for matrix in zero.sums] == [matrix.shape for matrix in asked.table()]
 
     def test_its_default_mechanism_covers_it(self, belief: Belief) -> None:
         calibration = calibrate(

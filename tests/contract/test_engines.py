@@ -11,13 +11,22 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import oracle
 import polars as pl
 import pytest
 from plain_series import Plain, plain_series
 from system import spark_session
 from typer.testing import CliRunner
 
-from quiltwork import InputError, MarkovChain, ShareAbove, read_measurements, read_series, save_belief
+from quiltwork import (
+    GaussianBelief,
+    InputError,
+    MarkovChain,
+    ShareAbove,
+    read_measurements,
+    read_series,
+    save_belief,
+)
 from quiltwork.cli import app
 from quiltwork.data import StoredSeries, Window
 from quiltwork.data.engines import polars as polars_files
@@ -191,7 +200,8 @@ def check_measured(source: Any, rows: list[Row], case: dict[str, Any], *, every:
     found = read_measurements(source, **options)
     reference = read_measurements(table_of(rows), **options)
     asked: list[dict[str, Any]] = [{}, {"by_subject": True}, {"window": Window.parse("hour-of-day")}]
-    asked += [{"window": Window.parse(3), "by_subject": True}, {"transform": ShareAbove(0.6, width=0.5).transformed}]
+    share = oracle.over_time(ShareAbove(0.6, width=0.5), GaussianBelief({"ar1": 0.5}, distance=1.0))
+    asked += [{"window": Window.parse(3), "by_subject": True}, {"transform": share.transformed}]
     for more in asked[::-every]:
         assert found.added(unit=unit, **more) == reference.added(unit=unit, **more)
     assert found.shape == reference.shape

@@ -289,7 +289,7 @@ def test_counting_that_fails_costs_nothing(tmp_path: Path, monkeypatch: pytest.M
     def broken(*_: object) -> None:
         raise RuntimeError("the file is gone")
 
-    monkeypatch.setattr("quiltwork.queries.kinds.Count.evaluate", broken)
+    monkeypatch.setattr("quiltwork.question.question.Question.evaluate", broken)
     with pytest.raises(RuntimeError):
         own.count("1", epsilon=0.1, anyway=True)
     assert own.spent() == 0.0

@@ -183,7 +183,7 @@ def test_nothing_is_drawn_before_it_is_recorded(monkeypatch: pytest.MonkeyPatch)
     for target, name in (
         ("quiltwork.calibration.series.calibrated", "calibrate"),
         ("quiltwork.ledger.book.Ledger.reserve", "reserve"),
-        ("quiltwork.queries.kinds.Count.evaluate", "count"),
+        ("quiltwork.question.question.Question.evaluate", "count"),
         ("quiltwork.releases.prepared.add_noise", "noise"),
         ("quiltwork.ledger.book.Ledger.complete", "record"),
     ):

@@ -16,6 +16,7 @@ from quiltwork import (
     MarkovChain,
     Mean,
     Noisy,
+    Query,
     Series,
     Transitions,
     audit,
@@ -24,7 +25,7 @@ from quiltwork import (
     release,
 )
 from quiltwork.calibration.target import epsilon_for
-from quiltwork.queries import Limits, query_from_dict
+from quiltwork.question import Limits, query_from_dict
 
 CHAIN = MarkovChain([[0.8, 0.15, 0.05], [0.3, 0.6, 0.1], [0.2, 0.2, 0.6]], initial="stationary", states=["a", "b", "c"])
 
@@ -54,7 +55,7 @@ def test_the_nearest_answer_is_within_the_limits_and_never_further_from_the_trut
 @pytest.mark.parametrize(
     "query", [Histogram(), Frequencies(), Count("b"), Mean({"a": 1, "b": -2.5, "c": 4}), Transitions()]
 )
-def test_limits_hold_for_all_data(query: Histogram) -> None:
+def test_limits_hold_for_all_data(query: Query) -> None:
     for codes in itertools.product(range(3), repeat=4):
         series = Series.from_codes([np.array(codes)], states=CHAIN.states)
         limits = oracle.between(query, CHAIN.states, 4, int(series.transitions().sum()))

@@ -40,7 +40,7 @@ from quiltwork.errors import ParameterError
 from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.curve.timeline import loss_along_time
 from quiltwork.influence.delta import gaussian_kappa, kappa, noise_kappa
-from quiltwork.queries import Workload
+from quiltwork.question import Workload
 from quiltwork.types import Guarantee, Noise
 
 LAZY = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")

@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 from strategies import chains, distributions, transitions, with_some_start
 
 from quiltwork import Count, Histogram, MarkovChain, calibrate
-from quiltwork.queries import Query
+from quiltwork.question import Query
 
 STATISTICS: dict[str, Query] = {"count": Count("0"), "histogram": Histogram()}
 targets = st.sampled_from([0.2, 0.5, 1.0, 2.0, 4.0])

@@ -4,6 +4,7 @@ import itertools
 import math
 
 import numpy as np
+import oracle
 import pytest
 import reference
 from effort import examples
@@ -29,7 +30,7 @@ from quiltwork.influence.curve.tree import TreeCurve
 from quiltwork.influence.quilts.cover import QuiltSearch, quilts_epsilon
 from quiltwork.influence.quilts.inference import Inference
 from quiltwork.influence.quilts.separation import Separation
-from quiltwork.queries import Query
+from quiltwork.question import Query
 
 
 def law_of(network: BayesianNetwork) -> reference.Law:
@@ -37,7 +38,7 @@ def law_of(network: BayesianNetwork) -> reference.Law:
 
 
 def points_of(query: Query, network: BayesianNetwork) -> list[list[int]]:
-    return [steps[0].tolist() for steps in query.by_variable(network.variables).steps if steps is not None]
+    return [steps[0].tolist() for steps in oracle.by_variable(query, network.variables).only.steps]
 
 
 def loss(network: BayesianNetwork, query: Query, scale: float) -> float:
@@ -118,7 +119,7 @@ def test_quilts_keep_their_promise(data: st.DataObject, epsilon: float) -> None:
     network = data.draw(networks(max_variables=10, max_states=2, most_parents=2))
     query = data.draw(asked(network))
     made = calibrate(query, belief=network, epsilon=epsilon, mechanism="quilt-exact")
-    scale = made.noise_scale / float(query.by_variable(network.variables).unit)
+    scale = made.noise_scale / float(oracle.by_variable(query, network.variables).unit)
     assert loss(network, query, scale) <= epsilon * (1 + 1e-9)
 
 
@@ -147,7 +148,7 @@ def test_trees_keep_their_promise(data: st.DataObject, epsilon: float) -> None:
     network = data.draw(trees(max_variables=7))
     query = data.draw(asked(network))
     made = calibrate(query, belief=network, epsilon=epsilon, mechanism="curve")
-    scale = made.noise_scale / float(query.by_variable(network.variables).unit)
+    scale = made.noise_scale / float(oracle.by_variable(query, network.variables).unit)
     assert loss(network, query, scale) <= epsilon * (1 + 1e-9)
 
 
@@ -254,7 +255,8 @@ def test_a_set_is_as_hard_as_its_hardest_member(data: st.DataObject, epsilon: fl
         both = calibrate(Count("s0"), belief=NetworkSet([first, second]), epsilon=epsilon, mechanism=name).noise_scale
         for member in (first, second):
             alone = calibrate(Count("s0"), belief=member, epsilon=epsilon, mechanism=name).noise_scale
-            if name != "curve":  # a path by itself is treated as a chain
+            tells = loss(member, Count("s0"), 1.0) > 0  # what tells nothing still gets the noise of one value
+            if name != "curve" and tells:  # a path by itself is treated as a chain
                 assert both >= alone * (1 - 1e-9)
             assert loss(member, Count("s0"), both) <= epsilon * (1 + 1e-6)
 

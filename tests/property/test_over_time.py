@@ -99,7 +99,7 @@ def test_both_ways_are_enough_by_enumeration(belief: DynamicNetwork, length: int
     for found in ways:
         if found.noise_scale == 0:
             continue
-        steps = np.array(parse_query(text).by_variable(VARIABLES).steps)[:, 0, :]  # variables x states
+        steps = np.array(oracle.by_variable(parse_query(text), VARIABLES).only.steps)[:, 0, :]  # variables x states
         answers = np.array([sum(steps[n % 2][value] for n, value in enumerate(values)) for values, _ in law])
         outputs = np.exp(-np.abs(answers[:, None] - np.unique(answers)[None, :]) / found.noise_scale)
         assert reference.output_loss(law, outputs) <= epsilon * (1 + 1e-9)
@@ -181,7 +181,7 @@ def test_one_variable_of_a_stationary_chain_is_hidden(
         record = ReleaseRecord(noise_scale=found.noise_scale, query=text)
         assert Accountant(stationary, length=length, releases=[record]).composed().epsilon <= epsilon * (1 + 1e-6)
     law = trajectories(stationary, length)
-    steps = np.array(parse_query(text).by_variable(VARIABLES).steps)[:, 0, :]
+    steps = np.array(oracle.by_variable(parse_query(text), VARIABLES).only.steps)[:, 0, :]
     answers = np.array([sum(steps[n % 2][value] for n, value in enumerate(values)) for values, _ in law])
     outputs = np.exp(-np.abs(answers[:, None] - np.unique(answers)[None, :]) / found.noise_scale)
     assert reference.output_loss(law, outputs) <= epsilon * (1 + 1e-9)

@@ -65,7 +65,7 @@ def simulated(rows: list[list[float]], length: int) -> Series:
 
 
 def truths(prepared: Prepared, answer: Answer) -> list[float]:
-    divisor = prepared.request.query.divisor(answer.values)
+    divisor = prepared.question.divisor(answer.values)
     return [float(int(number) * prepared.unit / divisor) for number in answer.numbers]
 
 
@@ -78,8 +78,9 @@ def held(result: Release, exact: list[list[float]]) -> Iterator[tuple[str, bool]
             yield "± of what is possible", abs(cut - t) <= answer.error() + small
             low, high = (float(end.replace(",", "")) for end in answer.range_of(raw).split(" to "))
             yield "range of what is noise only", low - small <= t <= high + small
-        between = answer.query.derived_between(answer.best, answer.error())
-        derived = answer.query.derived(true, answer.states)
+        rule = answer.question.derive
+        between = None if rule is None else rule.between(answer.best, answer.error())
+        derived = None if rule is None else rule.value(true, answer.question.names)
         if between is not None and answer.derived is not None and derived is not None:
             yield "derived", between[0] - small <= derived <= between[1] + small
     every = [t for true in exact for t in true]

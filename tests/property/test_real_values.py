@@ -19,6 +19,7 @@ from quiltwork import (
     InputError,
     Noisy,
     NotCoveredError,
+    Query,
     ReleaseRecord,
     Session,
     ShareAbove,
@@ -29,6 +30,7 @@ from quiltwork import (
     calibrate,
     entry_epsilon,
     entry_guarantee,
+    parse_query,
     plan,
     read_measurements,
     release,
@@ -38,7 +40,7 @@ from quiltwork.beliefs.correlation import Correlation
 from quiltwork.data import Measurements, Window
 from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.shift import GRID, any_length, largest_shift, losses_along
-from quiltwork.queries.measured import Measured, Weights
+from quiltwork.question.over_time import Weights
 
 Numbers = np.random.Generator
 
@@ -61,7 +63,7 @@ def correlations(draw: st.DrawFn, *, exact: bool = False) -> Any:
 
 
 @st.composite
-def questions(draw: st.DrawFn, length: int) -> Measured:
+def questions(draw: st.DrawFn, length: int) -> Query:
     """Questions that a series of this length can be asked."""
     kinds = ["sum", "mean", "above", "weighted"] + (["trend", "difference"] if length > 1 else [])
     kind = draw(st.sampled_from(kinds))
@@ -75,21 +77,19 @@ def questions(draw: st.DrawFn, length: int) -> Measured:
     if kind == "difference":
         cut = draw(st.integers(1, length - 1))
         return Difference((1, cut), (cut + 1, length))
-    belief = GaussianBelief({"ar1": 0.5}, distance=1)
-    asked = oracle.asked(kind, belief)
-    assert isinstance(asked, Measured)
-    return asked
+    return parse_query(kind)
 
 
-def plain_shift(belief: GaussianBelief, query: Measured, length: int, *, beyond: int = 40) -> float:
+def plain_shift(belief: GaussianBelief, query: Query, length: int, *, beyond: int = 40) -> float:
     """max over i, also outside of the series, of |Σ w_t v_i,t|, by loops."""
-    weights, worst = written(query.weights(1, length), length), 0.0
+    asked = oracle.over_time(query, belief)
+    weights, worst = written(asked.weights(1, length), length), 0.0
     lags = [float(rho) for rho in belief.correlation.at(np.arange(length + beyond + 1))]
     for i in range(1 - beyond, length + beyond + 1):
         total = 0.0
         for t in range(1, length + 1):
             product = weights[t - 1] * lags[abs(t - i)]
-            total += abs(product) if belief.correlation.at_most or not query.linear else product
+            total += abs(product) if belief.correlation.at_most or not asked.linear else product
         worst = max(worst, abs(total))
     return worst
 
@@ -118,7 +118,7 @@ def test_noise_is_what_the_largest_shift_needs(data: st.DataObject) -> None:
     scale = calibrate(query, belief=belief, epsilon=1.0, length=length).noise_scale
     exact = belief.distance * plain_shift(belief, query, length)
     assert exact * (1 - 1e-9) <= scale
-    assert scale <= exact * (1 + 3e-6) + 1e-9 * belief.distance * float(query.largest)
+    assert scale <= exact * (1 + 3e-6) + 1e-9 * belief.distance * float(oracle.over_time(query, belief).largest)
 
 
 @settings(max_examples=examples(20))
@@ -129,7 +129,7 @@ def test_the_exact_audit_finds_no_more_than_was_promised(data: st.DataObject) ->
     query = data.draw(questions(length))
     epsilon = data.draw(st.sampled_from([0.1, 1.0, 3.0]))
     made = calibrate(query, belief=belief, epsilon=epsilon, length=length)
-    whole = oracle.undivided(query)
+    whole = oracle.undivided(query, belief)
     if made.noise_scale == 0:
         return
     assert audit(belief, [Noisy(whole, made.noise_scale)], length=length).epsilon <= epsilon * (1 + 1e-8)
@@ -143,7 +143,7 @@ def test_a_bayesian_promise_holds_whatever_is_known(data: st.DataObject) -> None
     belief = GaussianBelief({"ar1": phi}, distance=1.0)
     query = data.draw(questions(length))
     made = calibrate(query, belief=belief, epsilon=1.0, length=length, guarantee="bayesian")
-    found, _ = worst_adversary(belief, [Noisy(oracle.undivided(query), made.noise_scale)], length=length)
+    found, _ = worst_adversary(belief, [Noisy(oracle.undivided(query, belief), made.noise_scale)], length=length)
     assert found.epsilon <= 1 + 1e-8
 
 
@@ -188,7 +188,7 @@ def test_releases_add_up_at_every_time(data: st.DataObject) -> None:
         first = data.draw(st.integers(1, length))
         last = data.draw(st.integers(first, length))
         query = data.draw(questions(last - first + 1))
-        scale = data.draw(st.floats(0.5, 20)) * float(query.largest)
+        scale = data.draw(st.floats(0.5, 20)) * float(oracle.over_time(query, belief).largest)
         records.append(
             ReleaseRecord(
                 query=query,
@@ -199,7 +199,7 @@ def test_releases_add_up_at_every_time(data: st.DataObject) -> None:
                 length=length,
             )
         )
-        noisy.append(Noisy(oracle.undivided(query), scale, (first, last)))
+        noisy.append(Noisy(oracle.undivided(query, belief), scale, (first, last)))
     try:
         belief.check_size(length)
     except Exception:
@@ -207,7 +207,7 @@ def test_releases_add_up_at_every_time(data: st.DataObject) -> None:
     together = Accountant(belief, length=length, releases=records).composed().epsilon
     exact = sum_audits(belief, noisy, length)
     assert together >= exact * (1 - 1e-9)
-    if count <= 8 and all(isinstance(record.query, Measured) and record.query.linear for record in records):
+    if count <= 8 and all(record.query and oracle.over_time(record.query, belief).linear for record in records):
         outside = max(plain_total(belief, noisy, length), exact)
         assert together <= outside * (1 + 1e-6) + count * GRID * 1.01 + 1e-9
 
@@ -224,8 +224,7 @@ def plain_total(belief: GaussianBelief, noisy: list[Noisy], length: int) -> floa
         total = 0.0
         for one in noisy:
             first, last = one.segment or (1, length)
-            assert isinstance(one.query, Measured)
-            row = written(one.query.weights(first, last), length)
+            row = written(oracle.over_time(one.query, belief).weights(first, last), length)
             rho = belief.correlation.at(np.arange(1, length + 1) - i)
             products = np.array(row) * rho
             moved = np.abs(products).sum() if belief.correlation.at_most else abs(products.sum())
@@ -347,7 +346,8 @@ def test_engines_add_up_alike() -> None:
                 for by in (False, True)
             ]
         )
-        assert series.added(unit=Fraction(1, 2**20), transform=ShareAbove(3.0, width=2.0).transformed)
+        share = oracle.over_time(ShareAbove(3.0, width=2.0), GaussianBelief({"ar1": 0.5}, distance=1.0))
+        assert series.added(unit=Fraction(1, 2**20), transform=share.transformed)
     assert answers[0] == answers[1] == answers[2]
     for one, other in zip(answers[0], answers[3], strict=True):
         assert {name: part.values for name, part in one.items()} == {name: part.values for name, part in other.items()}

@@ -55,7 +55,7 @@ def test_composition_at_the_ends(belief: str, made: list[ReleaseRecord], length:
     except QuiltworkError:
         return
     secret = belief not in ("one state", "absorbing")
-    alone = [one for one in made if one.noise == "laplace" and one.asked == Count("0")]
+    alone = [one for one in made if one.noise == "laplace" and one.query == Count("0")]
     scaled = [(one.lipschitz or 1.0) / one.noise_scale for one in alone if one.noise_scale is not None]
     least = max((min(1e100, loss) for loss in scaled), default=0.0)
     assert found >= least * secret * (delta == 0)

@@ -30,6 +30,7 @@ from quiltwork import (
 )
 from quiltwork.calibration.accuracy import answer_error
 from quiltwork.errors import InternalError
+from quiltwork.question import bind
 from quiltwork.releases.noise import add_noise
 
 LAZY = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
@@ -222,7 +223,7 @@ def test_a_record_of_a_histogram_is_not_taken_for_one_count() -> None:
 def test_a_mismatch_stops_the_release() -> None:
     ready = oracle.prepared(["0", "1"] * 20, "histogram", belief=LAZY, epsilon=1.0, alone=True)
     with pytest.raises(InternalError, match="calibrated and recorded"):
-        replace(ready, calibration=replace(ready.calibration, query=Count("0")))
+        replace(ready, calibration=replace(ready.calibration, asked=bind(Count("0"), LAZY)))
     with pytest.raises(InternalError, match="calibrated and recorded"):
         replace(ready, record=replace(ready.record, noise_scale=1.0))
     with pytest.raises(InternalError, match="calibrated and recorded"):

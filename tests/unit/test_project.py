@@ -36,7 +36,7 @@ LAYERS = [
     {"beliefs"},
     {"data", "samples"},
     {"fitting"},
-    {"queries"},
+    {"question"},
     {"laws", "influence"},
     {"certificate", "auditor"},
     {"calibration"},

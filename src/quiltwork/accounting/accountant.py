@@ -268,8 +268,8 @@ def check_record(release: ReleaseRecord, belief: Belief) -> None:
                 fix="Name the variables in its query: count:yes over fever,cough",
             )
         belief.size(release.length)
-    orderless = release.asked is not None and release.asked.orderless
-    if release.labels not in (None, belief.labels) and not orderless:
+    by_name = release.query is not None and release.by_name  # in whatever order a belief has the variables of a step
+    if release.labels not in (None, belief.labels) and not by_name:
         raise ParameterError(
             "a release must be about the belief's states, in the same order",
             got="others",

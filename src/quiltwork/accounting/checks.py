@@ -17,8 +17,8 @@ from quiltwork.beliefs import Belief
 from quiltwork.calibration.calibrate import CONTIGUOUS, calibrate
 from quiltwork.errors import QuiltworkError
 from quiltwork.influence.shift import GRID
-from quiltwork.queries import Custom
-from quiltwork.queries.base import largest_change
+from quiltwork.question.numbers import declared
+from quiltwork.question.sensitivity import largest_change
 
 QUILTS = ("quilt-exact", "quilt-approx")
 BY_QUERY = ("wasserstein",)  # its noise depends on the query itself, not on its Lipschitz constant
@@ -78,7 +78,7 @@ def _proved(record: ReleaseRecord, terms: Basis, length: int | None) -> float | 
     because = exact if record.mechanism == "audited" else str(again)
     if shown is None:
         return because
-    more = "" if record.asked is not None else "; its query may say more"
+    more = "" if record.query is not None else "; its query may say more"
     return f"says epsilon = {claim:g}, but its noise guarantees {shown:.4g} only ({because}){more}"
 
 
@@ -134,7 +134,8 @@ def by_mechanism(record: ReleaseRecord, terms: Basis, length: int | None) -> flo
         return "is about part of a series, and its promise about some pairs of states does not reach beyond it"
     if name in BY_QUERY and not lengths:
         return "is about series of many lengths, of which each would have to be looked at"
-    query = noisy.query if noisy is not None and name not in QUILTS else Custom(lambda _: 0.0, constant=1.0)
+    known = noisy is not None and name not in QUILTS and record.query is not None
+    query = record.query if known and record.query is not None else declared("a unit", 1.0)
     try:
         needed = max(
             calibrate(

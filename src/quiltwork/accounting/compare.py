@@ -13,12 +13,12 @@ from quiltwork.auditor import Noisy, audit
 from quiltwork.beliefs import Belief
 from quiltwork.beliefs.chain import ChainSet, MarkovChain
 from quiltwork.calibration.plan import Plan
-from quiltwork.calibration.request import as_belief, as_query
+from quiltwork.calibration.request import as_belief
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.fitting import lasting_longer
 from quiltwork.forks import working
 from quiltwork.numeric import check_length
-from quiltwork.queries import Query, Workload
+from quiltwork.question import Asked, Said, bind
 from quiltwork.types import Floats, Shown
 
 LONGER = (1.1, 1.2, 1.5, 2.0, 3.0)
@@ -71,7 +71,7 @@ class Comparison(Shown):
 
 @working()
 def compare(
-    query: Query | str,
+    query: Said | str,
     *,
     belief: Belief,
     other: Belief | None = None,
@@ -91,7 +91,8 @@ def compare(
     >>> round(found.epsilon, 3), round(found.epsilon_other, 3)
     (1.0, 2.451)
     """
-    asked, held, span = as_query(query).within(as_belief(belief)), as_belief(belief), check_length(length)
+    held, span = as_belief(belief), check_length(length)
+    asked = bind(query, held).said
     if not 0 < noise_scale < math.inf:
         raise ParameterError("noise_scale must be a positive, finite number", got=f"{noise_scale:g}")
     epsilon, rule = _loss(asked, held, noise_scale, span, exact=exact)
@@ -116,29 +117,39 @@ def compare(
     )
 
 
-def loss_under(query: Query, belief: Belief, *, noise_scale: float, length: int | None) -> float:
+def loss_under(query: Said, belief: Belief, *, noise_scale: float, length: int | None) -> float:
     """The smallest ε that a rule gives one release with this noise; refused if none covers it."""
     return _loss(query, belief, noise_scale, length, exact=False)[0]
 
 
-def plan_under(plan: Plan, query: Query, *, belief: Belief, other: Belief) -> dict[str, float | None]:
+def plan_under(plan: Plan, query: Said, *, belief: Belief, other: Belief) -> dict[str, float | None]:
     """For each mechanism of a plan, the ε of its noise under another belief; None where no theorem covers it."""
     _check_same_states(belief, other)
-    chosen = next((offer.calibration.query for offer in plan.offers if offer.calibration is not None), query)
-    whole = (chosen if isinstance(chosen, Workload) else query.within(belief)).undivided()
-    sizes = whole.on(belief).lipschitz / plan.lipschitz if plan.lipschitz else 1.0  # counts ÷ shares, sums ÷ means
+    chosen = next((offer.calibration.asked for offer in plan.offers if offer.calibration is not None), None)
+    asked = bind(query, belief) if chosen is None else chosen
     losses: dict[str, float | None] = {}
     for offer in plan.offers:
         if offer.noise_scale is not None:
-            together = offer.noise_scale * sizes / plan.releases  # profiles of releases add up
+            together = offer.noise_scale / plan.releases  # profiles of releases add up
             try:
-                losses[offer.mechanism] = loss_under(whole, other, noise_scale=together, length=plan.length)
+                losses[offer.mechanism] = _composed(asked, belief, other, together, plan)
             except NotCoveredError:
                 losses[offer.mechanism] = None
     return losses
 
 
-def _loss(query: Query, belief: Belief, noise_scale: float, length: int | None, *, exact: bool) -> tuple[float, str]:
+def _composed(asked: Asked, belief: Belief, other: Belief, noise_scale: float, plan: Plan) -> float:
+    record = ReleaseRecord(
+        query=asked.said,
+        noise_scale=noise_scale,
+        lipschitz=plan.lipschitz if asked.divided else None,  # of shares and means, as they are divided here
+        distance=belief.distance if asked.divided else None,
+        length=plan.length,
+    )
+    return Accountant(other, length=plan.length).dry_run(record).epsilon
+
+
+def _loss(query: Said, belief: Belief, noise_scale: float, length: int | None, *, exact: bool) -> tuple[float, str]:
     if exact:
         return audit(belief, [Noisy(query, noise_scale, None)], length=length).epsilon, "audit"
     record = ReleaseRecord(query=query, noise_scale=noise_scale, length=length)
@@ -146,7 +157,7 @@ def _loss(query: Query, belief: Belief, noise_scale: float, length: int | None, 
     return composed.epsilon, composed.rule
 
 
-def _if_longer(query: Query, belief: Belief, noise_scale: float, length: int | None, times: float) -> float | None:
+def _if_longer(query: Said, belief: Belief, noise_scale: float, length: int | None, times: float) -> float | None:
     slower = [lasting_longer(chain, times) for chain in belief.chains]
     try:
         return loss_under(

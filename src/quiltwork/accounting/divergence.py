@@ -15,7 +15,7 @@ from quiltwork.auditor.noisy import each_question
 from quiltwork.beliefs import Belief, MarkovChain
 from quiltwork.errors import NotCoveredError
 from quiltwork.laws.exact import SecretLaws, Statistic, chain_laws, unit_of
-from quiltwork.queries import Workload
+from quiltwork.question import bind
 from quiltwork.types import Floats
 
 LONGEST = 200
@@ -43,14 +43,18 @@ def largest_divergence(belief: Belief, releases: Sequence[ReleaseRecord], length
 
 
 def _of_chain(chain: MarkovChain, noisy: Sequence[Noisy], length: int) -> float:
-    asked = [Statistic(release.query, release.segment) for release in noisy]
-    numbers = [_count(release, chain) for release in noisy]
+    for release in noisy:
+        bound = bind(release.query, chain)
+        if bound.several or not bound.only.additive:
+            raise NotCoveredError("the divergence of releases needs single answers that add up", got=bound.text)
+    asked = [Statistic(bind(release.query, chain).only, release.segment) for release in noisy]
+    numbers = [len(one.question.labels) for one in asked]
     check_outputs(chain, noisy, length)
     laws = chain_laws(chain, asked, length)
     lattice = Lattice(laws)  # independent noise: where totals are kept, no other outputs than these can occur
     scales = np.concatenate(
         [
-            np.full(count, release.noise_scale / float(unit_of(ask, chain, length)))
+            np.full(count, release.noise_scale / float(unit_of(ask, length)))
             for release, ask, count in zip(noisy, asked, numbers, strict=True)
         ]
     )
@@ -86,19 +90,11 @@ def _single(law: Floats, laws: SecretLaws, columns: tuple[int, ...], scales: Flo
 def check_outputs(chain: Belief, noisy: Sequence[Noisy], length: int) -> None:
     """Refuse what an exact computation would take minutes for: it is tried unasked."""
     outputs = 1
-    for release in each_question(noisy):
+    for release in each_question(noisy, chain):
         first, last = release.segment or (1, length)
-        steps = release.query.steps(chain.states)
-        if steps is None:
-            raise NotCoveredError("exact laws need an answer that is a sum over values", got=release.query.text)
-        for row in steps:
+        if not release.question.additive:
+            raise NotCoveredError("exact laws need an answer that is a sum over values", got=release.question.text)
+        for row in release.question.steps[0]:
             outputs *= (last - first + 1) * int(row.max() - row.min()) + 1
     if outputs > MOST_OUTPUTS:
         raise NotCoveredError(f"there must be at most {MOST_OUTPUTS:,} outputs", got=f"{float(outputs):.2g}")
-
-
-def _count(release: Noisy, chain: MarkovChain) -> int:
-    steps = release.query.steps(chain.states)
-    if steps is None or isinstance(release.query, Workload):
-        raise NotCoveredError("the divergence of releases needs single answers that add up", got=release.query.text)
-    return len(steps)

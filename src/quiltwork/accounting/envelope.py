@@ -10,12 +10,11 @@ from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.accounting.total import Total, apart_from_neighbours
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.calibration.calibrate import calibrate
-from quiltwork.calibration.request import as_query
 from quiltwork.calibration.target import short
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.influence.delta import RESERVE
 from quiltwork.numeric import SMALLEST_DELTA
-from quiltwork.queries import Query, query_from_dict
+from quiltwork.question import Said, as_said, bind, said_in
 from quiltwork.types import Floats, Guarantee
 
 ROUNDING = 1e-9  # of squares that are added up: as much more than the room still fits, and is counted
@@ -43,7 +42,7 @@ class Envelope:
     Room for 1 release of histogram with Gaussian noise 21.6, or for 10 with 68.2, 100 with 216, 1,000 with 682 each.
     """
 
-    query: Query
+    query: Said
     noise_scale: float
     epsilon: float
     """The ε that it was made for."""
@@ -57,7 +56,7 @@ class Envelope:
     @classmethod
     def of(
         cls,
-        query: Query | str,
+        query: Said | str,
         *,
         belief: Belief,
         epsilon: float,
@@ -76,7 +75,7 @@ class Envelope:
             guarantee=guarantee,
             secrets=secrets,
         )
-        if not found.noise_scale > 0 or found.query.divisor(2) != 1:
+        if not found.noise_scale > 0 or found.asked.divided:
             raise ParameterError(
                 "the room of a budget must be in the shape of a count, a sum or a histogram that tells something",
                 got=found.query.text,
@@ -87,7 +86,7 @@ class Envelope:
         return cls(found.query, found.noise_scale, epsilon, delta, RESERVE * delta if shares else 0.0, shares)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "query", as_query(self.query))
+        object.__setattr__(self, "query", as_said(self.query))
         descending = all(a > b for a, b in zip((1.0, *self.shares), (*self.shares, 0.0), strict=True))
         if not (descending and 0 <= self.reserve < self.delta < 1 and bool(self.shares) == (self.reserve > 0)):
             raise ParameterError("the levels of a budget's room must be parts of it, the largest first")
@@ -109,7 +108,7 @@ class Envelope:
 
     def squares(self, belief: Belief) -> tuple[Floats, ...]:
         """μ*², at every time or of each variable."""
-        return tuple((changes / self.noise_scale) ** 2 for changes in self.query.on(belief).euclidean)
+        return tuple((changes / self.noise_scale) ** 2 for changes in bind(self.query, belief).table(2))
 
     def used(self, total: Total, belief: Belief) -> float:
         """The largest share of it that releases have used, at any time and for any pair; above 1 if they do not fit."""
@@ -138,7 +137,7 @@ class Envelope:
     def from_dict(cls, content: Mapping[str, Any], *, epsilon: float, delta: float) -> "Envelope":
         """As a ledger for this budget has it."""
         levels = float(content.get("reserve", 0.0)), tuple(map(float, content.get("shares", ())))
-        return cls(query_from_dict(content["query"]), float(content["noise_scale"]), epsilon, delta, *levels)
+        return cls(said_in(content["query"]), float(content["noise_scale"]), epsilon, delta, *levels)
 
 
 def _share(told: Floats, room: Floats) -> float:

@@ -8,7 +8,7 @@ from quiltwork.auditor.adversaries import KNOWN, MOST_SECONDS
 from quiltwork.auditor.exact import check_releases
 from quiltwork.auditor.gaussian import worst_adversary
 from quiltwork.beliefs import Belief, GaussianBelief, SecretPairs, Secrets
-from quiltwork.calibration.request import as_belief, as_query
+from quiltwork.calibration.request import as_belief
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.forks import working
 from quiltwork.influence.curve.constant import curve_members
@@ -18,8 +18,7 @@ from quiltwork.influence.curve.timeline import loss_along_time
 from quiltwork.influence.delta import kappa, smallest_epsilon
 from quiltwork.influence.shift import check_bayesian, query_shift, seen_in_all
 from quiltwork.numeric import check_delta, check_length, round_up
-from quiltwork.queries import Measured, Query
-from quiltwork.queries.euclidean import Euclidean
+from quiltwork.question import Asked, Question, Said, bind
 from quiltwork.types import Noise, Progress
 
 FEW_REAL_VALUES = 10
@@ -30,7 +29,7 @@ Method = Literal["enumeration", "projective"]
 @working()
 def bayesian_leakage(  # noqa: PLR0913 - the public signature is meant to be read
     belief: Belief,
-    query: Query | str,
+    query: Said | str,
     *,
     noise_scale: float,
     length: int | str | None = None,
@@ -57,7 +56,8 @@ def bayesian_leakage(  # noqa: PLR0913 - the public signature is meant to be rea
     >>> bound.method, bound.epsilon > found.epsilon
     ('projective', True)
     """
-    belief, query, length = as_belief(belief), as_query(query), check_length(length)
+    belief, length = as_belief(belief), check_length(length)
+    asked = bind(query, belief)
     secret = Secrets.of(secrets)
     found = secret.on(belief)
     secret.check_length(length)
@@ -66,13 +66,13 @@ def bayesian_leakage(  # noqa: PLR0913 - the public signature is meant to be rea
     if releases > 10**9:
         raise ParameterError("releases must be at most 10^9", got=f"{float(releases):.3g}")
     if delta or noise == "gaussian":
-        return _at_delta(belief, Noisy(query, noise_scale, None, noise), length, releases, found, method, delta)
+        return _at_delta(belief, Noisy(asked, noise_scale, None, noise), length, releases, found, method, delta)
     if isinstance(belief, GaussianBelief):
-        return _of_real_values(belief, Noisy(query.within(belief), noise_scale), length, releases, method)
+        return _of_real_values(belief, asked.only, noise_scale, length, releases, method)
     if method != "projective":
         try:
             check_releases(releases)
-            noisy = [Noisy(query, noise_scale)] * releases
+            noisy = [Noisy(asked, noise_scale)] * releases
             exact = exact_leakage(belief, noisy, length=length, seconds=seconds, progress=progress, secrets=secret)
         except NotCoveredError:
             if method == "enumeration":
@@ -81,7 +81,7 @@ def bayesian_leakage(  # noqa: PLR0913 - the public signature is meant to be rea
             if exact.complete or method == "enumeration" or _no_bound(belief):
                 return exact
     _check_bounded(belief)
-    bound = _bound(belief, query, length, found, times=releases / noise_scale)
+    bound = _bound(belief, asked, length, found, times=releases / noise_scale)
     return Leakage(bound, None, {}, None, method="projective")
 
 
@@ -103,15 +103,16 @@ def _at_delta(
             got="real values" if belief.real else "method enumeration",
             fix="Leave delta out" if belief.real else "Leave the method out",
         )
-    query = Euclidean(release.query) if release.noise == "gaussian" else release.query
+    asked = bind(release.query, belief)
+    asked = asked.in_l2() if release.noise == "gaussian" else asked
     shift = math.sqrt(releases) / release.noise_scale
 
     def bound_at(epsilon: float) -> float:
-        return _bound(belief, query, length, secret, times=kappa(epsilon, delta) * shift)  # Statement 78
+        return _bound(belief, asked, length, secret, times=kappa(epsilon, delta) * shift)  # Statement 78
 
     bounds = [smallest_epsilon(bound_at)]
     if release.noise != "gaussian":
-        bounds.append(_bound(belief, query, length, secret, times=releases / release.noise_scale))
+        bounds.append(_bound(belief, asked, length, secret, times=releases / release.noise_scale))
     known = [bound for bound in bounds if bound is not None]
     if not known:
         raise NotCoveredError("no useful bound holds", got="an epsilon above 1,000", fix="Use more noise")
@@ -119,24 +120,32 @@ def _at_delta(
 
 
 def _of_real_values(
-    belief: GaussianBelief, release: Noisy, length: int | None, releases: int, method: Method | None
+    belief: GaussianBelief,
+    question: Question,
+    noise_scale: float,
+    length: int | None,
+    releases: int,
+    method: Method | None,
 ) -> Leakage:
     """Exactly for a few values; for longer series by correlations, which known values make no larger under ar1."""
-    query = release.query
     if belief.between is not None:
         check_bayesian(belief)
-    if length is None and query.divisor(2) != 1:
-        raise ParameterError(f"{query.text} needs a length", got="any", why="its numbers are divided by it")
-    times = query.divisor(length or 1) / releases
-    whole = Noisy(query.undivided(), release.noise_scale * times)
+    _check_length(question, length)
+    times = question.divisor(length or 1) / releases
+    whole = Noisy(Asked.single(question.undivided), noise_scale * times)
     if method == "enumeration" or (method is None and length is not None and length <= FEW_REAL_VALUES):
         found, known = worst_adversary(belief, [whole], length=length or FEW_REAL_VALUES + 1)
         return Leakage(found.epsilon, found.node, dict.fromkeys(known, KNOWN), found.pair)
-    if not isinstance(whole.query, Measured):
-        raise ParameterError("real values need a query about numbers", got=query.text)
-    shift = query_shift(belief, whole.query, length, by_size=False, guarantee="bayesian") * seen_in_all(belief)
+    if question.over_time is None:
+        raise ParameterError("real values need a query about numbers", got=question.text)
+    shift = query_shift(belief, question.over_time, length, by_size=False, guarantee="bayesian") * seen_in_all(belief)
     bound = round_up(belief.distance * shift / whole.noise_scale)  # Statement 60
     return Leakage(bound, None, {}, None, method="projective")
+
+
+def _check_length(question: Question, length: int | None) -> None:
+    if length is None and question.divide != "nothing":
+        raise ParameterError(f"{question.text} needs a length", got="any", why="its numbers are divided by it")
 
 
 def _no_bound(belief: Belief) -> bool:
@@ -153,18 +162,19 @@ def _check_bounded(belief: Belief) -> None:
         )
 
 
-def _bound(belief: Belief, query: Query, length: int | None, secret: SecretPairs, *, times: float) -> float:
+def _bound(belief: Belief, asked: Asked, length: int | None, secret: SecretPairs, *, times: float) -> float:
     """By the projective curve, of a profile that is so many times what a value changes."""
     if belief.networks:
-        asked = query.on(belief)
-        factor = times / asked.divisor(1) * (1 + 1e-14)
-        changes = [change * factor for change in asked.sensitivity]
+        divisor = 1 if asked.several else asked.only.divisor_of(1)
+        factor = times / divisor * (1 + 1e-14)
+        changes = [change * factor for change in asked.table()]
         return network_epsilon(belief, changes, guarantee="bayesian", secret=secret)
-    if length is None and query.divisor(2) != 1:
-        raise ParameterError(f"{query.text} needs a length", got="any", why="its numbers are divided by it")
-    query = query.within(belief)
-    sensitivity = query.sensitivity(belief.states) / query.divisor(query.values_in(length or 1))
-    profile = sensitivity * times * (1 + 1e-14)
+    divisor = 1
+    if not asked.several:
+        _check_length(asked.only, length)
+        divisor = asked.only.divisor_of(length or 1)
+    (sensitivity,) = asked.table()
+    profile = sensitivity / divisor * times * (1 + 1e-14)
     curves = curve_members(belief, guarantee="bayesian", secret=secret)
     epsilon = max(curve.at(profile, thorough=True).epsilon for curve in curves)
     if length is not None:

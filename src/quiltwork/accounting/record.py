@@ -19,11 +19,10 @@ from quiltwork.auditor import Noisy
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.beliefs.text import parse_json, read_text
 from quiltwork.calibration.calibrate import BY_PROFILE, MECHANISMS
-from quiltwork.calibration.request import as_query
 from quiltwork.data import Reading, Window
 from quiltwork.errors import InputError, ParameterError
 from quiltwork.numeric import round_up
-from quiltwork.queries import Measured, Query, query_from_dict
+from quiltwork.question import Asked, Query, Said, as_said, bind, said_in
 from quiltwork.types import Floats, Guarantee, Noise, Segment, Start
 
 OTHER = "other"  # a mechanism that is not ours: its owner vouches for its ε
@@ -77,7 +76,7 @@ class ReleaseRecord:
     noise_scale: float | None = None
     noise: Noise = "laplace"
     lipschitz: float | None = None
-    query: Query | str | None = None
+    query: Said | str | None = None
     segment: Segment | None = None
     length: int | None = None
     lengths: tuple[int, ...] | Literal["many"] = ()
@@ -104,8 +103,7 @@ class ReleaseRecord:
         if isinstance(self.delta, bool) or not isinstance(self.delta, int | float) or not 0 <= self.delta < 1:
             raise ParameterError("delta of a release must be from 0 to below 1", got=repr(self.delta)[:40])
         if self.query is not None:
-            query = as_query(self.query)
-            object.__setattr__(self, "query", query if self.window is None else query.in_windows())
+            object.__setattr__(self, "query", as_said(self.query))
         object.__setattr__(self, "secrets", Secrets.of(self.secrets))
         if self.segment is not None:
             object.__setattr__(self, "segment", _segment(self.segment))
@@ -146,7 +144,7 @@ class ReleaseRecord:
             )
         given = {key: value for key, value in contents.items() if value is not None}
         if isinstance(given.get("query"), Mapping):
-            given["query"] = query_from_dict(given["query"])
+            given["query"] = said_in(given["query"])
         if "reading" in given and not isinstance(given["reading"], Reading):
             given["reading"] = Reading.from_dict(given["reading"])
         return cls(**given)
@@ -171,16 +169,31 @@ class ReleaseRecord:
             contents["secrets"] = self.secrets.plain
         if self.noise == "laplace":
             del contents["noise"]
-        if isinstance(self.query, Query):
-            contents["query"] = self.query.to_dict()
+        if self.said is not None:
+            contents["query"] = self.said.to_dict()
         if self.reading is not None:
             contents["reading"] = self.reading.to_dict()
         return json.dumps(contents, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     @property
-    def asked(self) -> Query | None:
-        """What was asked, if that is known."""
-        return self.query if isinstance(self.query, Query) else None
+    def said(self) -> Said | None:
+        """What was asked, as it was said, if that is known."""
+        return None if isinstance(self.query, str) else self.query
+
+    def asked(self, belief: Belief) -> Asked | None:
+        """What was asked of data that a belief is about, if that is known."""
+        return None if self.query is None else bind(self.query, belief, windows=self.window is not None)
+
+    @property
+    def by_name(self) -> bool:
+        """Whether it asks variables by their names, so that the order of those in a step does not matter."""
+        queries = (self.said,) if isinstance(self.said, Query) else () if self.said is None else self.said.queries
+        return bool(queries) and all(isinstance(query.about, tuple) for query in queries)
+
+    @property
+    def about_numbers(self) -> bool:
+        """Whether its question is one about real values."""
+        return isinstance(self.said, Query) and self.said.entry.of_numbers is not None
 
     @property
     def placed(self) -> bool:
@@ -228,7 +241,7 @@ class ReleaseRecord:
             return None  # no ε is enough for all of its outputs
         if self.mechanism == OTHER or (self.mechanism == "entry" and self.delta > 0):
             return None  # what its noise is like is not known, or it may tell anything with probability δ
-        if belief.real and (self.mechanism == "entry" or not isinstance(self.asked, Measured)):
+        if belief.real and (self.mechanism == "entry" or not self.about_numbers):
             return None  # one value moves many others a little, and how much that tells is not known
         changes, factor = self._changes(belief), self._factor(belief)
         profile = None
@@ -246,18 +259,18 @@ class ReleaseRecord:
 
     def _changes(self, belief: Belief) -> tuple[Floats, ...] | None:
         """How much a value can change the answer before it is divided, by pair; 1 for all where that is not known."""
-        constant = self.asked is not None and self.asked.on(belief).lipschitz == 0
-        if self.asked is None or (constant and self.lipschitz is not None):
+        asked = self.asked(belief)
+        if asked is None or (asked.lipschitz == 0 and self.lipschitz is not None):
             return None if self.lipschitz is None else belief.values_changed()
-        asked = self.asked.on(belief)
-        return asked.euclidean if self.noise == "gaussian" else asked.sensitivity
+        return asked.table(2 if self.noise == "gaussian" else 1)
 
     def by_whole_records(self, belief: Belief) -> float:
         """ε against all changes of a record at once, where its query says how much a record can change it."""
-        factor = None if self.asked is None else self._factor(belief)
-        if self.asked is None or factor is None or self.noise_scale is None or self.noise == "gaussian":
+        asked = self.asked(belief)
+        factor = None if asked is None else self._factor(belief)
+        if asked is None or factor is None or self.noise_scale is None or self.noise == "gaussian":
             return math.inf
-        whole = self.asked.on(belief).whole
+        whole = asked.whole
         return max(whole * factor / self.noise_scale * (1 + ERROR), SMALLEST) if whole > 0 else 0.0
 
     def _constant(self, belief: Belief) -> float | None:
@@ -268,28 +281,24 @@ class ReleaseRecord:
 
     def _factor(self, belief: Belief) -> float | None:
         """By how much the changes are to be multiplied, so that the largest is the Lipschitz constant."""
-        largest, constant = 0.0 if self.asked is None else self.asked.on(belief).lipschitz, self._constant(belief)
+        asked = self.asked(belief)
+        largest, constant = 0.0 if asked is None else asked.lipschitz, self._constant(belief)
         if constant is None and self.lipschitz is not None:
             return None
         if constant is None:
-            return None if self.asked is None or (self._divided and largest) else float(largest > 0)
-        if self.asked is None or not largest:
+            return None if asked is None or (asked.divided and largest) else float(largest > 0)
+        if asked is None or not largest:
             return constant  # what is said to change more than it can is taken at its word
-        if self._divided:
+        if asked.divided:
             return constant / largest
         if constant < largest * (1 - ROUNDED):
             raise ParameterError(
                 f"lipschitz of a release must be at least what its query says ({largest:g})",
                 got=f"{constant:g}",
-                why=f"one value can change {self.asked.text} by that much",
+                why=f"one value can change {asked.text} by that much",
                 fix="Leave lipschitz out, or correct it",
             )
         return max(1.0, constant / largest)  # a larger constant is taken at its word
-
-    @property
-    def _divided(self) -> bool:
-        """Whether it is a share or a mean: its size depends on what it was divided by."""
-        return self.asked is not None and self.asked.divisor(2) != 1
 
     def why_no_profile(self, belief: Belief) -> str:
         """What it does not say, where its profile is not known."""
@@ -299,17 +308,19 @@ class ReleaseRecord:
             return "is by a mechanism that is not ours, so how much each value can change its result is not known"
         if self.mechanism == "entry" and self.delta > 0:
             return f"promises its epsilon only up to delta = {self.delta:g}"
-        if belief.real and (self.mechanism == "entry" or not isinstance(self.asked, Measured)):
+        if belief.real and (self.mechanism == "entry" or not self.about_numbers):
             return (
                 "does not say how it changes when many values change a little, as real values do together (a query "
                 "about real values says it)"
             )
         if belief.real and self.lipschitz is not None and self.distance is None:
             return "does not say the distance that its lipschitz constant is about"
-        if self.noise_scale is not None and (self.lipschitz is not None or (self.asked and not self._divided)):
+        asked = self.asked(belief)
+        divided = asked is not None and asked.divided
+        if self.noise_scale is not None and (self.lipschitz is not None or (asked is not None and not divided)):
             return "has too little noise to guarantee anything"
         return "does not say its noise_scale with its query or lipschitz constant" + (
-            " (a share or a mean needs both)" if self._divided else ""
+            " (a share or a mean needs both)" if divided else ""
         )
 
     def noisy(self, belief: Belief) -> Noisy | None:
@@ -317,15 +328,16 @@ class ReleaseRecord:
 
         None where its facts do not say it, and for answers by window, which are more than their sum.
         """
-        factor = None if self.asked is None else self._factor(belief)
-        if self.asked is None or self.noise_scale is None or not factor or self.window is not None:
+        asked = self.asked(belief)
+        factor = None if asked is None else self._factor(belief)
+        if asked is None or self.noise_scale is None or not factor or self.window is not None:
             return None
         if self.noise == "gaussian":
             return None  # it has no finite loss
         scale = self.noise_scale / factor * (1 - ERROR) if factor != 1 else self.noise_scale
         first, last = self.touched(None)
         times = None if last is None or belief.variables is not None else (first, last)
-        return Noisy(self.asked.within(belief).undivided(), scale, times, self.noise)
+        return Noisy(asked.undivided, scale, times, self.noise)
 
 
 def _levels(changes: tuple[Floats, ...], factor: float, noise_scale: float) -> tuple[Floats, ...]:

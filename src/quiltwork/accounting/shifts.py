@@ -11,7 +11,7 @@ from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.influence.shift import any_length, check_bayesian, largest_shift, losses_along, seen_in_all
 from quiltwork.numeric import round_up
-from quiltwork.queries.measured import Measured
+from quiltwork.question.over_time import OverTime
 from quiltwork.types import Guarantee
 
 
@@ -39,24 +39,25 @@ def added_shifts(belief: GaussianBelief, records: Sequence[ReleaseRecord], grid:
     Infinite where that is not known: for several answers about one series, functions that are not linear, and several
     releases from series of several lengths.
     """
-    asked: list[tuple[Measured, ReleaseRecord, float]] = []
+    asked: list[tuple[OverTime, ReleaseRecord, float]] = []
     for record in records:
-        profile, query = record.profile(belief), record.asked
-        if profile is None or not isinstance(query, Measured) or record.length is None or record.lengths == "many":
+        profile, bound = record.profile(belief), record.asked(belief)
+        over_time = None if bound is None else bound.only.over_time
+        if profile is None or over_time is None or record.length is None or record.lengths == "many":
             return math.inf
-        counted_by_size = record.window is not None or not query.linear
+        counted_by_size = record.window is not None or not over_time.linear
         if (counted_by_size and belief.correlation.signed) or (record.lengths and len(records) > 1):
             return math.inf
-        asked.append((query, record, float(profile[0].max()) / float(query.largest)))
+        asked.append((over_time, record, float(profile[0].max()) / float(over_time.largest)))
     ends: list[tuple[int, ...]] = [(record.length or 1, *record.lengths) for record in records]
     cases = [tuple(end[0] for end in ends)] if len(records) > 1 else [(end,) for end in ends[0]]
     worst = 0.0
     for case in cases:
         releases = []
-        for end, (query, record, factor) in zip(case, asked, strict=True):
+        for end, (over_time, record, factor) in zip(case, asked, strict=True):
             first, last = record.touched(None)
             last = end if last is None else min(last, end)
             if first <= last:
-                releases.append((query.weights(first, last), factor))
+                releases.append((over_time.weights(first, last), factor))
         worst = max(worst, largest_shift(belief.correlation, releases))
     return round_up(worst * seen_in_all(belief) + grid)

@@ -21,7 +21,7 @@ from quiltwork.errors import InputError, NotCoveredError
 from quiltwork.influence.curve.profile import Profile, Stretch
 from quiltwork.influence.shift import GRID
 from quiltwork.numeric import add_floats, add_up, round_up
-from quiltwork.queries.base import unlinked
+from quiltwork.question.sensitivity import unlinked
 from quiltwork.types import Floats
 
 FEW = 8  # releases whose records are kept

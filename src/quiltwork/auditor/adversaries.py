@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from quiltwork.auditor.exact import audit, of_steps, over_time
-from quiltwork.auditor.noisy import Audit, Noisy, check_pure
+from quiltwork.auditor.noisy import Audit, Noisy, NoisyQuestion, check_pure, each_question
 from quiltwork.beliefs import Belief, MarkovChain, RecordLaw, Secrets
 from quiltwork.beliefs.structure import following
 from quiltwork.errors import NotCoveredError, ParameterError
@@ -121,13 +121,14 @@ def leakage(
     check_pure(releases)
     secret = of_steps(Secrets.of(secrets), belief, length)
     secret.check_length(length)
-    belief, releases, length = over_time(belief, releases, check_length(length))
+    belief, asked, length = over_time(belief, each_question(releases, belief), check_length(length))
     secret.on(belief)
     if not seconds > 0:
         raise ParameterError("seconds must be positive", got=f"{seconds:g}", why="the search needs some time")
     if belief.members[0] is not belief:
+        whole = [one.again for one in asked]
         members = [
-            replace(leakage(m, releases, length=length, seconds=seconds, progress=progress, secrets=secret), member=n)
+            replace(leakage(m, whole, length=length, seconds=seconds, progress=progress, secrets=secret), member=n)
             for n, m in belief.numbered_members
         ]
         worst = max(members, key=lambda member: member.epsilon)
@@ -135,7 +136,7 @@ def leakage(
     until = time.monotonic() + seconds
     for law in belief.laws:
         span = law.size(length)
-        return _search(_sets(law, releases, secret), _most(law, releases, span), span, until, progress)
+        return _search(_sets(law, asked, secret), _most(asked, span), span, until, progress)
     if not belief.chains or belief.chains[0].initial is None:
         raise NotCoveredError(
             "exact leakage needs chains with a start, a network or a joint table",
@@ -150,8 +151,8 @@ def leakage(
             why="every interval of the series is checked",
             fix="Use the projective bound",
         )
-    counted = [_undivided(release, length) for release in releases]
-    work = sum(expected_work(r.query, belief, length) * r.query.on(belief).numbers ** 3 for r in counted)
+    counted = [_undivided(release, length) for release in asked]
+    work = sum(expected_work(r.question, belief, length) * len(r.question.labels) ** 3 for r in counted)
     if work * length**2 / 2 > MOST_WORK:
         raise NotCoveredError(
             "exact leakage would take too long",
@@ -160,7 +161,7 @@ def leakage(
             fix="Use the projective bound, or a shorter series",
         )
     intervals = _intervals(belief.chains[0], counted, length, secret)
-    return _search(intervals, _most(belief, counted, length), length, until, progress)
+    return _search(intervals, _most(counted, length), length, until, progress)
 
 
 @dataclass(frozen=True)
@@ -205,7 +206,9 @@ def _search(
     return replace(best, complete=not stopped, looked=looked, adversaries=total)
 
 
-def _intervals(chain: MarkovChain, releases: Sequence[Noisy], length: int, secrets: Secrets) -> Iterator[Adversary]:
+def _intervals(
+    chain: MarkovChain, releases: Sequence[NoisyQuestion], length: int, secrets: Secrets
+) -> Iterator[Adversary]:
     """Adversaries who know everything outside an interval, longest intervals first."""
     reach = [np.asarray(chain.initial) > 0]  # which values are possible; probabilities might underflow
     for _ in range(length - 1):
@@ -240,7 +243,7 @@ def _possible(chain: MarkovChain, start: Flags, count: int, after: int) -> bool:
 
 def _look(
     chain: MarkovChain,
-    releases: Sequence[Noisy],
+    releases: Sequence[NoisyQuestion],
     interval: tuple[int, int],
     before: int | None,
     after: int | None,
@@ -259,7 +262,7 @@ def _look(
         if after is not None:
             knows[last + 1] = chain.states[after]
             knows |= {t: chain.states[s] for t, s in _onward(chain, last + 1, after, length).items()}
-        kept = [release for release in inside if release is not None]
+        kept = [release.again for release in inside if release is not None]
         secret = secrets.moved(first - 1, count)
         if not kept or secret is None:
             return _Attack(Audit(0.0, None, None, None, (), 0), lambda node: node, knows)
@@ -293,32 +296,31 @@ def _onward(chain: MarkovChain, begun: int, state: int, length: int) -> dict[int
     return path
 
 
-def _moved(release: Noisy, interval: tuple[int, int], length: int) -> Noisy | None:
+def _moved(release: NoisyQuestion, interval: tuple[int, int], length: int) -> NoisyQuestion | None:
     """The part of a release inside an interval, counted from its beginning; None if there is none."""
     first, last = release.segment or (1, length)
     begun, ended = interval
     first, last = max(first, begun) - begun + 1, min(last, ended) - begun + 1
-    return None if first > last else Noisy(release.query, release.noise_scale, (first, last))
+    return None if first > last else NoisyQuestion(release.question, release.noise_scale, (first, last))
 
 
-def _undivided(release: Noisy, length: int) -> Noisy:
+def _undivided(release: NoisyQuestion, length: int) -> NoisyQuestion:
     """Shares and means as the counts and sums that they are made of: parts of them are divided by the same number."""
     first, last = release.segment or (1, length)
-    divisor = release.query.divisor(last - first + 1)
-    return Noisy(release.query.undivided(), release.noise_scale * divisor, release.segment)
+    divisor = release.question.divisor_of(last - first + 1)
+    return NoisyQuestion(release.question.undivided, release.noise_scale * divisor, release.segment)
 
 
-def _most(belief: Belief, releases: Sequence[Noisy], length: int | None) -> float:
+def _most(releases: Sequence[NoisyQuestion], length: int | None) -> float:
     """What one value by itself can tell at most: its profile, rounded up."""
     total = 0.0
     for release in releases:
         first, last = release.segment or (1, length or 1)
-        divisor = release.query.on(belief).divisor(last - first + 1)
-        total += release.query.on(belief).lipschitz / divisor / release.noise_scale
+        total += release.question.lipschitz / release.question.divisor_of(last - first + 1) / release.noise_scale
     return total * (1 + 1e-9)
 
 
-def _sets(law: RecordLaw, releases: Sequence[Noisy], secrets: Secrets) -> Iterator[Adversary]:
+def _sets(law: RecordLaw, releases: Sequence[NoisyQuestion], secrets: Secrets) -> Iterator[Adversary]:
     """All sets of known variables with all their possible values, fewest known first."""
     names, codes = list(law.variables), law.all_outcomes.codes
     for count in range(len(names)):
@@ -329,10 +331,12 @@ def _sets(law: RecordLaw, releases: Sequence[Noisy], secrets: Secrets) -> Iterat
 
 
 def _look_at_record(
-    law: RecordLaw, releases: Sequence[Noisy], knows: dict[str, str], secrets: Secrets
+    law: RecordLaw, releases: Sequence[NoisyQuestion], knows: dict[str, str], secrets: Secrets
 ) -> Callable[[], _Attack]:
+    again = [one.again for one in releases]
+
     def look() -> _Attack:
         named: dict[int | str, str] = dict(knows.items())
-        return _Attack(audit(law, releases, know=knows, secrets=secrets), lambda node: node, named)
+        return _Attack(audit(law, again, know=knows, secrets=secrets), lambda node: node, named)
 
     return look

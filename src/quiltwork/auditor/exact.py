@@ -10,7 +10,7 @@ import numpy as np
 from quiltwork.auditor.delta import CURVE, largest_delta, nodes_at_delta
 from quiltwork.auditor.gaussian import audit_gaussian
 from quiltwork.auditor.loss import Lattice, NodeLoss, losses, node_densities, rounding_error
-from quiltwork.auditor.noisy import Audit, DeltaAt, Noisy, check_pure, each_question
+from quiltwork.auditor.noisy import Audit, DeltaAt, Noisy, NoisyQuestion, check_pure, each_question
 from quiltwork.auditor.outputs import Outputs
 from quiltwork.beliefs import Belief, GaussianBelief, JointTable, SecretPairs, Secrets
 from quiltwork.errors import NotCoveredError, ParameterError
@@ -26,6 +26,7 @@ from quiltwork.laws.exact import (
     unit_of,
 )
 from quiltwork.numeric import check_delta, check_epsilon, check_length
+from quiltwork.question.bind import question_of, unrolled
 from quiltwork.types import Floats, Noise, Progress
 
 MOST_RELEASES = 30
@@ -67,11 +68,11 @@ def audit(
         secret.on(belief)
         _check_states(delta)
         return audit_gaussian(belief, releases, length=check_length(length), know=_times(know or {}))
-    belief, releases, length, found = _of_states(belief, releases, length, secret)
+    belief, asked, length, found = _of_states(belief, releases, length, secret)
     audits, impossible = [], None
     for n, member in belief.members_to_audit():
         try:
-            audits.append(_audit_one(member, releases, length, know, progress, member=n, secret=found, delta=delta))
+            audits.append(_audit_one(member, asked, length, know, progress, member=n, secret=found, delta=delta))
         except ImpossibleError as problem:
             impossible = problem  # whoever believes in this member cannot know that
     if not audits and impossible is not None:
@@ -82,14 +83,14 @@ def audit(
 
 def _of_states(
     belief: Belief, releases: Sequence[Noisy], length: int | None, secret: Secrets
-) -> tuple[Belief, Sequence[Noisy], int | None, SecretPairs]:
+) -> tuple[Belief, Sequence[NoisyQuestion], int | None, SecretPairs]:
     """Beliefs about states, checked: records over time as the network of all their steps, and what is secret there."""
     secret.check_length(length)
     secret = of_steps(secret, belief, length)
-    belief, releases, length = over_time(belief, releases, check_length(length))
+    belief, asked, length = over_time(belief, each_question(releases, belief), check_length(length))
     size = belief.size(length)
-    check_releases(len(releases))
-    return belief, releases, size, secret.on(belief)
+    check_releases(len(asked))
+    return belief, asked, size, secret.on(belief)
 
 
 def exact_delta(
@@ -115,15 +116,15 @@ def exact_delta(
     check_epsilon(epsilon)
     if isinstance(belief, GaussianBelief):
         _check_states(epsilon)
-    belief, releases, length, found = _of_states(belief, releases, length, secret)
+    belief, asked, length, found = _of_states(belief, releases, length, secret)
     both, impossible = [], None
     for n, member in belief.members_to_audit():
         try:
-            _, laws = _laws_about(member, releases, length, know, None, secret=found, member=n)
+            _, laws = _laws_about(member, asked, length, know, None, secret=found, member=n)
         except ImpossibleError as problem:
             impossible = problem
             continue
-        both.append(largest_delta(laws, _outputs(member, releases, length, laws, LEFT_OUT), epsilon))
+        both.append(largest_delta(laws, _outputs(member, asked, length, laws, LEFT_OUT), epsilon))
     if not both and impossible is not None:
         raise impossible
     return DeltaAt(epsilon, max(high for high, _ in both), max(low for _, low in both))
@@ -157,10 +158,9 @@ def of_steps(secrets: Secrets, belief: Belief, length: int | None) -> Secrets:
 
 
 def over_time(
-    belief: Belief, releases: Sequence[Noisy], length: int | None
-) -> tuple[Belief, Sequence[Noisy], int | None]:
+    belief: Belief, releases: Sequence[NoisyQuestion], length: int | None
+) -> tuple[Belief, Sequence[NoisyQuestion], int | None]:
     """Records over time as the network of all their steps, where a secret is one variable at one step."""
-    releases = each_question(releases)
     if belief.step_variables is None:
         return belief, releases, length
     network = belief.as_network(length)
@@ -168,9 +168,10 @@ def over_time(
     for release in releases:
         first, last = release.segment or (1, length or 1)
         _check_segment(release.segment, length)
-        query = release.query.within(belief).unrolled(belief.names_at(first, last))
-        if query is not None:
-            asked.append(replace(release, query=query, segment=None))
+        query = unrolled(release.question, belief.names_at(first, last))
+        if query is not None and network is not None:
+            question = question_of(query, network, windows=False)
+            asked.append(release._replace(question=question, segment=None))
     if network is None or len(asked) < len(releases):
         raise NotCoveredError(
             f"an exact loss covers sums over records over time of up to {belief.unrolled_up_to} steps",
@@ -234,36 +235,35 @@ def _times(know: Mapping[int, str] | Mapping[str, str]) -> dict[int, str]:
         ) from None
 
 
-def scales_in_units(belief: Belief, releases: Sequence[Noisy], length: int | None) -> Floats:
+def scales_in_units(belief: Belief, releases: Sequence[NoisyQuestion], length: int | None) -> Floats:
     """The noise scale of every number released, in units of its lattice."""
     span = belief.size(length) or 1
     scales: list[float] = []
     for release in releases:
-        unit = unit_of(Statistic(release.query, release.segment), belief, span)
+        unit = unit_of(Statistic(release.question, release.segment), span)
         if not 1e-100 < release.noise_scale / float(unit) < 1e100:
             raise ParameterError(
                 "the noise scale must be between 1e-100 and 1e100 steps of the answer",
                 got=str(release.noise_scale),
                 why="beyond that the exact loss cannot be computed",
             )
-        scales += [release.noise_scale / float(unit)] * release.query.on(belief).numbers
+        scales += [release.noise_scale / float(unit)] * len(release.question.labels)
     return np.array(scales)
 
 
-def totals_of(belief: Belief, releases: Sequence[Noisy]) -> list[tuple[int, ...]]:
+def totals_of(releases: Sequence[NoisyQuestion]) -> list[tuple[int, ...]]:
     """Groups of the numbers of all releases, in a row, whose noise adds up to 0."""
     groups, begun = [], 0
     for release in releases:
-        asked = release.query.on(belief)
         if release.noise == "laplace-total":
-            groups += [tuple(begun + n for n in group) for group in asked.totals]
-        begun += asked.numbers
+            groups += [tuple(begun + n for n in group) for group in release.question.totals]
+        begun += len(release.question.labels)
     return groups
 
 
 def _audit_one(
     belief: Belief,
-    releases: Sequence[Noisy],
+    releases: Sequence[NoisyQuestion],
     length: int | None,
     know: Mapping[int, str] | Mapping[str, str] | None,
     progress: Progress | None,
@@ -275,7 +275,7 @@ def _audit_one(
     every, laws = _laws_about(belief, releases, length, know, progress, secret=secret, member=member)
     if delta is not None:
         return _audit_delta(belief, releases, length, every, laws, delta=delta, member=member)
-    lattice, scales = Lattice(laws, totals_of(belief, releases)), scales_in_units(belief, releases, length)
+    lattice, scales = Lattice(laws, totals_of(releases)), scales_in_units(belief, releases, length)
     nodes = losses(laws, lattice, scales)
     worst = max(range(len(nodes)), key=lambda n: (nodes[n].loss, nodes[n].more >= 0))
     at = nodes[worst]
@@ -297,7 +297,7 @@ def _audit_one(
 
 def _laws_about(
     belief: Belief,
-    releases: Sequence[Noisy],
+    releases: Sequence[NoisyQuestion],
     length: int | None,
     know: Mapping[int, str] | Mapping[str, str] | None,
     progress: Progress | None,
@@ -308,21 +308,21 @@ def _laws_about(
     """The laws given each state, and given what is secret."""
     if not releases:
         raise ParameterError("an audit needs a release", got="none")
-    every = secret_laws(belief, [Statistic(r.query, r.segment) for r in releases], length, know, progress)
+    every = secret_laws(belief, [Statistic(r.question, r.segment) for r in releases], length, know, progress)
     return every, every.about(secret, begun=(member or 1) - 1)
 
 
 def _outputs(
-    belief: Belief, releases: Sequence[Noisy], length: int | None, laws: SecretLaws, left_out: float
+    belief: Belief, releases: Sequence[NoisyQuestion], length: int | None, laws: SecretLaws, left_out: float
 ) -> Outputs:
-    noises: list[Noise] = [r.noise for r in releases for _ in range(r.query.on(belief).numbers)]
-    scales, totals = scales_in_units(belief, releases, length), totals_of(belief, releases)
+    noises: list[Noise] = [r.noise for r in releases for _ in r.question.labels]
+    scales, totals = scales_in_units(belief, releases, length), totals_of(releases)
     return Outputs(laws, scales, noises, totals=totals, tail=left_out / max(1, len(noises)))
 
 
 def _audit_delta(
     belief: Belief,
-    releases: Sequence[Noisy],
+    releases: Sequence[NoisyQuestion],
     length: int | None,
     every: SecretLaws,
     laws: SecretLaws,
@@ -363,9 +363,9 @@ def _start(states: Sequence[str], at: NodeLoss) -> tuple[tuple[str, float], ...]
 
 
 def _in_answer_terms(
-    belief: Belief, releases: Sequence[Noisy], length: int | None, output: tuple[int, ...]
+    belief: Belief, releases: Sequence[NoisyQuestion], length: int | None, output: tuple[int, ...]
 ) -> tuple[float, ...]:
-    units = [r.noise_scale for r in releases for _ in range(r.query.on(belief).numbers)]
+    units = [r.noise_scale for r in releases for _ in r.question.labels]
     return tuple(
         float(n * s / u) for n, s, u in zip(output, units, scales_in_units(belief, releases, length), strict=True)
     )
@@ -381,20 +381,20 @@ def worst_densities(
 ) -> tuple[list[float], list[float], list[float]]:
     """Outputs and the two output densities at the worst node, for a picture: single numbers only."""
     secret = of_steps(secrets or Secrets.all(), belief, length)
-    belief, releases, length = over_time(belief, releases, length)
+    belief, asked, length = over_time(belief, each_question(releases, belief), length)
     pairs = secret.on(belief)
     belief = belief.members[(found.member or 1) - 1]
     for chain in belief.chains if found.start is not None else ():
         law = dict(found.start or ())
         belief = chain.with_start([law.get(state, 0.0) for state in chain.states])
-    laws = secret_laws(belief, [Statistic(r.query, r.segment) for r in releases], length)
+    laws = secret_laws(belief, [Statistic(r.question, r.segment) for r in asked], length)
     laws = laws.about(pairs, begun=(found.member or 1) - 1)
-    lattice, scales = Lattice(laws, totals_of(belief, releases)), scales_in_units(belief, releases, length)
+    lattice, scales = Lattice(laws, totals_of(asked)), scales_in_units(belief, asked, length)
     if len(lattice.shape) != 1 or found.pair is None or laws.starts:
         raise NotCoveredError("densities are drawn for a single number", got=f"{len(lattice.shape)} numbers")
     at = laws.nodes.index(str(found.node))
     density = node_densities(laws.logs[at], lattice, scales)
-    outputs = [_in_answer_terms(belief, releases, length, lattice.output(n))[0] for n in range(lattice.size)]
+    outputs = [_in_answer_terms(belief, asked, length, lattice.output(n))[0] for n in range(lattice.size)]
     normaliser = 2 * releases[0].noise_scale * float(lattice.scales(scales)[0] / scales[0])
     more, less = (np.exp(density[laws.states[at].index(s)]) / normaliser for s in found.pair)
     return outputs, more.tolist(), less.tolist()

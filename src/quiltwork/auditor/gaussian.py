@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from quiltwork.auditor.noisy import Audit, Noisy
+from quiltwork.auditor.noisy import Audit, Noisy, NoisyQuestion, each_question
 from quiltwork.beliefs.gaussian import GaussianBelief
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.forks import working
-from quiltwork.queries.measured import Measured, Weights
+from quiltwork.question.over_time import Weights
 from quiltwork.types import Floats
 
 LONGEST = 2000
@@ -28,9 +28,8 @@ def audit_gaussian(
 ) -> Audit:
     """The exact loss, by somebody who knows the values at some times; of a class, the largest that it allows.
 
-    >>> from quiltwork import parse_query
     >>> belief = GaussianBelief({"ar1": 0.5}, distance=1.0)
-    >>> found = audit_gaussian(belief, [Noisy(parse_query("sum").within(belief), 2.0)], length=3)
+    >>> found = audit_gaussian(belief, [Noisy("sum", 2.0)], length=3)
     >>> found.node, [round(loss, 6) for loss in found.by_node]
     (2, [0.875, 1.0, 0.875])
     """
@@ -55,7 +54,7 @@ def audit_gaussian(
         pad = 0  # there is no law of a longer series to condition
     moved = seen(belief.law(length + 2 * pad), [time + pad for time in known])  # row i: Σ_·i / Σ_ii
     total = np.zeros(length + 2 * pad)
-    for release in releases:
+    for release in each_question(releases, belief):
         moves = _moves(belief, release, length, moved[:, pad : pad + length])
         total += moves * belief.distance / release.noise_scale
     losses = total * belief.factor
@@ -98,16 +97,17 @@ def _true_of(belief: GaussianBelief, length: int) -> bool:
     return True
 
 
-def _moves(belief: GaussianBelief, release: Noisy, length: int, moved: Floats) -> Floats:
+def _moves(belief: GaussianBelief, release: NoisyQuestion, length: int, moved: Floats) -> Floats:
     """|Σ_t w_t v_i,t| for every i; of what is not linear, or of a class, with sizes."""
-    query, (first, last) = release.query, release.segment or (1, length)
-    if not isinstance(query, Measured):
-        raise ParameterError("real values need a query about numbers", got=query.text)
+    question, (first, last) = release.question, release.segment or (1, length)
+    over_time = question.over_time
+    if over_time is None:
+        raise ParameterError("real values need a query about numbers", got=question.text)
     if not 1 <= first <= last <= length:
         raise ParameterError("a segment must lie within the series", got=f"{first}:{last} of {length}")
-    query.check_values(last - first + 1)
-    weights = _written_out(query.weights(first, last), length) / query.divisor(last - first + 1)
-    if belief.correlation.at_most or not query.linear:
+    over_time.check_values(last - first + 1)
+    weights = _written_out(over_time.weights(first, last), length) / question.divisor(last - first + 1)
+    if belief.correlation.at_most or not over_time.linear:
         return np.asarray(np.abs(moved) @ np.abs(weights))
     return np.abs(moved @ weights)
 
@@ -125,9 +125,8 @@ def _written_out(weights: Weights, length: int) -> Floats:
 def worst_adversary(belief: GaussianBelief, releases: Sequence[Noisy], *, length: int) -> tuple[Audit, tuple[int, ...]]:
     """The largest loss over all sets of times that an adversary may know, and the worst set.
 
-    >>> from quiltwork import parse_query
     >>> belief = GaussianBelief({"ar1": 0.5}, distance=1.0)
-    >>> found, known = worst_adversary(belief, [Noisy(parse_query("sum").within(belief), 1.0)], length=3)
+    >>> found, known = worst_adversary(belief, [Noisy("sum", 1.0)], length=3)
     >>> round(found.epsilon, 6), known
     (2.0, ())
     """

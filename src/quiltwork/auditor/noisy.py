@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
+from quiltwork.beliefs import Belief
 from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.queries import Query, Workload
+from quiltwork.question import Asked, Question, Said, as_said, bind
 from quiltwork.types import Noise, Shown
 
 DATA = (
@@ -28,12 +29,20 @@ class Noisy:
     10.0
     """
 
-    query: Query
+    query: Said | Asked | str
+    """What was asked: a query or its text, or what is already bound to the belief."""
     noise_scale: float
     segment: tuple[int, int] | None = None
     noise: Noise = "laplace"
 
+    @property
+    def text(self) -> str:
+        """What was asked, as written on the command line."""
+        return self.query if isinstance(self.query, str) else self.query.text
+
     def __post_init__(self) -> None:
+        if not isinstance(self.query, Asked):
+            object.__setattr__(self, "query", as_said(self.query))
         if not (math.isfinite(self.noise_scale) and self.noise_scale > 0):
             raise ParameterError(
                 "the noise scale must be positive and finite",
@@ -43,24 +52,42 @@ class Noisy:
         if self.noise not in ("laplace", "laplace-total", "gaussian"):
             raise ParameterError("noise must be laplace, laplace-total or gaussian", got=repr(self.noise)[:40])
 
-    def each(self) -> "list[Noisy]":
-        """The questions of a workload, each with noise of its own; any other query as it is.
 
-        >>> from quiltwork import Count, Histogram, Workload
-        >>> [one.noise_scale for one in Noisy(Workload([Histogram(), Count("a")], ratios=[1, "1/2"]), 10.0).each()]
-        [10.0, 5.0]
-        """
-        if not isinstance(self.query, Workload):
-            return [self]
-        return [
-            replace(self, query=query.undivided(), noise_scale=_float_below(ratio * Fraction(self.noise_scale)))
-            for _, query, ratio in self.query.asked
+class NoisyQuestion(NamedTuple):
+    """One question as a belief's data are asked it, with the noise on each of its numbers."""
+
+    question: Question
+    noise_scale: float
+    segment: tuple[int, int] | None = None
+    noise: Noise = "laplace"
+
+    @property
+    def again(self) -> Noisy:
+        """The same as a release of this question alone."""
+        return Noisy(Asked.single(self.question), self.noise_scale, self.segment, self.noise)
+
+
+def each_question(releases: Sequence[Noisy], belief: Belief) -> list[NoisyQuestion]:
+    """What releases ask of a belief's data, question by question: the noise of several is independent.
+
+    >>> from quiltwork import Count, Histogram, MarkovChain, Workload
+    >>> coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]])
+    >>> both = Noisy(Workload([Histogram(), Count("1")], ratios=[1, "1/2"]), 10.0)
+    >>> [one.noise_scale for one in each_question([both], coin)]
+    [10.0, 5.0]
+    """
+    found = []
+    for release in releases:
+        asked = bind(release.query, belief)
+        if not asked.several:
+            found.append(NoisyQuestion(asked.only, release.noise_scale, release.segment, release.noise))
+            continue
+        scales = [_float_below(one.ratio * Fraction(release.noise_scale)) for one in asked.drawn]
+        found += [
+            NoisyQuestion(one.question.undivided, scale, release.segment, release.noise)
+            for one, scale in zip(asked.drawn, scales, strict=True)
         ]
-
-
-def each_question(releases: Sequence[Noisy]) -> list[Noisy]:
-    """Releases with the questions of workloads one by one: their noise is independent."""
-    return [question for release in releases for question in release.each()]
+    return found
 
 
 def check_pure(releases: Sequence[Noisy]) -> None:

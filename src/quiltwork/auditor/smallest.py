@@ -4,12 +4,12 @@ import numpy as np
 
 from quiltwork.auditor.exact import scales_in_units, secret_laws, totals_of
 from quiltwork.auditor.loss import Lattice, losses, rounding_error
-from quiltwork.auditor.noisy import Noisy
+from quiltwork.auditor.noisy import Noisy, each_question
 from quiltwork.beliefs import Belief, SecretPairs, Secrets
 from quiltwork.forks import working
 from quiltwork.laws.exact import Statistic
 from quiltwork.numeric import smallest_within
-from quiltwork.queries import Query
+from quiltwork.question import Asked, Said
 from quiltwork.types import Progress
 
 TOLERANCE = 1e-9
@@ -17,7 +17,7 @@ TOLERANCE = 1e-9
 
 @working()
 def smallest_scale(
-    query: Query,
+    query: Said | Asked | str,
     *,
     belief: Belief,
     epsilon: float,
@@ -43,11 +43,16 @@ def smallest_scale(
 
 
 def _smallest(
-    query: Query, belief: Belief, epsilon: float, length: int | None, progress: Progress | None, secret: SecretPairs
+    query: Said | Asked | str,
+    belief: Belief,
+    epsilon: float,
+    length: int | None,
+    progress: Progress | None,
+    secret: SecretPairs,
 ) -> float:
-    asked = Noisy(query, 1.0, noise="laplace-total").each()
-    laws = secret_laws(belief, [Statistic(one.query) for one in asked], length, progress=progress).about(secret)
-    lattice = Lattice(laws, [group for group in totals_of(belief, asked) if len(group) == 2])
+    asked = each_question([Noisy(query, 1.0, noise="laplace-total")], belief)
+    laws = secret_laws(belief, [Statistic(one.question) for one in asked], length, progress=progress).about(secret)
+    lattice = Lattice(laws, [group for group in totals_of(asked) if len(group) == 2])
     units = scales_in_units(belief, asked, length)
 
     def loss(scale: float) -> float:

@@ -10,13 +10,13 @@ from typing import Any, Protocol, cast
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.calibration.accuracy import answer_error
 from quiltwork.calibration.record import Calibration
-from quiltwork.calibration.request import Questions, Request
+from quiltwork.calibration.request import Request
 from quiltwork.errors import InternalError, NotCoveredError, ParameterError, did_you_mean
 from quiltwork.forks import working
 from quiltwork.influence.delta import noise_kappa
 from quiltwork.numeric import round_up
-from quiltwork.queries import Workload
-from quiltwork.queries.euclidean import Euclidean
+from quiltwork.question import Question, Questions
+from quiltwork.question.bind import all_unrolled
 from quiltwork.types import Guarantee, NoiseChoice
 
 # loaded when first used: compiled code is slow to import and the baselines do not need it
@@ -129,7 +129,7 @@ def calibrated(request: Request) -> Calibration:
     unrolled = _unrolled(request, name)
     if unrolled is not None:
         found = calibrated(unrolled)
-        facts: dict[str, Any] = {"query": request.query, "length": request.length, "lipschitz": request.lipschitz}
+        facts: dict[str, Any] = {"asked": request.asked, "length": request.length, "lipschitz": request.lipschitz}
         facts["secrets"] = request.secrets
         return replace(found, records=False, steps="unrolled", unrolled_up_to=request.belief.unrolled_up_to, **facts)
     held = _as_chain(request, name)
@@ -139,6 +139,7 @@ def calibrated(request: Request) -> Calibration:
     _check_covered(asked, name)
     calibration = mechanism(asked)
     _check_same(request, asked, calibration)
+    calibration = replace(calibration, asked=request.asked)
     if request.belief.variables is not None:
         return replace(calibration, records=True)
     if request.belief.step_variables is not None:
@@ -148,16 +149,17 @@ def calibrated(request: Request) -> Calibration:
 
 def _check_same(request: Request, asked: Request, made: Calibration) -> None:
     """What was calibrated is what was asked: the same question, with the same numbers and sensitivity."""
-    wanted, told = request.query.on(request.belief), asked.query.on(asked.belief)
+    wanted, told = request.asked, asked.asked
     if not (
-        request.query == asked.query == made.query
+        request.query == asked.query
+        and told == made.asked
         and wanted.lipschitz == told.lipschitz == made.lipschitz
         and wanted.totals == told.totals
         and made.noise == asked.laplace
     ):
         raise InternalError(
             "noise must be calibrated for the question that was asked",
-            got=f"{made.query.text} of sensitivity {made.lipschitz:g}, asked {wanted.lipschitz:g}",
+            got=f"{made.asked.text} of sensitivity {made.lipschitz:g}, asked {wanted.lipschitz:g}",
             why="the promise would be false",
         )
 
@@ -185,14 +187,14 @@ def with_noise(request: Request) -> Calibration:
         found = _gaussian(request)
     except NotCoveredError:
         return exact
-    return found if _error(found, request) < _error(exact, request) else exact
+    return found if _error(found) < _error(exact) else exact
 
 
-def _error(made: Calibration, request: Request) -> float:
+def _error(made: Calibration) -> float:
     """How far the noise of the first question moves a number."""
-    asked = made.sources[0].on(request.belief)
-    sizes = tuple(map(len, asked.totals))
-    return answer_error(made.noise_scale, 0.95, numbers=len(asked.labels), totals=sizes, noise=made.noise)
+    drawn = made.asked.sources[0]
+    sizes = tuple(map(len, drawn.totals))
+    return answer_error(made.noise_scale, 0.95, numbers=len(drawn.labels), totals=sizes, noise=made.noise)
 
 
 def _gaussian(request: Request) -> Calibration:
@@ -205,11 +207,11 @@ def _gaussian(request: Request) -> Calibration:
             why="the theorem is about mechanisms that bound the loss by what each value can change",
             fix="Use curve, quilts or group" if not request.belief.real else "Use Laplace noise",
         )
-    query = request.query
-    found = calibrated(replace(request, query=Euclidean(query), noise="laplace", delta=0.0, mechanism=name))
+    in_l2 = replace(request, norm=2, noise="laplace", delta=0.0, mechanism=name)
+    found = calibrated(in_l2)
     return replace(
         found,
-        query=query,
+        asked=request.asked,
         lipschitz=request.lipschitz,
         noise="gaussian",
         noise_scale=round_up(noise_kappa(request.epsilon, request.delta) * found.noise_scale),  # Statement 78
@@ -222,7 +224,7 @@ def _gaussian(request: Request) -> Calibration:
 def _usual(request: Request) -> str:
     """The mechanism to use if none is named."""
     usual = request.belief.default_mechanism
-    return "audited" if usual == "wasserstein" and isinstance(request.query, Workload) else usual
+    return "audited" if usual == "wasserstein" and request.asked.several else usual
 
 
 def _unrolled(request: Request, name: str) -> Request | None:
@@ -231,7 +233,7 @@ def _unrolled(request: Request, name: str) -> Request | None:
     if name not in FOR_NETWORKS or request.guarantee == "bayesian" or length is None:
         return None
     network = belief.as_network(length)
-    query = None if network is None else request.query.unrolled(belief.names_at(1, length))
+    query = None if network is None else all_unrolled(request.asked, belief.names_at(1, length))
     if network is None or query is None:
         return None
     secrets = request.secrets.unrolled(belief.names_at(1, length))
@@ -243,30 +245,28 @@ def takes_long(name: str, request: Request) -> bool:
     if name not in SINGLE or request.length is None:
         return False
     asked = _unrolled(request, name) or request
-    if isinstance(asked.query, Workload):
-        if name == "wasserstein":
-            return False  # it is refused
-        each = (replace(asked, query=question) for _, question, _ in asked.query.asked)
-        return math.prod(_work(name, one) for one in each) > QUICK_WORK  # tables of all questions together
-    return _work(name, asked) > QUICK_WORK
+    if asked.asked.several and name == "wasserstein":
+        return False  # it is refused
+    each = (_work(name, one.question, asked.belief, asked.length or 1) for one in asked.asked.drawn)
+    return math.prod(each) > QUICK_WORK  # tables of all questions together
 
 
-def _work(name: str, request: Request) -> float:
+def _work(name: str, question: Question, belief: Belief, length: int) -> float:
     """About how many steps it takes, at least 1."""
     from quiltwork.laws.exact import expected_work, outputs_of
 
-    work = expected_work(request.query, request.belief, request.length or 1)
-    if name == "wasserstein" and request.query.on(request.belief).numbers > 2:
+    work = expected_work(question, belief, length)
+    if name == "wasserstein" and len(question.labels) > 2:
         work *= VECTOR_WORK  # a linear programme for every two laws
     if name == "audited":
-        work += LOOKS * outputs_of(request.query, request.belief, request.length or 1)
+        work += LOOKS * outputs_of(question, belief, length)
     return max(1.0, work)
 
 
 def _as_chain(request: Request, name: str) -> Belief:
     """The chain that a network is, where a mechanism knows more about chains and all values are asked alike."""
     belief = request.belief
-    named = request.query.names_variables or request.secrets.names_variables
+    named = request.asked.names_variables or request.secrets.names_variables
     return belief if name not in FOR_CHAINS or named else belief.as_chain() or belief
 
 
@@ -279,12 +279,18 @@ def _check_covered(request: Request, name: str) -> None:
             why="exact laws given one variable need the network of all steps",
             fix="Use curve",
         )
-    if name == "wasserstein" and isinstance(request.query, Workload):
+    if name == "wasserstein" and request.asked.several:
         raise NotCoveredError(
             "wasserstein covers one question at a time",
-            got=request.query.text,
+            got=request.asked.text,
             why="its theorem is about noise of one scale on every number",
             fix="Use curve or audited, or ask one question",
+        )
+    if name in SINGLE and request.window is not None:
+        raise NotCoveredError(
+            f"mechanism {name} does not cover windows",
+            why="it only covers one answer about the whole series",
+            fix="Leave mechanism= out",
         )
     if request.quilt_size is not None and (name != "quilt-exact" or not request.belief.networks):
         raise ParameterError(

@@ -22,7 +22,7 @@ from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.curve.timeline import loss_along_time
 from quiltwork.influence.delta import kappa, smallest_epsilon
 from quiltwork.numeric import check_delta, check_epsilon, check_length, round_up
-from quiltwork.queries import Custom
+from quiltwork.question.numbers import declared
 
 SMALLEST_RHO, LARGEST_RHO = 1e-100, 1e6
 LARGEST_LEVEL = 1e200
@@ -242,7 +242,7 @@ def entry_epsilon(
     _check_states(belief)
     # noise of scale s on a query that one value changes by at most 1 has λ = 1/s
     changed = max(1.0, *(float(matrix.max()) for matrix in belief.values_changed()))  # values at once
-    query = Custom(lambda _: 0.0, constant=changed)
+    query = declared("a unit", float(changed))
     request = Request.of(query, belief=belief, epsilon=epsilon, length=length, mechanism="curve")
     scale = curve(request).noise_scale
     if scale == 0:

@@ -16,7 +16,7 @@ from quiltwork.calibration.calibrate import (
     takes_long,
 )
 from quiltwork.calibration.record import Calibration
-from quiltwork.calibration.request import Questions, Request
+from quiltwork.calibration.request import Request
 from quiltwork.calibration.sharing import (
     Calibrating,
     QuestionNoise,
@@ -31,7 +31,7 @@ from quiltwork.errors import InternalError, NotCoveredError, ParameterError
 from quiltwork.forks import working
 from quiltwork.influence.delta import large_delta
 from quiltwork.numeric import check_length, round_up
-from quiltwork.queries import Workload
+from quiltwork.question import Questions
 from quiltwork.types import Duration, Guarantee, NoiseChoice, Shown
 
 MOST_RELEASES = 10**9
@@ -187,6 +187,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
     noise: NoiseChoice = "best",
     mechanisms: Sequence[str] | None = None,
     releases: int = 1,
+    window: str | int | None = None,
     guarantee: Guarantee = "pufferfish",
     secrets: Secrets | str | None = None,
     quilt_size: int | None = None,
@@ -201,7 +202,8 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
     ``values`` is the number of values of all series together, which frequencies and means are divided by; it is the
     length if there is one series. A ``delta`` above 0 allows for promises that are (ε, δ): of Gaussian noise, where
     that is nearer to the truth (or ``noise`` asks for it), and of the Wasserstein mechanism.
-    With ``releases`` above 1, ε is for all of them together, and the noise is that of each of them.
+    With ``releases`` above 1, ε is for all of them together, and the noise is that of each of them. With a ``window``
+    there is an answer for each window; ``length`` is still that of the series, ``values`` those of one answer.
     With ``guarantee="bayesian"`` it is Bayesian differential privacy, against adversaries who know any other values.
     ``secrets`` says what is to be kept apart (see :class:`Secrets`), ``quilt_size`` how many variables a quilt in a
     network may have. ``target_error`` asks what it takes for the noise to stay within it with probability 95 %: a
@@ -227,15 +229,15 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
         guarantee=guarantee,
         secrets=Secrets.of(secrets),
         quilt_size=quilt_size,
+        window=window,
     )
     as_asked, request, by = request, split(request), remembering(by, most=64)
-    asked, values = request.query, check_length(values)
+    asked, values = request.asked, check_length(values)
     for name in mechanisms or ():
         find_mechanism(name)
     if isinstance(releases, bool) or not isinstance(releases, int) or not 1 <= releases <= MOST_RELEASES:
         raise ParameterError("releases must be a whole number, at least 1", got=str(releases))
-    questions = asked.questions if isinstance(asked, Workload) else (asked,)
-    if request.length is None and values is None and any(question.divisor(2) != 1 for question in questions):
+    if request.length is None and values is None and any(question.divide != "nothing" for question in asked.questions):
         raise ParameterError(
             f"{asked.text} needs a length",
             got="any",
@@ -243,8 +245,8 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
             fix="Give the length or the number of values, or plan for histogram or sum",
         )
     divisors = [
-        question.divisor(question.values_in(values)) if values else question.on(belief).divisor(request.length or 1)
-        for question in questions
+        question.divisor(question.values_in(values)) if values else question.divisor_of(request.length or 1)
+        for question in asked.questions
     ]
     names = tuple(dict.fromkeys(mechanisms)) if mechanisms else belief.mechanisms or MECHANISMS
     made = Plan(
@@ -268,7 +270,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
     )
     best = made.best
     one = None if best is None or best.mechanism != "curve" else best.calibration
-    if releases > 1 and advice and one is not None and best is not None and not isinstance(asked, Workload):
+    if releases > 1 and advice and one is not None and best is not None and not asked.several:
         growth = math.sqrt(releases) if best.rule == "squares" else float(releases)
         made = replace(made, epsilon_each=epsilon_of_each(one, growth, request, by))
     target = None if target_error is None else Target.parse(target_error)
@@ -290,8 +292,7 @@ def _with_remedies(
     best = made.best
     if best is None or best.error_95 is None:
         return made
-    asked, belief = request.query, request.belief
-    questions = asked.questions if isinstance(asked, Workload) else (asked,)
+    questions = request.asked.questions
     size = values or request.length
     people = 1 if values is None or not request.length else max(1, values // request.length)
 
@@ -305,7 +306,7 @@ def _with_remedies(
 
     found, warnings = None, []
     for place, (question, error) in enumerate(zip(questions, _errors(best), strict=True)):
-        limits = None if size is None or made.records else question.on(belief).limits(size, max(0, size - people))
+        limits = None if size is None or made.records else question.limits(size, max(0, size - people))
         spread = None if size is None else question.reach(request.reach, size)
         reach = spread or (0.0 if limits is None else limits.width)
 
@@ -332,7 +333,7 @@ def _with_remedies(
                     step=made.step,
                     mechanism=best.mechanism,
                     close=close,
-                    numbers=len(questions[place].labels(belief.states)),
+                    numbers=len(questions[place].labels),
                     share=share,
                 )
 
@@ -379,14 +380,14 @@ def _offer(request: Request, divisors: Sequence[int], releases: int, by: Calibra
     except NotCoveredError as refusal:
         return Offer(name, time.perf_counter() - begun, refused=str(refusal))
     seconds = time.perf_counter() - begun
-    calibration, noise = each.calibration, each.errors(request.belief, divisors)
-    if not isinstance(request.query, Workload):
+    calibration, noise = each.calibration, each.errors(divisors)
+    if not request.asked.several:
         (only,) = noise
         return Offer(name, seconds, calibration, only.noise_scale, only.error_95, only.error_95_all, each.rule)
-    first, *_ = request.query.asked
-    sources = [request.query.source(place) for place in range(len(noise))]
+    first, *_ = request.asked.drawn
+    sources = [request.asked.source(place) for place in range(len(noise))]
     questions = tuple(
-        one if source is None else replace(one, follows=request.query.questions[source].text)
+        one if source is None else replace(one, follows=request.asked.questions[source].text)
         for one, source in zip(noise, sources, strict=True)
     )
     shown, scale = questions[first.place], round_up(calibration.noise_scale * each.times)

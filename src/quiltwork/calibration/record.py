@@ -17,7 +17,7 @@ from quiltwork.errors import CertificateError, InputError, ParameterError
 from quiltwork.forks import working
 from quiltwork.influence.delta import kappa
 from quiltwork.numeric import float_above
-from quiltwork.queries import Query, Workload
+from quiltwork.question import Asked, Question, Said, bind
 from quiltwork.types import Floats, Guarantee, Noise, Shown
 
 GAUSSIAN = (
@@ -80,7 +80,7 @@ class Calibration(Shown):
     """
 
     mechanism: str
-    query: Query
+    asked: Asked
     epsilon: float
     length: int | None
     lipschitz: float
@@ -111,7 +111,7 @@ class Calibration(Shown):
         """Noise for a request; ``more`` is what differs from what was requested."""
         facts: dict[str, Any] = {
             "mechanism": request.mechanism or "",
-            "query": request.query,
+            "asked": request.asked,
             "epsilon": request.epsilon,
             "length": request.length,
             "lipschitz": request.lipschitz,
@@ -122,45 +122,42 @@ class Calibration(Shown):
         return cls(**facts | {"noise_scale": noise_scale, "theorem": theorem, "reason": reason} | more)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.query, Query):
-            raise ParameterError("a calibration must hold its query", got=type(self.query).__name__)
+        if not isinstance(self.asked, Asked):
+            raise ParameterError("a calibration must hold what was asked", got=type(self.asked).__name__)
 
     def __repr__(self) -> str:
         asked = f"{self.query.text} by {self.mechanism}, ε = {self.epsilon:g}"
         return f"Calibration({asked}, {self.noise_words} {self.noise_scale:.6g}, guarantee {self.guarantee})"
 
     @property
-    def scales(self) -> tuple[tuple[Query, float], ...]:
+    def query(self) -> Said:
+        """What was asked, as it was said."""
+        return self.asked.said
+
+    @property
+    def scales(self) -> tuple[tuple[Question, float], ...]:
         """Each question with the scale of its noise; what follows from another question has the noise of that one.
 
         >>> from quiltwork import MarkovChain, calibrate
         >>> chain = MarkovChain([[0.8, 0.1, 0.1], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]], initial="stationary")
         >>> asked = ["histogram", "transitions", "frequencies"]
         >>> both = calibrate(asked, belief=chain, epsilon=1.0, length=1000)
-        >>> [(query.text, round(scale, 1)) for query, scale in both.scales]
+        >>> [(question.text, round(scale, 1)) for question, scale in both.scales]
         [('histogram', 19.4), ('transitions', 23.6), ('frequencies', 19.4)]
         """
-        if not isinstance(self.query, Workload):
-            return ((self.query, self.noise_scale),)
-        of_place = {q.place: float_above(q.ratio * Fraction(self.noise_scale)) for q in self.query.asked}
-        sources = [self.query.source(place) for place in range(len(self.query.questions))]
+        if not self.asked.several:
+            return ((self.asked.only, self.noise_scale),)
+        of_place = {one.place: float_above(one.ratio * Fraction(self.noise_scale)) for one in self.asked.drawn}
+        sources = [self.asked.source(place) for place in range(len(self.asked.questions))]
         return tuple(
-            (query, of_place[place if source is None else source])
-            for place, (query, source) in enumerate(zip(self.query.questions, sources, strict=True))
+            (question, of_place[place if source is None else source])
+            for place, (question, source) in enumerate(zip(self.asked.questions, sources, strict=True))
         )
-
-    @property
-    def sources(self) -> tuple[Query, ...]:
-        """For each question, the one that its noise is drawn for: itself, unless it follows from another."""
-        if not isinstance(self.query, Workload):
-            return (self.query,)
-        asked = [self.query.source(place) for place in range(len(self.query.questions))]
-        return tuple(self.query.questions[n if source is None else source] for n, source in enumerate(asked))
 
     def explain(self, belief: Belief | None = None) -> str:
         """The noise and its reason in a few sentences; with a state of the belief as an example, if it is given."""
-        drawn = range(1) if not isinstance(self.query, Workload) else [question.place for question in self.query.asked]
-        noise = ", ".join(f"{self.scales[n][1]:.6g} on each {_numbers(self.scales[n][0])}" for n in drawn)
+        drawn = [self.scales[one.place] for one in self.asked.drawn]
+        noise = ", ".join(f"{scale:.6g} on each {_numbers(question)}" for question, scale in drawn)
         of_size = "standard deviation" if self.noise == "gaussian" else "scale"
         span = "series of any length"
         if self.records:
@@ -305,8 +302,8 @@ class Calibration(Shown):
                 f"the certificate must be for epsilon = {self.epsilon:g}", got=f"{self.certificate.epsilon:g}"
             )
         about = self.certificate.about(belief)
-        asked = self.query.on(about)
-        self._check_noise(self.certificate, asked.euclidean if self.noise == "gaussian" else asked.sensitivity)
+        asked = bind(self.asked.said, about, windows=self.asked.windows)
+        self._check_noise(self.certificate, asked.table(2 if self.noise == "gaussian" else 1))
         return self.certificate.verify(about)
 
     def _check_noise(self, certificate: Certificate, sensitivity: Sequence[Floats]) -> None:
@@ -331,9 +328,10 @@ class Calibration(Shown):
         return self.reason.detail() | {"theorem": self.theorem} | steps
 
 
-def _numbers(query: Query) -> str:
+def _numbers(question: Question) -> str:
     """What noise is added to, in words."""
-    return {"frequencies": "count", "mean": "sum", "sum": "sum"}.get(query.text, f"number of {query.text}")
+    named = {"frequencies": "count", "mean": "sum", "sum": "sum"}
+    return named.get(question.query.kind, f"number of {question.text}")
 
 
 def _covers(proved: Secrets, claimed: Secrets, belief: Belief) -> bool:

@@ -1,20 +1,19 @@
 """What is asked of calibration, checked once: it goes through all layers as it is."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.beliefs.checked import Checked, graver
-from quiltwork.errors import BeliefError, NotCoveredError, ParameterError, QueryError
+from quiltwork.errors import BeliefError, NotCoveredError, ParameterError
 from quiltwork.numeric import check_delta, check_epsilon, check_length
-from quiltwork.queries import Query, Workload, parse_query
+from quiltwork.question import Asked, Questions, Said, as_said, bind
+from quiltwork.question.sensitivity import Norm
 from quiltwork.types import Gaps, Guarantee, Noise, NoiseChoice
 
 SMALLEST_SCALE, LARGEST_SCALE = 1e-200, 1e200
-Questions = Query | str | Sequence[Query | str]
-"""A query or its text; several of them are one release."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,10 +25,10 @@ class Request:
     >>> from quiltwork import MarkovChain
     >>> request = Request.of("histogram", belief=MarkovChain([[0.9, 0.1], [0.4, 0.6]]), epsilon=1, length="any")
     >>> request.query, request.epsilon, request.length
-    (Histogram(), 1.0, None)
+    (Query('histogram'), 1.0, None)
     """
 
-    query: Query
+    query: Said
     belief: Belief
     epsilon: float
     length: int | None = None
@@ -57,10 +56,12 @@ class Request:
     """What a check of the belief on public data found; what its file says if left out."""
     despite_check: bool = False
     """Whether to release under a belief that its check refuted."""
+    norm: Norm = 1
+    """How changes are measured: in L1, or for Gaussian noise in L2 (Statement 78)."""
 
     def __post_init__(self) -> None:
         checked = {
-            "query": as_query(self.query),
+            "query": as_said(self.query),
             "belief": as_belief(self.belief),
             "epsilon": check_epsilon(self.epsilon),
             "length": check_length(self.length),
@@ -77,8 +78,6 @@ class Request:
             object.__setattr__(self, name, value)
         object.__setattr__(self, "length", self.belief.size(self.length))
         object.__setattr__(self, "checked", graver(self.checked, self.belief.checked))
-        query = self.query if self.window is None else self.query.in_windows()
-        object.__setattr__(self, "query", query.within(self.belief))
         self.secrets.on(self.belief)  # refused where it names what the belief does not have
         if self.belief.variables is None:
             self.secrets.check_length(self.length)
@@ -96,7 +95,7 @@ class Request:
         cls, query: Questions, *, belief: Belief, epsilon: float, length: int | str | None = None, **more: Any
     ) -> "Request":
         """As a user says it: the query may be text, or several queries, and the length "any"."""
-        return cls(query=as_query(query), belief=belief, epsilon=epsilon, length=check_length(length), **more)
+        return cls(query=as_said(query), belief=belief, epsilon=epsilon, length=check_length(length), **more)
 
     def _check_noise(self) -> None:
         if self.noise not in ("laplace", "gaussian", "best"):
@@ -126,6 +125,12 @@ class Request:
         """How widely real values are spread, as the request or the belief says; None where neither does."""
         return self.spread if self.spread is not None else getattr(self.belief, "spread", None)
 
+    @cached_property
+    def asked(self) -> Asked:
+        """What is asked of data that the belief is about."""
+        asked = bind(self.query, self.belief, windows=self.window is not None)
+        return asked if self.norm == 1 else asked.in_l2()
+
     @property
     def divided(self) -> bool:
         """Whether there is more than one answer."""
@@ -134,33 +139,12 @@ class Request:
     @property
     def laplace(self) -> Noise:
         """Which Laplace noise is drawn: where a total is public, noise that keeps it (Statement 75)."""
-        questions = [one for _, one, _ in self.query.asked] if isinstance(self.query, Workload) else [self.query]
-        return "laplace-total" if any(one.on(self.belief).totals for one in questions) else "laplace"
+        return "laplace-total" if self.asked.keeps_totals else "laplace"
 
     @property
     def lipschitz(self) -> float:
         """The most that one value can change the answer."""
-        return self.query.on(self.belief).lipschitz
-
-
-def as_query(query: object) -> Query:
-    """A query, the one that a text names, or several of them as one.
-
-    >>> as_query(["histogram", "transitions"]).text
-    'histogram + transitions'
-    """
-    if isinstance(query, str):
-        return parse_query(query)
-    if isinstance(query, Query):
-        return query
-    if isinstance(query, Sequence) and query:
-        questions = [as_query(one) for one in query]
-        return questions[0] if len(questions) == 1 else Workload(questions)
-    raise QueryError(
-        "query must be a Query or its text",
-        got=getattr(query, "__name__", type(query).__name__),
-        fix='For example "histogram", or ["histogram", "transitions"]',
-    )
+        return self.asked.lipschitz
 
 
 def as_belief(belief: object) -> Belief:

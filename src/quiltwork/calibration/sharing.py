@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from quiltwork.beliefs import Belief
 from quiltwork.calibration.accuracy import answer_error
 from quiltwork.calibration.calibrate import BY_PROFILE
 from quiltwork.calibration.record import Calibration
@@ -13,7 +12,7 @@ from quiltwork.calibration.request import Request
 from quiltwork.errors import NotCoveredError
 from quiltwork.influence.delta import noise_kappa
 from quiltwork.numeric import round_up
-from quiltwork.queries import Query
+from quiltwork.question import Question
 from quiltwork.types import Noise
 
 # how K releases within one ε are planned: profiles add, quilt releases add by Theorem 3.7, group privacy is DP
@@ -66,33 +65,33 @@ class Each(NamedTuple):
     rule: str | None
     times: float
 
-    def errors(self, belief: Belief, divisors: Sequence[int]) -> list[QuestionNoise]:
+    def errors(self, divisors: Sequence[int]) -> list[QuestionNoise]:
         """The noise of each question on the numbers that people read."""
+        calibration = self.calibration
+        each = zip(calibration.scales, calibration.asked.sources, divisors, strict=True)
         return [
-            _noise(query, source, belief, scale * self.times, divisor, self.calibration.noise)
-            for (query, scale), source, divisor in zip(
-                self.calibration.scales, self.calibration.sources, divisors, strict=True
-            )
+            _noise(question, source, scale * self.times, divisor, calibration.noise)
+            for (question, scale), source, divisor in each
         ]
 
 
-def _noise(query: Query, source: Query, belief: Belief, scale: float, divisor: int, noise: Noise) -> QuestionNoise:
+def _noise(question: Question, source: Question, scale: float, divisor: int, noise: Noise) -> QuestionNoise:
     """The noise on a question's numbers, which are drawn for it or taken from those of another."""
-    asked, divided = query.on(belief), round_up(scale / divisor)
+    divided = round_up(scale / divisor)
     single, everyone = (
         answer_error(
             divided,
             0.95,
-            numbers=len(asked.labels),
-            totals=tuple(map(len, source.on(belief).totals)),
+            numbers=len(question.labels),
+            totals=tuple(map(len, source.totals)),
             simultaneous=simultaneous,
-            unit=float(asked.unit / divisor),
-            integer=query.integer,
+            unit=float(question.unit / divisor),
+            integer=question.integer,
             noise=noise,
         )
         for simultaneous in (False, True)
     )
-    return QuestionNoise(query.text, divided, single, everyone)
+    return QuestionNoise(question.text, divided, single, everyone)
 
 
 def for_each(name: str, request: Request, releases: int, divisors: Sequence[int], by: Calibrating) -> Each:
@@ -103,7 +102,7 @@ def for_each(name: str, request: Request, releases: int, divisors: Sequence[int]
     if request.noise == "gaussian":
         return gaussian
     sums = _by_sums(name, request, releases, by)
-    return min(sums, gaussian, key=lambda each: each.errors(request.belief, divisors)[0].error_95)
+    return min(sums, gaussian, key=lambda each: each.errors(divisors)[0].error_95)
 
 
 def _by_squares(request: Request, releases: int, noise: Noise, by: Calibrating) -> Each:
@@ -131,7 +130,7 @@ def ways(request: Request, divisors: Sequence[int], releases: int, by: Calibrati
     def error(name: str, count: int) -> QuestionNoise:
         growth = count if name == "Laplace by sums" else math.sqrt(count)
         each = of_one[name]
-        return each._replace(times=growth).errors(request.belief, divisors)[0]
+        return each._replace(times=growth).errors(divisors)[0]
 
     def least(count: int) -> str:
         return min(of_one, key=lambda name: error(name, count).error_95)

@@ -14,12 +14,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from quiltwork.beliefs import Belief
 from quiltwork.calibration.calibrate import calibrated
 from quiltwork.calibration.request import Request
 from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.queries import Query, Workload
-from quiltwork.queries.workload import Question, gives, rounded_ratio, same
+from quiltwork.question import Question, Workload
+from quiltwork.question.workload import Drawn, gives, rounded_ratio, same
 
 ANY_LENGTH = (None, "curve", "quilt-exact", "quilt-approx")
 STEPS = (2.0**0.5, 2.0**0.25)
@@ -35,19 +34,19 @@ def split(request: Request) -> Request:
     >>> from quiltwork import MarkovChain
     >>> chain = MarkovChain([[0.8, 0.1, 0.1], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]], initial="stationary")
     >>> request = Request.of(["histogram", "transitions"], belief=chain, epsilon=1.0, length=1000)
-    >>> [str(question.ratio) for question in split(request).query.asked]
+    >>> [str(one.ratio) for one in split(request).asked.drawn]
     ['1', '39/32']
     """
-    query = request.query
-    if not isinstance(query, Workload) or query.chosen:
+    query, drawn = request.query, request.asked.drawn
+    if not isinstance(query, Workload) or request.asked.chosen:
         return request
-    if len(query.asked) == 1:
-        return replace(request, query=_with_ratios(query, query.asked, [1.0]))
+    if len(drawn) == 1:
+        return replace(request, query=_with_ratios(query, drawn, [1.0]))
     for basis in _bases(request):
         with suppress(NotCoveredError, ParameterError):  # whoever calibrates says why
             return replace(request, query=_least(basis, query))
-    constants = [question.on(request.belief).lipschitz or 1.0 for _, question, _ in query.asked]
-    return replace(request, query=_with_ratios(query, query.asked, constants))
+    constants = [one.question.lipschitz or 1.0 for one in drawn]
+    return replace(request, query=_with_ratios(query, drawn, constants))
 
 
 def _bases(request: Request) -> list[Request]:
@@ -59,23 +58,24 @@ def _bases(request: Request) -> list[Request]:
 
 def _least(request: Request, query: Workload) -> Workload:
     """The split with the least total error."""
-    alone = [calibrated(replace(request, query=question)).noise_scale for _, question, _ in query.asked]
+    asked = request.asked
+    alone = [calibrated(replace(request, query=one.question.query)).noise_scale for one in asked.drawn]
     largest = max(alone) or 1.0
     # an answer that nothing changes needs no noise, and gets some
     needs = [
-        _Need(q, c or largest, _weight(query, q), _kept_share(q.query, request.belief))
-        for q, c in zip(query.asked, alone, strict=True)
+        _Need(one, c or largest, _weight(query, asked.questions, one.question), _kept_share(one.question))
+        for one, c in zip(asked.drawn, alone, strict=True)
     ]
     needs = _without_what_follows(needs)
     error = _Error(request, query, tuple(needs))
-    return _with_ratios(query, error.asked, _searched(error))
+    return _with_ratios(query, error.drawn, _searched(error))
 
 
 @dataclass(frozen=True)
 class _Need:
     """A question, the noise that it would need alone, and the weight of its error and of what follows from it."""
 
-    question: Question
+    drawn: Drawn
     alone: float
     weight: float
     kept: float
@@ -87,9 +87,9 @@ class _Need:
         return replace(self, weight=self.weight + other.weight * taken)
 
 
-def _kept_share(query: Query, belief: Belief) -> float:
+def _kept_share(question: Question) -> float:
     """(k - 1) / k for noise on k numbers that keeps their total (Statement 75), else 1."""
-    largest = max(map(len, query.on(belief).totals), default=0)
+    largest = max(map(len, question.totals), default=0)
     return (largest - 1) / largest if largest else 1.0
 
 
@@ -103,7 +103,7 @@ def _without_what_follows(needs: list[_Need]) -> list[_Need]:
         options = [
             [other.giving(need) if other is source else other for other in needs if other is not need]
             for source in needs
-            if source is not need and gives(source.question.query, need.question.query)
+            if source is not need and gives(source.drawn.question, need.drawn.question)
         ]
         needs = min([needs, *options], key=total) if need in needs else needs
     return needs
@@ -118,9 +118,9 @@ class _Error:
     needs: tuple[_Need, ...]
 
     @property
-    def asked(self) -> list[Question]:
+    def drawn(self) -> list[Drawn]:
         """The questions that noise is drawn for."""
-        return [need.question for need in self.needs]
+        return [need.drawn for need in self.needs]
 
     @property
     def alike(self) -> bool:
@@ -130,15 +130,15 @@ class _Error:
             return True
         if belief.variables is not None:
             return False
-        tables = [question.sensitivity(belief.states) for _, question, _ in self.asked]
+        tables = [one.question.table()[0] for one in self.drawn]
         tables = [table * ~np.eye(len(table), dtype=bool) for table in tables]
         return all(np.allclose(table * tables[0].max(), tables[0] * table.max()) for table in tables)
 
     def of(self, ratios: Sequence[float]) -> float:
         """The total error of noise in these proportions."""
-        chosen = _with_ratios(self.query, self.asked, ratios)
-        scale = calibrated(replace(self.request, query=chosen)).noise_scale
-        scales = [float(ratio) * scale for _, _, ratio in chosen.asked]
+        chosen = replace(self.request, query=_with_ratios(self.query, self.drawn, ratios))
+        scale = calibrated(chosen).noise_scale
+        scales = [float(one.ratio) * scale for one in chosen.asked.drawn]
         return math.fsum(need.weight * b / need.alone for need, b in zip(self.needs, scales, strict=True))
 
 
@@ -165,16 +165,15 @@ def _searched(error: _Error) -> list[float]:
     return best
 
 
-def _weight(query: Workload, question: Question) -> float:
+def _weight(query: Workload, questions: Sequence[Question], question: Question) -> float:
     """The largest weight of those about the same numbers: to see them in another form takes nothing from others."""
-    weights = query.weights or (1.0,) * len(query.questions)
-    alike = [w for w, other in zip(weights, query.questions, strict=True) if same(question.query, other)]
-    return max(alike)
+    weights = query.weights or (1.0,) * len(questions)
+    return max(weight for weight, other in zip(weights, questions, strict=True) if same(question, other))
 
 
-def _with_ratios(query: Workload, asked: Sequence[Question], ratios: Sequence[float]) -> Workload:
+def _with_ratios(query: Workload, drawn: Sequence[Drawn], ratios: Sequence[float]) -> Workload:
     """Noise in these proportions; the first question's is the noise scale itself."""
     chosen: list[Fraction | None] = [None] * len(query.questions)
-    for question, ratio in zip(asked, ratios, strict=True):
-        chosen[question.place] = rounded_ratio(ratio / ratios[0])
+    for one, ratio in zip(drawn, ratios, strict=True):
+        chosen[one.place] = rounded_ratio(ratio / ratios[0])
     return replace(query, ratios=chosen)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from quiltwork.errors import NotCoveredError, ParameterError
-from quiltwork.queries import Frequencies, Histogram, Limits, Query, Transitions
+from quiltwork.question import Limits, Question
 from quiltwork.types import Duration
 
 USEFUL = 0.1
@@ -122,7 +122,7 @@ class Remedy:
 
 
 def remedy(  # noqa: PLR0913 - it takes all that an answer's precision depends on
-    query: Query,
+    question: Question,
     *,
     error: float,
     wanted: float,
@@ -145,7 +145,7 @@ def remedy(  # noqa: PLR0913 - it takes all that an answer's precision depends o
     ``close`` how many times the smallest ε will do: a hint is not worth many calibrations; ``parts`` how many answers
     of this size there are, which could be one. ``share`` is the wanted error as a share of what the answer can be.
     """
-    spread = relative or query.divisor(2) != 1  # then more values make it smaller
+    spread = relative or question.divide != "nothing"  # then more values make it smaller
     enough = math.ceil(values * error / wanted * (1 - 1e-12)) if values is not None and spread else None
     window = None
     if enough is not None and step is not None:
@@ -159,20 +159,22 @@ def remedy(  # noqa: PLR0913 - it takes all that an answer's precision depends o
         values=enough,
         people=-(-enough // length) if enough is not None and length else None,
         window=window,
-        question=coarser(query) if numbers > 2 else None,  # of two numbers that keep their total, one is as noisy
+        question=coarser(question) if numbers > 2 else None,  # of two numbers that keep their total, one is as noisy
         mechanism=mechanism,
         share=share,
         whole=parts > 1 and spread and error <= wanted * parts,
     )
 
 
-def noise_only(query: Query, error: float, limits: Limits | None, reach: float, better: Remedy, *, where: str) -> str:
+def noise_only(
+    question: Question, error: float, limits: Limits | None, reach: float, better: Remedy, *, where: str
+) -> str:
     """That an answer would be noise only, and what would change that."""
     possible = f"it can only vary by {short(reach)}"
     if limits is not None:
         possible = f"numbers can only be from {min(limits.low):g} to {max(limits.high):,g}"
     return (
-        f"{query.text} would be noise only{where}: ±{short(error)} with probability 95 %, and {possible}. "
+        f"{question.text} would be noise only{where}: ±{short(error)} with probability 95 %, and {possible}. "
         f"{better.words()}"
     )
 
@@ -235,10 +237,10 @@ def _about(step: Duration, steps: int) -> str:
     return f"about {math.ceil(seconds):,} seconds"
 
 
-def coarser(query: Query) -> str | None:
+def coarser(question: Question) -> str | None:
     """A question that needs less noise."""
-    if isinstance(query, Transitions):
+    if question.query.kind == "transitions":
         return "frequencies need less noise than transitions."
-    if isinstance(query, Histogram | Frequencies):
+    if question.query.kind in ("histogram", "frequencies"):
         return "A single share (share:STATE) needs less noise."
     return None

@@ -6,9 +6,8 @@ from typing import Any
 
 from quiltwork.beliefs import Belief, GaussianBelief
 from quiltwork.calibration.plan import Plan, plan
-from quiltwork.calibration.request import as_query
 from quiltwork.errors import ParameterError, did_you_mean
-from quiltwork.queries import Query, parse_query
+from quiltwork.question import Query, Said, as_said, parse_query
 
 
 def question(text: str, state_values: Mapping[str, Any] | None, belief: Belief) -> Query:
@@ -17,7 +16,7 @@ def question(text: str, state_values: Mapping[str, Any] | None, belief: Belief) 
     >>> from quiltwork import MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["off", "on"])
     >>> question("sum", {"off": 0, "on": 1.5}, chain).text
-    'sum'
+    'sum:off=0,on=1.5'
     """
     if state_values is None:
         return parse_query(text)
@@ -32,12 +31,10 @@ def question(text: str, state_values: Mapping[str, Any] | None, belief: Belief) 
     return parse_query(text, values)
 
 
-def questions(texts: Sequence[str], state_values: Mapping[str, Any] | None, belief: Belief) -> Query:
+def questions(texts: Sequence[str], state_values: Mapping[str, Any] | None, belief: Belief) -> Said:
     """The question, or all questions of one release; numbers for states are for their means and sums."""
     several = len(texts) > 1
-    return as_query(
-        [question(text, None if several and not _adds_up(text) else state_values, belief) for text in texts]
-    )
+    return as_said([question(text, None if several and not _adds_up(text) else state_values, belief) for text in texts])
 
 
 def _adds_up(text: str) -> bool:
@@ -77,7 +74,7 @@ def at_distances(belief: Belief, distances: Sequence[float] | None) -> list[Beli
 
 
 def plan_wanted(
-    query: Query,
+    query: Said,
     *,
     belief: Belief,
     epsilon: float | None,

@@ -99,7 +99,7 @@ def audit(
         raise ParameterError("releases must be at least 1", got=str(releases))
     check_releases(releases)
     held = load_belief(belief)
-    asked, scale = whole_of(query_of(query, state_values, held).within(held), noise_scale, values)
+    asked, scale = whole_of(query_of(query, state_values, held), noise_scale, values)
     noisy = [Noisy(asked, scale, None if segment is None else segment_of(segment), noise)] * releases
     span = None if length is None else length_of(length)
     with progress("exact laws") as bar:
@@ -220,7 +220,7 @@ def leakage(
     from quiltwork.accounting.leakage import bayesian_leakage
 
     held = load_belief(belief)
-    asked, scale = whole_of(query_of(query, state_values, held).within(held), noise_scale, values)
+    asked, scale = whole_of(query_of(query, state_values, held), noise_scale, values)
     apart = secrets_of(secrets, secret_times)
     with progress("adversaries") as bar:
         found = bayesian_leakage(

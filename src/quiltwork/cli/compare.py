@@ -48,7 +48,7 @@ def belief_compare(
 
     held = load_belief(belief)
     rival = None if other is None else load_belief(other)
-    asked, scale = whole_of(query_of(query, state_values, held).within(held), noise_scale, values)
+    asked, scale = whole_of(query_of(query, state_values, held), noise_scale, values)
     with progress("Comparing"):
         found = compare(asked, belief=held, other=rival, noise_scale=scale, length=length_of(length), exact=exact)
     if report is not None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from quiltwork.beliefs import Belief, Secrets
     from quiltwork.data import Measurements
     from quiltwork.data.stored import StoredSeries
-    from quiltwork.queries import Query
+    from quiltwork.question import Query, Said
     from quiltwork.types import Progress
 
 
@@ -407,13 +407,17 @@ def needed_length(text: str | None, belief: "Belief") -> int | None:
     return None if text is None else length_of(text)
 
 
-def whole_of(query: "Query", noise_scale: float, values: int | None) -> tuple["Query", float]:
+def whole_of(query: "Said", noise_scale: float, values: int | None) -> tuple["Said", float]:
     """A share or a mean as the counts or sums that it was made of, if it is known what they were divided by."""
+    from quiltwork.question import Workload
+
     if values is None:
         return query, noise_scale
     if values < 1:
         raise ParameterError("values must be at least 1", got=str(values))
-    return query.undivided(), noise_scale * query.divisor(values)
+    if isinstance(query, Workload) or query.entry.divided is None:
+        raise ParameterError("values are for shares and means", got=f"query {query.text}", fix="Leave --values out")
+    return query.undivided, noise_scale * values
 
 
 def in_options(message: str) -> str:
@@ -462,10 +466,10 @@ def segment_of(text: str) -> tuple[int, int]:
     return first, last
 
 
-def asked_in(query: list[str] | None, workload: Path | None, state_values: str | None, belief: "Belief") -> "Query":
+def asked_in(query: list[str] | None, workload: Path | None, state_values: str | None, belief: "Belief") -> "Said":
     """The question, or all questions of one release; numbers for states are for their means and sums."""
     from quiltwork.calibration.wanted import questions
-    from quiltwork.queries.files import load_workload
+    from quiltwork.question.workload import load_workload
 
     if (not query) == (workload is None):
         raise ParameterError(

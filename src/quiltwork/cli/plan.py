@@ -28,8 +28,9 @@ from quiltwork.show.output import out, print_json, progress, table
 from quiltwork.show.terminal import print_plan
 
 if TYPE_CHECKING:
-    from quiltwork import Belief, Plan, Query
+    from quiltwork import Belief, Plan
     from quiltwork.calibration.plan import Offer
+    from quiltwork.question import Said
 
 
 def plan(
@@ -144,7 +145,7 @@ def plan(
         out.print(f"Report: {report}")
 
 
-def _under_other(made: "Plan", asked: "Query", held: "Belief", also: Path) -> dict[str, float | None]:
+def _under_other(made: "Plan", asked: "Said", held: "Belief", also: Path) -> dict[str, float | None]:
     from quiltwork import load_belief
     from quiltwork.accounting.compare import plan_under
 

@@ -17,7 +17,7 @@ from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.numeric import float_above, round_up
-from quiltwork.queries.measured import Measured, Weights
+from quiltwork.question.over_time import OverTime, Weights
 from quiltwork.types import Floats, Guarantee, Integers
 
 GRID = 2.0**-20  # of ε, at most, that rounding to a grid may cost a release
@@ -53,7 +53,7 @@ def largest_shift(correlation: Correlation, releases: Sequence[tuple[Weights, fl
 
 
 def query_shift(
-    belief: GaussianBelief, query: Measured, length: int | None, *, by_size: bool, guarantee: Guarantee = "pufferfish"
+    belief: GaussianBelief, asked: OverTime, length: int | None, *, by_size: bool, guarantee: Guarantee = "pufferfish"
 ) -> float:
     """How far the answer moves for a change of 1 at one time, at most, in series of this length (None: any).
 
@@ -62,16 +62,16 @@ def query_shift(
     correlation = belief.correlation
     if guarantee == "bayesian":
         check_bayesian(belief)
-    if by_size or not query.linear or guarantee == "bayesian":
+    if by_size or not asked.linear or guarantee == "bayesian":
         correlation = correlation.sizes
     if length is not None:
-        query.check_values(length)
-        return largest_shift(correlation, [(query.weights(1, length), 1.0)])  # Statement 57
-    if query.placed:
+        asked.check_values(length)
+        return largest_shift(correlation, [(asked.weights(1, length), 1.0)])  # Statement 57
+    if asked.placed:
         raise NotCoveredError(
-            f"{query.text} needs a length", got="any", why="its weights depend on it", fix="Give the length"
+            f"a {asked.adds} needs a length", got="any", why="its weights depend on it", fix="Give the length"
         )
-    shift = any_length(correlation) * float_above(query.largest)
+    shift = any_length(correlation) * float_above(asked.largest)
     if math.isinf(shift):
         raise not_fading()
     return shift

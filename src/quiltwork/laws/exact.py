@@ -17,9 +17,9 @@ from functools import partial
 import numpy as np
 
 from quiltwork.beliefs import BayesianNetwork, Belief, HiddenChain, MarkovChain, RecordLaw, SecretPairs
-from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.errors import InternalError, NotCoveredError, ParameterError
 from quiltwork.numeric import in_threads
-from quiltwork.queries import Query
+from quiltwork.question import Question
 from quiltwork.types import Flags, Floats, Integers, Progress, Segment
 
 MOST_NUMBERS = 2**26
@@ -29,9 +29,9 @@ FEW_RECORDS = 2**14  # networks with no more records than this are gone through 
 
 @dataclass(frozen=True)
 class Statistic:
-    """An additive query on a segment of the series (None: all of it)."""
+    """An additive question on a segment of the series (None: all of it)."""
 
-    query: Query
+    question: Question
     segment: Segment | None = None
 
 
@@ -142,9 +142,9 @@ def chain_laws(
 ) -> SecretLaws:
     """The laws of sums over a chain's values, given X_i = x and what else is known (time → state).
 
-    >>> from quiltwork import Count
+    >>> from quiltwork.question import bind
     >>> coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]], initial="stationary")
-    >>> laws = chain_laws(coin, [Statistic(Count("1"))], 2)
+    >>> laws = chain_laws(coin, [Statistic(bind("count:1", coin).only)], 2)
     >>> laws.points.ravel().tolist(), np.exp(laws.logs[0]).round(6).tolist()      # X_1 = 0 and X_1 = 1
     ([0, 1, 2], [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
     """
@@ -164,9 +164,10 @@ def hidden_laws(
 ) -> SecretLaws:
     """The same where phases lie behind values: the law given a state is a mixture of those given its phases.
 
-    >>> from quiltwork import Count
+    >>> from quiltwork.question import bind
     >>> slow = HiddenChain([[0.5, 0.5, 0], [0, 0.5, 0.5], [1, 0, 0]], shows=[*"aab"], initial=[1, 0, 0])
-    >>> np.exp(hidden_laws(slow, [Statistic(Count("b"))], 3).logs[2]).round(6).tolist()      # X_3 = a and X_3 = b
+    >>> asked = Statistic(bind("count:b", slow).only)
+    >>> np.exp(hidden_laws(slow, [asked], 3).logs[2]).round(6).tolist()      # X_3 = a and X_3 = b
     [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]]
     """
     if belief.phases.initial is None:
@@ -241,13 +242,14 @@ def _log_sum(table: Floats) -> Floats:
 def record_laws(law: RecordLaw, asked: Sequence[Statistic], *, know: Mapping[str, str] | None = None) -> SecretLaws:
     """The laws of sums over the variables of a record, given one of them, by adding up all possible records.
 
-    >>> from quiltwork import Count, JointTable
+    >>> from quiltwork import JointTable
+    >>> from quiltwork.question import bind
     >>> twins = JointTable({"x": "01", "y": "01"}, [(("0", "0"), 0.5), (("1", "1"), 0.5)])
-    >>> np.exp(record_laws(twins, [Statistic(Count("1"))]).logs[0]).round(6).tolist()
+    >>> np.exp(record_laws(twins, [Statistic(bind("count:1", twins).only)]).logs[0]).round(6).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
     _check_variables(law, know or {})
-    return _added_up(law, [_of_records(a, law) or _record_steps(a, law) for a in asked], know or {})
+    return _added_up(law, [_of_records(a) or _record_steps(a, law) for a in asked], know or {})
 
 
 def mixture_laws(
@@ -257,9 +259,10 @@ def mixture_laws(
 
     The law takes the place of a start: that of a mixture is found as that of any start on two of them.
 
-    >>> from quiltwork import Count, JointTable
+    >>> from quiltwork import JointTable
+    >>> from quiltwork.question import bind
     >>> both = [JointTable({"x": "01"}, [(("0",), p), (("1",), 1 - p)]) for p in (0.5, 0.9)]
-    >>> np.exp(mixture_laws(both, [Statistic(Count("1"))]).leads[0]).round(6).tolist()
+    >>> np.exp(mixture_laws(both, [Statistic(bind("count:1", both[0]).only)]).leads[0]).round(6).tolist()
     [[0.5, 0.5], [0.9, 0.1]]
     """
     single: list[SecretLaws] = []
@@ -400,32 +403,31 @@ def _add_up(sums: Floats, places: Integers, log_p: Floats) -> None:
         sums[places[group[0]]] = most + math.log(math.fsum(np.exp(log_p[group] - most)))
 
 
-def _of_records(asked: Statistic, law: RecordLaw) -> Adds | None:
+def _of_records(asked: Statistic) -> Adds | None:
     """For a query that does not add up over variables, but over records."""
-    by_variable = asked.query.by_variable(law.variables)
-    if asked.segment is not None or math.isinf(by_variable.whole):
+    if asked.segment is not None or asked.question.join == "sum":
         return None
-    return lambda codes: asked.query.of_records(codes, law.variables)
+    return asked.question.matching
 
 
 def _record_steps(asked: Statistic, law: RecordLaw) -> list[Integers]:
     """What each state of each variable adds, for a query that adds up."""
     if asked.segment is not None:
         raise ParameterError("segments need a series", got="a record", why="its variables have no order in time")
-    by_variable = asked.query.by_variable(law.variables).steps
-    steps = [step for step in by_variable if step is not None]
-    if len(steps) < len(by_variable):
-        raise _not_additive(asked.query)
+    if not asked.question.additive or len(asked.question.parts) != len(law.variables):
+        raise _not_additive(asked.question)
+    steps = asked.question.steps
     _check_sums(sum(int(np.abs(step).max()) for step in steps))
-    return steps
+    return list(steps)
 
 
-def expected_work(query: Query, belief: Belief, length: int) -> float:
-    """About how many steps the tables of one query take; 0 where they do not apply."""
+def expected_work(question: Question, belief: Belief, length: int) -> float:
+    """About how many steps the tables of one question take; 0 where they do not apply."""
     if belief.networks:
-        return sum(_network_work(query, network) for network in belief.networks)
-    if belief.variables is not None or (steps := query.steps(belief.states)) is None:
+        return sum(_network_work(question, network) for network in belief.networks)
+    if belief.variables is not None or not question.additive:
         return 0.0
+    (steps,) = question.steps
     widths = [float(np.ptp(row)) * length + 1 for row in (steps[:-1] if len(steps) > 1 else steps)]
     k = len(belief.hidden_chains[0].shown) if belief.hidden_chains else len(belief.states)
     unknown = any(chain.initial is None for chain in belief.chains[:1])
@@ -435,45 +437,49 @@ def expected_work(query: Query, belief: Belief, length: int) -> float:
         return float(len(belief.members) * (tables + pairs))
 
 
-def outputs_of(query: Query, belief: Belief, length: int) -> float:
-    """How many outputs an exact loss of a query on series is looked for at, over all times; 0 for records."""
-    if belief.variables is not None or (steps := query.steps(belief.states)) is None:
+def outputs_of(question: Question, belief: Belief, length: int) -> float:
+    """How many outputs an exact loss of a question on series is looked for at, over all times; 0 for records."""
+    if belief.variables is not None or not question.additive:
         return 0.0
+    (steps,) = question.steps
     with np.errstate(over="ignore"):
         return float(length * np.prod([float(np.ptp(row)) * length + 1 for row in steps]))
 
 
-def _network_work(query: Query, network: BayesianNetwork) -> float:
+def _network_work(question: Question, network: BayesianNetwork) -> float:
     if math.prod(map(len, network.state_sets)) <= FEW_RECORDS:
         return 0.0
     from quiltwork.laws.cliques import clique_sizes  # compiled: loaded when needed
 
-    kept = [step for step in query.on(network).steps if step is not None]
-    if not kept:
+    if not question.additive:
         return 0.0
-    matrix, _ = _mixed(kept)
+    matrix, _ = _mixed(question.steps)
     parts = np.split(matrix, np.cumsum([len(states) for states in network.state_sets])[:-1], axis=1)
     width = np.prod(np.sum([np.ptp(part, axis=1) for part in parts], axis=0, dtype=np.float64) + 1)
     return sum(clique_sizes(network)) * float(width) ** 2
 
 
-def unit_of(asked: Statistic, belief: Belief, length: int) -> Fraction:
+def unit_of(asked: Statistic, length: int) -> Fraction:
     """What one unit of the laws' numbers is worth in the query's own answer."""
     first, last = asked.segment or (1, length)
-    return asked.query.on(belief).unit / asked.query.on(belief).divisor(last - first + 1)
+    return asked.question.unit / asked.question.divisor_of(last - first + 1)
 
 
-def _additive(query: Query, states: Sequence[str], count: int) -> Integers:
-    steps = query.steps(states)
-    if steps is None:
-        raise _not_additive(query)
+def _additive(question: Question, states: Sequence[str], count: int) -> Integers:
+    if not question.additive:
+        raise _not_additive(question)
+    (steps,) = question.steps
+    if steps.shape[1] != len(states):
+        raise InternalError(
+            "laws must be those of the question's own states", got=f"{len(states)} states", why="others add other steps"
+        )
     _check_sums(max(abs(int(n)) for n in (steps.min(), steps.max())) * count)
     return steps
 
 
-def _not_additive(query: Query) -> NotCoveredError:
+def _not_additive(question: Question) -> NotCoveredError:
     return NotCoveredError(
-        f"exact laws need a query that adds up over values, got {query.text}",
+        f"exact laws need a query that adds up over values, got {question.text}",
         why="the tables hold partial sums",
         fix="Use a count, histogram, frequencies, sum or mean",
     )
@@ -506,7 +512,7 @@ def _digits(
             raise ParameterError(
                 f"a segment must lie within 1:{length}", got=f"{first}:{last}", why="the series has no other values"
             )
-        steps = _additive(a.query, states, length)
+        steps = _additive(a.question, states, length)
         whole = len(steps) > 1 and bool((steps.sum(axis=0) == 1).all())
         rows = steps[:-1] if whole else steps
         parts += [({digits.setdefault((tuple(row.tolist()), segment), len(digits)): 1}, 0) for row in rows]

@@ -45,7 +45,7 @@ from quiltwork.ledger.seal import Seal, key_of_environment
 from quiltwork.ledger.store import Store, Transaction
 from quiltwork.ledger.terms import Reservation, Statement, Terms
 from quiltwork.numeric import check_delta, check_epsilon
-from quiltwork.queries import Query
+from quiltwork.question import Said
 from quiltwork.types import Guarantee, NoiseChoice, Shown
 
 Clock = Callable[[], datetime]
@@ -155,7 +155,7 @@ class Ledger(Shown):
         guarantee: Guarantee = "pufferfish",
         secrets: Secrets | str | None = None,
         delta: float = 0.0,
-        envelope: Query | str = "histogram",
+        envelope: Said | str = "histogram",
         read: ReadAs | Mapping[str, Any] | None = None,
         key: bytes | None = None,
         clock: Clock | None = None,
@@ -207,7 +207,7 @@ class Ledger(Shown):
         guarantee: Guarantee = "pufferfish",
         secrets: Secrets | str | None = None,
         delta: float = 0.0,
-        envelope: Query | str = "histogram",
+        envelope: Said | str = "histogram",
     ) -> "Ledger":
         """A ledger that is forgotten with the program, for trying things out.
 
@@ -643,7 +643,7 @@ class Ledger(Shown):
         return State(total, total, told.epsilon, told.rule)
 
 
-def _with_delta(terms: Terms, delta: float, shape: Query | str) -> Terms:
+def _with_delta(terms: Terms, delta: float, shape: Said | str) -> Terms:
     """Terms with a δ: room for squares is fixed now, as large as ε and δ allow for, and checked once more."""
     check_chosen_as_you_go(terms.belief)
     belief = terms.belief.without_network().without_given_start()  # data may begin later than the belief

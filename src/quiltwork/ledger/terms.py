@@ -163,7 +163,7 @@ class Statement(Shown):
         return {
             "row": row.number,
             "time": row.time,
-            "query": None if record.asked is None else record.asked.text,
+            "query": None if record.said is None else record.said.text,
             "mechanism": record.mechanism,
             "epsilon": record.epsilon,
             "noise_scale": record.noise_scale,

@@ -13,7 +13,7 @@ from quiltwork.fitting.made_up import made_up
 from quiltwork.papers.base import Effort, Found
 from quiltwork.papers.experiments import laplace_noise
 from quiltwork.papers.guessing import HourlyCounts, best_success, success_from_count
-from quiltwork.queries import Count
+from quiltwork.question import Count
 from quiltwork.show.pictures import alt
 from quiltwork.show.style import ACCENT, INK, QUIET, WARNING, Chart, styled, with_rows
 from quiltwork.types import Codes, Floats

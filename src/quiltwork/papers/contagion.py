@@ -2,7 +2,7 @@
 
 from quiltwork.calibration.plan import plan
 from quiltwork.papers.base import Effort, Found
-from quiltwork.queries import Count
+from quiltwork.question import Count
 from quiltwork.samples import contagion_belief, household_network
 from quiltwork.show.losses import noise_chart
 

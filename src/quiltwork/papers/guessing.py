@@ -11,7 +11,7 @@ import numpy as np
 
 from quiltwork.beliefs import MarkovChain
 from quiltwork.laws.exact import Statistic, chain_laws
-from quiltwork.queries import Count
+from quiltwork.question import Count, bind
 from quiltwork.types import Codes, Floats
 
 
@@ -37,7 +37,7 @@ def success_from_count(chain: MarkovChain, length: int, noise_scale: float) -> F
     >>> round(float(success_from_count(coin, 1, 1.0)[0]), 6) == round(1 - math.exp(-0.5) / 2, 6)
     True
     """
-    laws = chain_laws(chain, [Statistic(Count(chain.states[1]))], length)
+    laws = chain_laws(chain, [Statistic(bind(Count(chain.states[1]), chain).only)], length)
     sums, chances = laws.points[:, 0].astype(np.float64), np.exp(laws.logs)
     return np.array([0.5 + 0.5 * laplace_distance(sums, own[1] - own[0], noise_scale) for own in chances])
 

@@ -17,7 +17,7 @@ from quiltwork.influence.quilts.spectral import spectral_influence
 from quiltwork.influence.quilts.tables import ChainTables
 from quiltwork.papers.base import Effort, Found
 from quiltwork.papers.experiments import drawn_frequencies, laplace_error, laplace_noise, reversible_chain
-from quiltwork.queries import Count, Histogram
+from quiltwork.question import Count, Histogram
 from quiltwork.samples import diary_belief, diary_path
 from quiltwork.show.pictures import alt
 from quiltwork.show.style import ACCENT, INK, QUIET, WARNING, Chart, styled

@@ -23,7 +23,7 @@ from quiltwork.fitting.remedies import latest
 from quiltwork.papers.base import Effort, Found
 from quiltwork.papers.experiments import laplace_noise
 from quiltwork.papers.public_data import Periods, public_data
-from quiltwork.queries import Histogram
+from quiltwork.question import Histogram
 from quiltwork.show.pictures import alt
 from quiltwork.show.style import ACCENT, INK, PALETTE, QUIET, WARNING, Chart, styled, with_rows
 

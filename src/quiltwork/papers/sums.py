@@ -15,7 +15,7 @@ from quiltwork.calibration.record import Calibration
 from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.curve.timeline import loss_along_time
 from quiltwork.papers.base import Effort, Found
-from quiltwork.queries import Count
+from quiltwork.question import Count
 from quiltwork.show.pictures import alt
 from quiltwork.show.style import ACCENT, QUIET, WARNING, Chart, styled
 

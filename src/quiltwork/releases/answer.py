@@ -11,8 +11,8 @@ import numpy as np
 
 from quiltwork.calibration.accuracy import answer_error
 from quiltwork.calibration.target import PURE_NOISE
-from quiltwork.queries import Limits, Query
-from quiltwork.queries.base import Totals
+from quiltwork.question import Limits, Query, Question
+from quiltwork.question.question import Totals
 from quiltwork.types import Noise
 
 WIDTHS = 2  # digits of an error that mean something
@@ -37,15 +37,15 @@ class PartAnswer:
 
     ``numbers`` are as they were drawn; ``consistent`` are the nearest that keep to what is public.
 
-    >>> from quiltwork import Histogram
-    >>> limits = Histogram().limits(["sit", "walk", "run"], 10)
-    >>> answer = PartAnswer(Histogram(), ("sit", "walk", "run"), (8, 5, -4), values=10, noise_scale=3.0, limits=limits)
+    >>> from quiltwork import MarkovChain
+    >>> from quiltwork.question import bind
+    >>> asked = bind("histogram", MarkovChain([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.0, 0.5, 0.5]])).only
+    >>> answer = PartAnswer(asked, (8, 5, -4), values=10, noise_scale=3.0, limits=asked.limits(10))
     >>> answer.value, answer.consistent
-    ({'sit': 8, 'walk': 5, 'run': -4}, (7, 3, 0))
+    ({'0': 8, '1': 5, '2': -4}, (7, 3, 0))
     """
 
-    query: Query
-    states: tuple[str, ...]
+    question: Question
     numbers: tuple[float, ...]
     values: int = field(kw_only=True)
     """How many values it is about."""
@@ -78,14 +78,21 @@ class PartAnswer:
 
         Of an answer that is noise only, nothing follows.
         """
-        return None if self.pure_noise else self.query.derived(self.best, self.states)
+        rule = self.question.derive
+        return None if rule is None or self.pure_noise else rule.value(self.best, self.question.names)
+
+    @property
+    def query(self) -> Query:
+        """What was asked, as it was said."""
+        return self.question.query
 
     @property
     def told(self) -> str | None:
         """What follows from the numbers in words, rounded to the noise, with its range where that is known."""
-        if self.derived is None:
+        rule = self.question.derive
+        if rule is None or self.derived is None:
             return None
-        words, between = self.query.in_words(self.derived), self.query.derived_between(self.best, self.error())
+        words, between = rule.words(self.derived), rule.between(self.best, self.error())
         if between is None:
             return words
         low, high = between
@@ -94,14 +101,14 @@ class PartAnswer:
     @property
     def labels(self) -> tuple[str, ...]:
         """A name for each number."""
-        names = self.query.labels(self.states)
+        names = self.question.names
         if len(names) == len(self.numbers):
             return names
-        return tuple(f"{self.query.text}[{n}]" for n in range(len(self.numbers)))
+        return tuple(f"{self.question.text}[{n}]" for n in range(len(self.numbers)))
 
     def presented(self, numbers: Sequence[float]) -> Any:
         """Numbers of this answer in the form that people read: a number, or numbers by state."""
-        return self.query.present(numbers, self.states)
+        return self.question.present(numbers)
 
     def error(self, confidence: float = 0.95, *, simultaneous: bool = False) -> float:
         """How far the noise may have moved a number, up or down, with this probability; or all of them at once."""
@@ -112,7 +119,7 @@ class PartAnswer:
             totals=self.group_sizes,
             simultaneous=simultaneous,
             unit=self.step,
-            integer=self.query.integer,
+            integer=self.question.integer,
             noise=self.noise,
         )
 
@@ -153,7 +160,7 @@ class PartAnswer:
     @property
     def whole(self) -> bool:
         """Whether its numbers are whole."""
-        return self.query.integer and self.step == 1
+        return self.question.integer and self.step == 1
 
     @property
     def best(self) -> tuple[float, ...]:
@@ -163,10 +170,12 @@ class PartAnswer:
     def rounded(self, number: float, error: float | None = None) -> str:
         """A number as it is shown: rounded to the noise, or to how far off it may be itself.
 
-        >>> from quiltwork import Count
-        >>> PartAnswer(Count("sit"), ("sit",), (123456,), values=10**6, noise_scale=500.0).rounded(123456)
+        >>> from quiltwork import MarkovChain
+        >>> from quiltwork.question import bind
+        >>> ones = bind("count:1", MarkovChain([[0.5, 0.5], [0.5, 0.5]])).only
+        >>> PartAnswer(ones, (123456,), values=10**6, noise_scale=500.0).rounded(123456)
         '123,500'
-        >>> PartAnswer(Count("sit"), ("sit",), (0.123456,), values=9, noise_scale=0.01, step=0.001).rounded(0.123456)
+        >>> PartAnswer(ones, (0.123456,), values=9, noise_scale=0.01, step=0.001).rounded(0.123456)
         '0.123'
         """
         error = self.error() if error is None else error
@@ -188,8 +197,10 @@ class PartAnswer:
 
         Where it is noise only, the range of the true number alone.
 
-        >>> from quiltwork import Count
-        >>> answer = PartAnswer(Count("sit"), ("sit",), (123456,), values=10**6, noise_scale=500.0)
+        >>> from quiltwork import MarkovChain
+        >>> from quiltwork.question import bind
+        >>> ones = bind("count:1", MarkovChain([[0.5, 0.5], [0.5, 0.5]])).only
+        >>> answer = PartAnswer(ones, (123456,), values=10**6, noise_scale=500.0)
         >>> answer.with_error(123456, answer.error()), answer.with_error(123456, 40.2)
         ('123,500 ± 1,500', '123,456 ± 41')
         """

@@ -12,7 +12,7 @@ from quiltwork.fitting.outcome import BeliefCheck
 from quiltwork.fitting.remedies import Remedy, tried
 from quiltwork.fitting.verdict import A_SET
 from quiltwork.forks import working
-from quiltwork.queries import Histogram
+from quiltwork.question import Histogram
 
 TOGETHER = "No other kind of belief is there for people together: use longer steps (--every), or more data."
 

@@ -19,7 +19,8 @@ from quiltwork.data.records import Records
 from quiltwork.data.steps import check_step
 from quiltwork.errors import DataError, NotCoveredError, ParameterError
 from quiltwork.influence.shift import grid_unit
-from quiltwork.queries.measured import Difference, Lipschitz, Measured, ShareAbove
+from quiltwork.question import Question
+from quiltwork.question.over_time import OverTime
 from quiltwork.releases.prepared import Answer, Prepared, check_asked, recorded, shorter
 from quiltwork.types import SAME_SPAN
 
@@ -52,23 +53,24 @@ def as_measurements(data: Series | Records | Iterable[object], belief: Belief) -
 
 def of_measurements(series: Measurements, request: Request, window: Window | None) -> Prepared:
     """Check and calibrate a release about real values."""
-    belief, query = request.belief, request.query
-    if not isinstance(belief, GaussianBelief) or not isinstance(query, Measured):
+    belief, question = request.belief, request.asked.only
+    over_time = question.over_time
+    if not isinstance(belief, GaussianBelief) or over_time is None:
         raise ParameterError("real values need a Gaussian belief", got=repr(belief))
     if not request.alone:
         series.reading.check_positions()
-    check_asked(series, query, window, request.by_subject)
+    check_asked(series, request.asked, window, request.by_subject)
     _check_subjects(series, belief)
-    if query.placed:
-        _check_places(series, query, request, window)
+    if over_time.placed:
+        _check_places(series, question, over_time, request, window)
     about_steps = check_step(series, belief)
     _check_nearest(series, belief)
     series.check_sizes(belief.distance * DISTANCES)
     calibration = with_a_promise(_calibrated(series, request))
-    unit = _unit(series, belief, query, calibration)
+    unit = _unit(series, belief, question, over_time, calibration)
 
     def answers() -> list[Answer]:
-        made = _answers(series, request, query, unit, window)
+        made = _answers(series, request, question, over_time, unit, window)
         if sum(answer.values for answer in made) != series.size:
             raise DataError(
                 "the data must not change while they are read",
@@ -80,7 +82,7 @@ def of_measurements(series: Measurements, request: Request, window: Window | Non
     certain = series.placed
     first = 1 if series.segment is None else series.segment[0]
     record = recorded(
-        query,
+        question.query,
         belief,
         calibration,
         series.reading,
@@ -96,20 +98,20 @@ def of_measurements(series: Measurements, request: Request, window: Window | Non
         calibration,
         record,
         answers=answers,
+        asked=request.asked,
         unit=unit,
-        states=belief.states,
         sizes=(series.subjects, series.size),
         about=series.about,
-        notes=(*about_steps, *(() if certain else (NOT_RECORDED,)), *_notes(series, belief, query)),
+        notes=(*about_steps, *(() if certain else (NOT_RECORDED,)), *_notes(series, belief, over_time)),
     )
 
 
-def _notes(series: Measurements, belief: GaussianBelief, query: Measured) -> list[str]:
+def _notes(series: Measurements, belief: GaussianBelief, over_time: OverTime) -> list[str]:
     """What people are likely to overlook."""
     notes = []
     if series.reading.take == "mean":
         notes.append(OF_MEANS)
-    if isinstance(query, ShareAbove) and query.width < belief.distance:
+    if over_time.ramp is not None and over_time.ramp[1] < belief.distance:
         notes.append(f"The ramp is narrower than the distance of {belief.hidden}: a wider one needs less noise.")
     return notes
 
@@ -147,22 +149,28 @@ def _check_subjects(series: Measurements, belief: GaussianBelief) -> None:
         )
 
 
-def _check_places(series: Measurements, query: Measured, request: Request, window: Window | None) -> None:
+def _check_places(
+    series: Measurements, question: Question, over_time: OverTime, request: Request, window: Window | None
+) -> None:
     if window is not None:
-        raise ParameterError(f"{query.text} cannot be split by window", got="a window", why="its weights are its own")
+        raise ParameterError(
+            f"{question.text} cannot be split by window", got="a window", why="its weights are its own"
+        )
     if not series.placed:
         raise NotCoveredError(
-            f"{query.text} needs series without gaps",
+            f"{question.text} needs series without gaps",
             got="gaps, pauses that count as one step, or times that are not evenly spaced",
             why="each value counts by its position",
             fix="Ask for a mean by window, or fill the gaps",
         )
     if series.subjects > 1 and not request.by_subject:
         raise ParameterError(
-            f"{query.text} is about one series", got=f"{series.subjects:,} subjects", fix="One answer each: by_subject"
+            f"{question.text} is about one series",
+            got=f"{series.subjects:,} subjects",
+            fix="One answer each: by_subject",
         )
     for values, _ in series.shape.chains:
-        query.check_values(values)
+        over_time.check_values(values)
 
 
 def _check_nearest(series: Measurements, belief: GaussianBelief) -> None:
@@ -179,42 +187,49 @@ def _check_nearest(series: Measurements, belief: GaussianBelief) -> None:
         )
 
 
-def _unit(series: Measurements, belief: GaussianBelief, query: Measured, calibration: Calibration) -> Fraction:
+def _unit(
+    series: Measurements, belief: GaussianBelief, question: Question, over_time: OverTime, calibration: Calibration
+) -> Fraction:
     """The grid on which values are added up; it depends on nothing that is not public."""
-    if not query.integer:
+    if not question.integer:
         return Fraction(1)
-    weight = max(1.0, float(query.largest) if query.placed else 1.0)
+    weight = max(1.0, float(over_time.largest) if over_time.placed else 1.0)
     weight *= series.longest if belief.between is None else series.size
     finest, error = belief.distance * FINEST, 0.0
-    if isinstance(query, ShareAbove):
+    if over_time.ramp is not None:
         finest, error = SMALLEST_SHARE, ROUNDED_SHARE
     return grid_unit(calibration.noise_scale, calibration.epsilon, weight, error=error, finest=finest)
 
 
 def _answers(
-    series: Measurements, request: Request, query: Measured, unit: Fraction, window: Window | None
+    series: Measurements,
+    request: Request,
+    question: Question,
+    over_time: OverTime,
+    unit: Fraction,
+    window: Window | None,
 ) -> list[Answer]:
     by_subject = request.by_subject
-    if isinstance(query, Lipschitz):
+    if over_time.function is not None:
         runs = [run for subject in series.numbers.values() for run in subject]
-        return [Answer(query.result(runs), sum(map(len, runs)))]
-    if not query.placed:
-        how = query.transformed if isinstance(query, ShareAbove) else None
+        return [Answer(over_time.function(runs), sum(map(len, runs)))]
+    if not over_time.placed:
+        how = over_time.transformed if over_time.ramp is not None else None
         found = series.added(unit=unit, transform=how, window=window, by_subject=by_subject)
-        limits = query.limits(series.states, series.size)
+        limits = None if question.limited is None else question.limited(series.size, None)
         return [
-            Answer(_whole(added.total), added.values, name, limits, spread=query.reach(request.reach, added.values))
+            Answer(_whole(added.total), added.values, name, limits, spread=question.reach(request.reach, added.values))
             for name, added in found.items()
         ]
-    spans = [query.before, query.after] if isinstance(query, Difference) else None
+    spans = None if over_time.periods is None else [*over_time.periods]
     sums = series.at_places(spans, unit=unit)
     sizes = series.added(unit=unit, by_subject=True)
     return [
         Answer(
-            _whole(round(query.total(at))),
+            _whole(round(over_time.exactly(at))) if over_time.exactly is not None else _whole(0),
             sizes[name].values,
             name if by_subject else "",
-            spread=query.reach(request.reach, sizes[name].values),
+            spread=question.reach(request.reach, sizes[name].values),
         )
         for name, at in sums.items()
     ]

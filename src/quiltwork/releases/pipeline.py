@@ -1,6 +1,5 @@
 """Making a release: check and calibrate first, count and draw afterwards."""
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from os import PathLike
@@ -9,7 +8,7 @@ from quiltwork.beliefs import Belief, Secrets
 from quiltwork.beliefs.checked import Checked
 from quiltwork.calibration.calibrate import calibrated
 from quiltwork.calibration.record import Calibration
-from quiltwork.calibration.request import Questions, Request
+from quiltwork.calibration.request import Request
 from quiltwork.calibration.series import ForSeries, for_series, least_noise, with_a_promise
 from quiltwork.calibration.split import split
 from quiltwork.data import Countable, Series, Window
@@ -18,7 +17,8 @@ from quiltwork.data.steps import check_step
 from quiltwork.errors import DataError, NotCoveredError, ParameterError
 from quiltwork.forks import working
 from quiltwork.influence.delta import check_delta_for
-from quiltwork.queries import Workload
+from quiltwork.question import Questions
+from quiltwork.question.groups import all_sized
 from quiltwork.releases.prepared import Answer, Prepared, check_asked, recorded, shorter
 from quiltwork.releases.result import Release
 from quiltwork.types import Gaps, Guarantee, NoiseChoice
@@ -129,28 +129,22 @@ def prepare(data: Series | Records | Iterable[object], request: Request) -> Prep
         series = as_series(data, belief)
         if not request.alone:
             series.reading.check_positions()
-        check_asked(series, request.query, window, request.by_subject)
+        check_asked(series, request.asked, window, request.by_subject)
         if request.quilt_size is not None:
             raise ParameterError(
                 "quilt_size is for networks", got=str(request.quilt_size), why="on a chain two nodes are enough"
             )
         about_steps = check_step(series, belief)
-        request = replace(request, query=request.query.sized(series))
+        request = replace(request, query=all_sized(request.query, series))
         known = series.longest if series.shape.certain else None
         request = replace(request, query=split(replace(request, length=known)).query)
         ready = for_series(series, request)
-        if window is not None and ready.calibration.one_length:
-            raise NotCoveredError(
-                f"mechanism {ready.calibration.mechanism} does not cover windows",
-                why="it only covers one answer about the whole series",
-                fix="Leave mechanism= out",
-            )
         prepared = of_series(series, request, ready, window, about_steps)
     check_delta_for(prepared.calibration.delta, prepared.sizes[0])
     if prepared.calibration.noise_scale == 0 and prepared.calibration.lipschitz > 0:
         raise ParameterError("the noise scale must be positive", got="0", why="a value would be released without noise")
     if any(
-        one.request.query.integer and one.calibration.noise_scale > MOST_STEPS * one.unit
+        one.question.integer and one.calibration.noise_scale > MOST_STEPS * one.unit
         for one in prepared.each or (prepared,)
     ):
         raise ParameterError(
@@ -166,28 +160,27 @@ def of_series(
     series: Series, request: Request, ready: ForSeries, window: Window | None, about_steps: tuple[str, ...]
 ) -> Prepared:
     """A release of series, once its noise is known."""
-    query, by_subject = request.query, request.by_subject
-    questions = query.questions if isinstance(query, Workload) else (query,)
+    asked, by_subject = request.asked, request.by_subject
 
     def of_part(part: Countable, name: str) -> list[Answer]:
-        links = int(part.transitions().sum()) if query.followed else None
+        links = int(part.transitions().sum()) if asked.linked else None
         return [
-            Answer(one.evaluate(part), one.values_in(part.size), name, one.limits(series.states, part.size, links), n)
-            for n, one in enumerate(questions)
+            Answer(one.evaluate(part), one.values_in(part.size), name, one.limits(part.size, links), n)
+            for n, one in enumerate(asked.questions)
         ]
 
     def answers() -> list[Answer]:
         if window is None and not by_subject:
-            _check_unchanged(series, [series], query.followed)
+            _check_unchanged(series, [series], asked.linked)
             return of_part(series, "")
-        parts = series.parts(window=window, by_subject=by_subject, transitions=query.followed)
-        _check_unchanged(series, parts.values(), query.followed)
+        parts = series.parts(window=window, by_subject=by_subject, transitions=asked.linked)
+        _check_unchanged(series, parts.values(), asked.linked)
         return [answer for name, part in parts.items() for answer in of_part(part, name)]
 
     certain = series.shape.certain
     first = 1 if series.segment is None else series.segment[0]
     record = recorded(
-        query,
+        asked.said,
         ready.belief,
         ready.calibration,
         series.reading,
@@ -203,8 +196,8 @@ def of_series(
         ready.calibration,
         record,
         answers=answers,
-        unit=query.unit(series.states),
-        states=series.states,
+        asked=asked,
+        unit=asked.questions[0].unit,
         sizes=(series.subjects, series.size),
         about=series.about,
         notes=(
@@ -212,7 +205,7 @@ def of_series(
             *((UNEVEN,) if series.shape.uneven else ()),
             *((SINGLE_RELEASE,) if request.mechanism is None and ready.calibration.one_length else ()),
         ),
-    ).with_each([(one.unit(series.states), series.states) for one in questions])
+    ).with_each()
 
 
 def _check_unchanged(series: Series, parts: Iterable[Countable], followed: bool) -> None:
@@ -237,40 +230,41 @@ def _of_records(records: Records, request: Request) -> Prepared:
 
 def of_records(records: Records, request: Request, calibration: Calibration, about: tuple[str, ...]) -> Prepared:
     """A release of records, once its noise is known."""
-    query, belief = request.query, request.belief
-    questions = [one.on(belief) for one in (query.questions if isinstance(query, Workload) else (query,))]
-    by_records = questions[0].whole < math.inf
-    if any(steps is None for asked in questions for steps in asked.steps) and not by_records:
+    asked, belief = request.asked, request.belief
+    by_records = not asked.several and asked.only.join == "all"
+    if not by_records and not all(question.additive for question in asked.questions):
         raise NotCoveredError(
-            f"{query.text} cannot be released from records",
+            f"{asked.text} cannot be released from records",
             why="only queries that add up over variables can",
             fix="Use a count, tally, histogram, frequencies, sum or mean",
         )
+
+    def answers() -> list[Answer]:
+        return [
+            Answer(
+                one.matching(records.codes).sum(axis=1) if by_records else one.answer(records.counts()),
+                one.values_in(len(records)),
+                limits=one.limits(len(records)),
+                question=n,
+            )
+            for n, one in enumerate(asked.questions)
+        ]
+
     return Prepared(
         request,
         belief,
         calibration,
-        recorded(query, belief, calibration, records.reading),
-        answers=lambda: [
-            Answer(
-                query.of_records(records.codes, records.variables).sum(axis=1)
-                if by_records
-                else asked.total(records.counts()),
-                len(records) * (1 if by_records else asked.asked or 0),
-                limits=asked.limits(len(records)),
-                question=n,
-            )
-            for n, asked in enumerate(questions)
-        ],
-        unit=questions[0].unit,
-        states=questions[0].states,
+        recorded(asked.said, belief, calibration, records.reading),
+        answers=answers,
+        asked=asked,
+        unit=asked.questions[0].unit,
         sizes=(len(records), records.codes.size),
         about=records.about,
         notes=(
             *((BY_ORDER.format(", ".join(records.variables)),) if records.reading.by_order else ()),
             *about,
         ),
-    ).with_each([(asked.unit, asked.states) for asked in questions])
+    ).with_each()
 
 
 def _records(data: object, variables: Mapping[str, tuple[str, ...]]) -> Records:

@@ -22,9 +22,8 @@ from quiltwork.errors import DataError, InternalError, LedgerError, NoiseOnlyErr
 from quiltwork.forks import working
 from quiltwork.influence.delta import check_delta_for, large_delta
 from quiltwork.numeric import round_up
-from quiltwork.queries import Limits, Numbers, Query, Workload
-from quiltwork.queries.base import Totals
-from quiltwork.queries.workload import picked
+from quiltwork.question import Asked, Limits, Numbers, Question, Said
+from quiltwork.question.question import Totals
 from quiltwork.releases.answer import PartAnswer
 from quiltwork.releases.noise import add_noise
 from quiltwork.releases.result import Release
@@ -71,8 +70,9 @@ class Prepared:
     record: ReleaseRecord
     """What it will be about, and what it will add to what was told before."""
     answers: Callable[[], list[Answer]]
+    asked: Asked
+    """What is asked of the data: one question, or several that share ε."""
     unit: Fraction
-    states: tuple[str, ...]
     sizes: tuple[int, int]
     """The numbers of subjects and of values."""
     notes: tuple[str, ...] = ()
@@ -80,47 +80,40 @@ class Prepared:
     """What is public about the table that the data were read from."""
     each: tuple["Prepared", ...] = ()
     """The same for each question, if there are several."""
-    drawn_for: Query | None = None
+    drawn_for: Question | None = None
     """Of one question of a workload, whose record is that of all: the one that its noise is drawn for, often itself."""
     again: Callable[[float], "Prepared"] | None = None
     """The same with another ε."""
 
     def __post_init__(self) -> None:
         """What is asked, calibrated, recorded and drawn is one question, or nothing is spent."""
-        asked, made, kept = self.request.query, self.calibration, self.record
-        alike = asked == made.query and made.lipschitz == self.request.lipschitz
+        asked, made, kept = self.asked, self.calibration, self.record
+        alike = asked == made.asked and made.lipschitz == asked.lipschitz
         if self.drawn_for is None:
-            alike = alike and asked == kept.query and (made.noise_scale or None) == kept.noise_scale
+            alike = alike and asked.said == kept.query and (made.noise_scale or None) == kept.noise_scale
         if not alike or made.noise != kept.noise:
             raise InternalError(
                 "a release must draw the noise that was calibrated and recorded for its question",
-                got=f"{asked.text} asked, {made.query.text} calibrated",
+                got=f"{asked.text} asked, {made.asked.text} calibrated",
                 why="else its promise could be false",
             )
 
-    def with_each(self, units: Sequence[tuple[Fraction, tuple[str, ...]]]) -> "Prepared":
-        """With the questions of a workload one by one, given the unit and the states of each."""
-        if not isinstance(self.request.query, Workload):
+    @property
+    def question(self) -> Question:
+        """The question, if there is one."""
+        return self.asked.only
+
+    def with_each(self) -> "Prepared":
+        """With the questions of a workload one by one."""
+        if not self.asked.several:
             return self
-        each = [
-            replace(
-                self,
-                request=replace(self.request, query=query),
-                calibration=replace(
-                    self.calibration,
-                    query=query,
-                    noise_scale=scale,
-                    lipschitz=query.on(self.belief).lipschitz,
-                    certificate=None,
-                ),
-                unit=unit,
-                states=states,
-                drawn_for=source,
+        each = []
+        for (question, scale), source in zip(self.calibration.scales, self.asked.sources, strict=True):
+            asked = Asked.single(question)
+            made = replace(
+                self.calibration, asked=asked, noise_scale=scale, lipschitz=asked.lipschitz, certificate=None
             )
-            for (query, scale), source, (unit, states) in zip(
-                self.calibration.scales, self.calibration.sources, units, strict=True
-            )
-        ]
+            each.append(replace(self, asked=asked, calibration=made, unit=question.unit, drawn_for=source))
         return replace(self, each=tuple(each))
 
     def check_worth(self, answers: list[Answer]) -> None:
@@ -134,7 +127,7 @@ class Prepared:
 
     def warnings(self, answers: list[Answer]) -> tuple[str, ...]:
         """A large δ, and which answers will be noise only."""
-        texts = [one.request.query.text for one in self.each or (self,)]
+        texts = [one.asked.text for one in self.each or (self,)]
         poor = (f"{texts[place]} will be noise only{where}." for place, _, where in self._poor(answers))
         return (*large_delta(self.calibration.delta), *poor)
 
@@ -151,12 +144,12 @@ class Prepared:
         expected = []
         for place, question in enumerate(self.each or (self,)):
             own = [answer for answer in answers if answer.question == place]
-            query, scale = question.request.query, question.calibration.noise_scale
+            asked, scale = question.question, question.calibration.noise_scale
             expected.append(
                 {
-                    "query": query.text,
+                    "query": asked.text,
                     "answers": len(own),
-                    "noise_scale": max(round_up(scale / query.divisor(answer.values)) for answer in own),
+                    "noise_scale": max(round_up(scale / asked.divisor(answer.values)) for answer in own),
                     "error_95": max(question._error(answer) for answer in own),
                 }
             )
@@ -167,7 +160,7 @@ class Prepared:
         return self._error(answer) / answer.reach if answer.reach > 0 else 0.0
 
     def _error(self, answer: Answer) -> float:
-        query, divisor = self.request.query, self.request.query.divisor(answer.values)
+        divisor = self.question.divisor(answer.values)
         scale = round_up(self.calibration.noise_scale / divisor)
         return answer_error(
             scale,
@@ -175,7 +168,7 @@ class Prepared:
             numbers=len(answer.numbers),
             totals=tuple(map(len, self.totals)),
             unit=float(self.unit / divisor),
-            integer=query.integer,
+            integer=self.question.integer,
             noise=self.calibration.noise,
         )
 
@@ -188,7 +181,7 @@ class Prepared:
         people = 1 if request.by_subject else max(1, self.sizes[0])
         longer = request.window is not None and Window.parse(request.window).cycle is None
         better = remedy(
-            request.query,
+            question.question,
             error=question._error(answer),
             wanted=USEFUL * answer.reach,
             relative=True,
@@ -203,21 +196,20 @@ class Prepared:
             share=USEFUL,
         )
         error = question._error(answer)
-        return noise_only(request.query, error, answer.limits, answer.reach, better, where=where)
+        return noise_only(question.question, error, answer.limits, answer.reach, better, where=where)
 
     @working()
     def draw(self, answers: list[Answer] | None = None) -> Release:
         """Count, unless that was done, and draw the noise."""
         answers = self.answers() if answers is None else answers
         self.check_worth(answers)
-        query = self.request.query
-        if not isinstance(query, Workload):
+        if not self.asked.several:
             return self._released(answers, self._noisy(answers))
         by_question = [[answer for answer in answers if answer.question == n] for n in range(len(self.each))]
-        noisy = {n: self.each[n]._noisy(by_question[n]) for n, _, _ in query.asked}
+        noisy = {one.place: self.each[one.place]._noisy(by_question[one.place]) for one in self.asked.drawn}
         releases = []
         for n, (each, own) in enumerate(zip(self.each, by_question, strict=True)):
-            source = query.source(n)
+            source = self.asked.source(n)
             drawn = noisy[n] if source is None else self._following(source, n, noisy[source])
             releases.append(each._released(own, drawn))
         return replace(
@@ -242,37 +234,33 @@ class Prepared:
 
     def _following(self, source: int, place: int, noisy: list[list[Drawn]]) -> list[list[Drawn]]:
         """The noisy numbers of a question that follow from those of another one."""
-        asked, question = self.each[source].request.query, self.each[place].request.query
-        chosen = picked(asked, question, self.each[source].states)
-        if chosen is None:
-            return noisy
-        return [[numbers[n] for n in chosen] for numbers in noisy]
+        places = self.each[place].question.places_in(self.each[source].question) or []
+        return [[numbers[n] for n in places] for numbers in noisy]
 
     @property
     def totals(self) -> Totals:
         """Groups of numbers whose noise adds up to 0, of the question that it is drawn for."""
-        return (self.drawn_for or self.request.query).on(self.request.belief).totals
+        return (self.drawn_for or self.question).totals
 
     def _released(self, answers: list[Answer], noisy: list[list[Drawn]]) -> Release:
         """What may be published, from noisy numbers."""
-        query, calibration, totals = self.request.query, self.calibration, self.totals
+        question, calibration, totals = self.question, self.calibration, self.totals
         subjects, values = self.sizes
         released: list[PartAnswer] = []
         for answer, drawn in zip(answers, noisy, strict=True):
-            divisor = query.divisor(answer.values)
+            divisor = question.divisor(answer.values)
             subject, window = self._place(answer.part)
-            own = tuple(_plain(Fraction(n) / divisor) if query.integer else float(n) for n in drawn)
+            own = tuple(_plain(Fraction(n) / divisor) if question.integer else float(n) for n in drawn)
             taken = len(own) == 1 and bool(totals)  # a count that follows from a histogram
             parts = math.lcm(*map(len, totals)) if calibration.noise == "gaussian" else 1  # projected noise has a mean
             released.append(
                 PartAnswer(
-                    query,
-                    self.states,
+                    question,
                     own,
                     values=answer.values,
                     noise_scale=round_up(calibration.noise_scale / divisor),
                     noise=calibration.noise,
-                    step=float(self.unit / divisor / parts) if query.integer else 0.0,
+                    step=float(self.unit / divisor / parts) if question.integer else 0.0,
                     limits=answer.limits,
                     reach=answer.reach,
                     totals=() if taken else totals,
@@ -284,7 +272,7 @@ class Prepared:
             )
         return Release(
             answers=tuple(released),
-            divisor=min(query.divisor(answer.values) for answer in answers),
+            divisor=min(question.divisor(answer.values) for answer in answers),
             subjects=subjects,
             values=values,
             belief=self.belief,
@@ -346,11 +334,11 @@ class Prepared:
         return replace(release, ledger=written, notes=notes)
 
 
-def check_asked(series: Series, query: Query, window: Window | None, by_subject: bool) -> None:
+def check_asked(series: Series, asked: Asked, window: Window | None, by_subject: bool) -> None:
     """What cannot be answered is refused before anything is spent."""
-    if not query.by_part and (window is not None or by_subject):
-        raise ParameterError("this query cannot be split by window or subject", got=query.text)
-    series.check_asked(window=window, ordered=query.ordered)
+    if not asked.by_part and (window is not None or by_subject):
+        raise ParameterError("this query cannot be split by window or subject", got=asked.text)
+    series.check_asked(window=window, ordered=asked.ordered)
     for name in series.subject_names() if by_subject else ():
         check_name(name, "a subject", error=DataError)
 
@@ -360,7 +348,7 @@ def shorter(series: Series, first: int) -> tuple[int, ...]:
     return tuple(sorted({first + values - 1 for values, _ in series.shape.chains} - {first + series.longest - 1}))
 
 
-def recorded(query: Query, held: Belief, calibration: Calibration, reading: Reading, **places: Any) -> ReleaseRecord:
+def recorded(query: Said, held: Belief, calibration: Calibration, reading: Reading, **places: Any) -> ReleaseRecord:
     """The record of a release, from what its noise was calibrated for."""
     return ReleaseRecord(
         mechanism=calibration.mechanism,
@@ -387,7 +375,7 @@ def _poor(answers: Sequence[PartAnswer]) -> tuple[str, ...]:
     if not poor:
         return ()
     where = f" for {len(poor):,} of {len(answers):,} parts" if poor[0].name else ""
-    return (f"{poor[0].query.text} is noise only{where}: the noise may be larger than any difference.",)
+    return (f"{poor[0].question.text} is noise only{where}: the noise may be larger than any difference.",)
 
 
 def _plain(number: Fraction) -> float:

@@ -10,6 +10,7 @@ from quiltwork.data import Series, Window
 from quiltwork.data.records import Records
 from quiltwork.errors import ParameterError
 from quiltwork.fitting.made_up import made_up, made_up_records
+from quiltwork.question.groups import all_sized
 from quiltwork.releases.pipeline import of_records, of_series
 from quiltwork.releases.prepared import Answer, Prepared, check_asked
 from quiltwork.releases.result import Release
@@ -61,8 +62,8 @@ def rehearse(
         prepared = of_records(data, request, calibration, ())
     else:
         windows = None if window is None else Window.parse(window)
-        request = replace(request, query=request.query.sized(data))
-        check_asked(data, request.query, windows, by_subject=False)
+        request = replace(request, query=all_sized(request.query, data))
+        check_asked(data, request.asked, windows, by_subject=False)
         prepared = of_series(data, request, ForSeries(belief, calibration, data.longest), windows, ())
     answers = prepared.answers()
     release = replace(prepared.draw(answers), notes=())
@@ -82,9 +83,9 @@ def simulated(belief: Belief, length: int | None, people: int, seed: int) -> Ser
 
 def _true(prepared: Prepared, answer: Answer) -> tuple[float, ...]:
     """The exact numbers of an answer, as people read them."""
-    query = prepared.request.query
-    if not query.integer:
+    question = prepared.question
+    if not question.integer:
         return tuple(float(number) for number in answer.numbers)
-    divisor = query.divisor(answer.values)
+    divisor = question.divisor(answer.values)
     exact = [int(number) * prepared.unit / divisor for number in answer.numbers]
     return tuple(int(number) if number.denominator == 1 else float(number) for number in exact)

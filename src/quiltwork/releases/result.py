@@ -12,7 +12,6 @@ from quiltwork.calibration.accuracy import answer_error
 from quiltwork.calibration.record import Calibration
 from quiltwork.data.about import About
 from quiltwork.errors import ParameterError
-from quiltwork.queries import Workload
 from quiltwork.releases.answer import PartAnswer, plus_minus
 from quiltwork.releases.frame import frame_of
 from quiltwork.types import Shown, show_module
@@ -149,7 +148,7 @@ class Release(Shown):
     @property
     def integer(self) -> bool:
         """Whether noise was drawn on whole numbers."""
-        return all(answer.query.integer for answer in self.answers)
+        return all(answer.question.integer for answer in self.answers)
 
     def error(self, confidence: float = 0.95, *, simultaneous: bool = False) -> float:
         """How far the noise may have moved a number, up or down, with this probability.
@@ -347,10 +346,10 @@ class Release(Shown):
 
     def _each(self) -> list[dict[str, Any]]:
         """What is said about the answers to several questions; some may follow from another one."""
-        query = self.calibration.query
+        asked = self.calibration.asked
         rows = []
         for place, question in enumerate(self.questions):
-            source = query.source(place) if isinstance(query, Workload) else None
+            source = asked.source(place)
             follows = {} if source is None else {"follows_from": self.questions[source].calibration.query.text}
             rows.append({"query": question.calibration.query.text} | question._answered() | follows)
         return rows

@@ -6,7 +6,6 @@ true numbers with probability 95 %, cut off at what is possible.
 
 from typing import Any, NamedTuple
 
-from quiltwork.queries import Transitions
 from quiltwork.releases.answer import PartAnswer
 from quiltwork.releases.result import Release
 from quiltwork.show.pictures import alt
@@ -41,7 +40,7 @@ def release_chart(release: Release) -> Chart:
             for own in ("config", "padding", "background", "autosize"):  # a chart within a chart has none of these
                 setattr(chart, own, alt.Undefined)
         return styled(alt.vconcat(*charts).resolve_scale(color="independent"))
-    if isinstance(release.calibration.query, Transitions):
+    if len(release.answers[0].question.labels[0]) == 2:
         return heat_chart(release)
     if not release.parts:
         return values_chart(release)
@@ -59,7 +58,7 @@ def caption(release: Release) -> str:
     poor = " Grey: noise only." if any(answer.pure_noise for answer in release.answers) else ""
     if release.answers[0].consistent is not None:
         shown = "Released values, made consistent with what is public"
-    if isinstance(release.calibration.query, Transitions):
+    if len(release.answers[0].question.labels[0]) == 2:
         return f"{shown}: how often the state on the left is directly followed by the one below."
     if not release.parts:
         return f"{shown}. Lines: the range of the true values, all at once with probability 95 % (error of the noise)."
@@ -145,9 +144,9 @@ def heat_chart(release: Release) -> Chart:
             "shown": "?" if answer.pure_noise else answer.rounded(value),
         }
         for answer in release.answers[:MOST_PANELS]
-        for (x, y), value in zip(((x, y) for x in answer.states for y in answer.states), answer.best, strict=True)
+        for (x, y), value in zip(answer.question.labels, answer.best, strict=True)
     ]
-    states = list(release.answers[0].states)
+    states = list(dict.fromkeys(x for x, _ in release.answers[0].question.labels))
     size = max(34, min(64, 420 // len(states)))
     single = not release.parts
     side = size * len(states) if single else PANEL_WIDTH

@@ -6,7 +6,6 @@ A picture is a shape and its rows: the shape is the same for every draw, so it i
 import math
 from typing import Any, NamedTuple
 
-from quiltwork.queries import Transitions
 from quiltwork.releases.rehearsal import Rehearsal
 from quiltwork.show.answers import COLUMNS, PANEL_HEIGHT, PANEL_WIDTH, titled
 from quiltwork.show.pictures import alt
@@ -53,9 +52,9 @@ def rehearsal_chart(rehearsal: Rehearsal) -> Chart:
 def parts(rehearsal: Rehearsal, rows: list[Row]) -> tuple[Shape, dict[str, list[Row]]]:
     """The shape of the picture, and its rows by name."""
     title = titled(rehearsal.release)
-    if isinstance(rehearsal.release.calibration.query, Transitions):
-        states = rehearsal.release.answers[0].states
-        cells = [{"from": a, "to": b} for a in states for b in states]
+    if len(rehearsal.release.answers[0].question.labels[0]) == 2:
+        labels = rehearsal.release.answers[0].question.labels
+        cells, states = [{"from": a, "to": b} for a, b in labels], tuple(dict.fromkeys(a for a, _ in labels))
         in_cells = [cell | row for cell, row in zip(cells, rows, strict=False)]
         return Shape("heat", title, states), {"both": _both(in_cells)}
     names = tuple(dict.fromkeys(row["what"] for row in rows))

@@ -4,8 +4,7 @@ from typing import Any
 
 from quiltwork.beliefs.dynamic import JOIN
 from quiltwork.data.about import About, source_name
-from quiltwork.errors import QuiltworkError
-from quiltwork.queries import Query, parse_query
+from quiltwork.question import Query, Said
 from quiltwork.releases.result import Release
 
 IN_MEMORY = "sqlite://"  # the address of a ledger that is forgotten with its session
@@ -106,12 +105,10 @@ def _asked(release: Release) -> str:
     return _question(release.calibration.query)
 
 
-def _question(query: Query) -> str:
-    """As text, if that says all of it."""
-    try:
-        return repr(query.text) if parse_query(query.text).text == query.text else "query"
-    except QuiltworkError:
-        return "query"
+def _question(query: Said) -> str:
+    """As text, unless it is a function of somebody's own."""
+    own = isinstance(query, Query) and not query.entry.reads and query.kind != "share-difference"
+    return "query" if own else repr(query.text)
 
 
 def _options(release: Release) -> dict[str, Any]:

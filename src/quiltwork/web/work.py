@@ -97,8 +97,9 @@ def _planned(ask: Ask, belief: Belief, mechanisms: list[str] | None) -> tuple[Pl
         people = None  # of records, noise does not depend on their number
     asked = questions(_texts(ask), ask.get("state_values"), belief)
     _, made, by_distance = plan_wanted(
-        asked if window is None else asked.in_windows(),
+        asked,
         belief=belief,
+        window=window,
         epsilon=ask.get("epsilon"),
         distances=ask.get("distance"),
         target_error=ask.get("target_error"),
@@ -208,7 +209,7 @@ def preview(ask: Ask, report: Reporter) -> dict[str, Any]:
     prepared = ready.prepared
     made, request = prepared.calibration, prepared.request
     content: dict[str, Any] = {
-        "query": request.query.text,
+        "query": prepared.asked.text,
         "epsilon": made.epsilon,
         "mechanism": made.mechanism,
         "guarantee": made.guarantee,

@@ -36,7 +36,7 @@ def test_a_bayesian_accountant_covers_every_adversary(chain: MarkovChain, length
     """Profiles add, in sequence and over segments; the exact leakage of both releases together stays below."""
     known = with_some_start(chain)
     noisy = [data.draw(counts(length)) for _ in range(2)]
-    records = [ReleaseRecord(noise_scale=n.noise_scale, query=n.query, segment=n.segment) for n in noisy]
+    records = [ReleaseRecord(noise_scale=n.noise_scale, query=n.text, segment=n.segment) for n in noisy]
     composed = Accountant(chain, length=length, releases=records, guarantee="bayesian").composed()
     assert leakage(known, noisy, length=length).epsilon <= composed.epsilon * (1 + 1e-8) + 1e-9
     assert composed.epsilon >= Accountant(chain, length=length, releases=records).composed().epsilon - 1e-9

@@ -7,7 +7,7 @@ from quiltwork import ChainSet, IntervalChain, MarkovChain, QuiltworkError, audi
 from quiltwork.accounting.compare import distance_between, plan_under
 from quiltwork.auditor import Noisy
 from quiltwork.fitting import lasting_longer
-from quiltwork.queries import parse_query
+from quiltwork.question import parse_query
 
 SLOW = lasting_longer(LAZY, 2)
 

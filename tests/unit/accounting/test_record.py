@@ -28,7 +28,7 @@ from quiltwork import (
 )
 from quiltwork.accounting.record import load_releases
 from quiltwork.errors import ParameterError
-from quiltwork.queries import query_from_dict
+from quiltwork.question import query_from_dict
 
 
 @pytest.mark.parametrize(
@@ -120,9 +120,10 @@ def test_a_function_is_known_by_its_constant() -> None:
     made = release(["0", "1"] * 20, changes, belief=LAZY, epsilon=1.0, anyway=True)
     record = ReleaseRecord.from_dict(made.record().to_dict())
     assert told(LAZY, record, length=40) <= 1.0 * (1 + 1e-6)
-    assert record.asked is not None
-    with pytest.raises(InputError, match="cannot be asked again"):
-        record.asked.evaluate(Series.from_values(["0"], states=LAZY.states))
+    asked = record.asked(LAZY)
+    assert asked is not None
+    with pytest.raises(InputError, match="cannot be asked of these values"):
+        asked.only.evaluate(Series.from_values(["0"], states=LAZY.states))
     for wrong in ([[0.0, 1.0]], [[0.0, 1.0], [2.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]], -1.0, "x", None):
         with pytest.raises(InputError, match="sensitivity"):
             query_from_dict({"kind": "declared", "name": "x", "sensitivity": wrong})

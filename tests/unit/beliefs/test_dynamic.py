@@ -27,7 +27,7 @@ from quiltwork import (
     release,
 )
 from quiltwork.beliefs import belief_from_dict
-from quiltwork.queries import query_from_dict
+from quiltwork.question import query_from_dict
 
 STATES = ["well", "ill"]
 FOLLOWS = [[[0.95, 0.05], [0.7, 0.3]], [[0.3, 0.7], [0.2, 0.8]]]

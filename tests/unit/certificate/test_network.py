@@ -14,6 +14,7 @@ from quiltwork.calibration.record import Calibration
 from quiltwork.certificate import CliqueProof, NetworkCertificate
 from quiltwork.errors import CertificateError, InputError
 from quiltwork.influence.quilts import inference
+from quiltwork.question import bind
 from quiltwork.types import Floats
 
 BITS = dict.fromkeys("abcde", "01")
@@ -79,7 +80,7 @@ def test_queries_of_single_variables_are_proved_too() -> None:
     found = calibrate(Over(parse_query("count:1"), {"d": "2", "e": "1"}), belief=COLLIDER, epsilon=1.0)
     assert 0.9999 < found.verify(COLLIDER) <= 1.0
     with pytest.raises(CertificateError, match="another query"):
-        dataclasses.replace(found, query=parse_query("count:1")).verify(COLLIDER)
+        dataclasses.replace(found, asked=bind("count:1", COLLIDER)).verify(COLLIDER)
 
 
 def test_group_privacy_is_its_own_proof() -> None:
@@ -223,7 +224,7 @@ def test_a_calibration_is_tied_to_its_certificate() -> None:
     with pytest.raises(CertificateError, match="more noise than this"):
         dataclasses.replace(found, noise_scale=0.99 * found.noise_scale).verify(COLLIDER)
     with pytest.raises(CertificateError, match="another query"):
-        dataclasses.replace(found, query=parse_query("histogram")).verify(COLLIDER)
+        dataclasses.replace(found, asked=bind("histogram", COLLIDER)).verify(COLLIDER)
     with pytest.raises(CertificateError, match=r"epsilon = 0\.9"):
         dataclasses.replace(found, epsilon=0.9).verify(COLLIDER)
     for scale in (0.0, -1.0, math.nan, math.inf):

@@ -26,6 +26,7 @@ from quiltwork import (
 )
 from quiltwork.certificate import ChainCertificate, SideProof
 from quiltwork.errors import CertificateError
+from quiltwork.question import bind
 
 ROUND = np.array([[0.5, 0.5, 0], [0, 0.5, 0.5], [0.5, 0, 0.5]])
 THREE = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]])
@@ -165,7 +166,7 @@ def test_a_calibration_is_tied_to_its_certificate() -> None:
         dataclasses.replace(found, epsilon=0.1).verify(LAZY)
     three = BELIEFS["stationary"]
     other = calibrate("count:2", belief=three, epsilon=1.0)
-    wrong = dataclasses.replace(other, query=Histogram(), lipschitz=2.0, noise_scale=2 * other.noise_scale)
+    wrong = dataclasses.replace(other, asked=bind("histogram", three), lipschitz=2.0, noise_scale=2 * other.noise_scale)
     with pytest.raises(CertificateError, match="another query"):
         wrong.verify(three)
     with pytest.raises(CertificateError, match="more noise than this"):
@@ -200,12 +201,12 @@ def test_a_calibration_is_tied_to_its_query(other: Query) -> None:
     made = calibrate(query, belief=chain, epsilon=1.0)
     assert made.verify(chain) <= 1.0
     with pytest.raises(CertificateError, match="another query"):
-        dataclasses.replace(made, query=other).verify(chain)
+        dataclasses.replace(made, asked=bind(other, chain)).verify(chain)
     for scale in (0.0, -1.0, math.nan, math.inf, made.noise_scale / 2):
         with pytest.raises(CertificateError, match=r"without noise|more noise than this"):
             dataclasses.replace(made, noise_scale=scale).verify(chain)
-    with pytest.raises(InputError, match="must hold its query"):
-        dataclasses.replace(made, query="histogram")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="must hold what was asked"):
+        dataclasses.replace(made, asked="histogram")  # type: ignore[arg-type]
 
 
 def test_bridges_prove_the_past_only_and_by_whole_numbers() -> None:

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from shell import answer, run
 
-from quiltwork import Count, MarkovChain, NotCoveredError, bayesian_leakage, save_belief
+from quiltwork import MarkovChain, NotCoveredError, bayesian_leakage, save_belief
 from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.curve.timeline import loss_along_time
+from quiltwork.question import bind
 
 
 @pytest.fixture
@@ -87,7 +88,7 @@ def test_more_states_than_are_followed_along_time() -> None:
     table = np.random.default_rng(1).dirichlet(np.ones(320), size=320)
     chain = MarkovChain(table, initial="stationary")
     with pytest.raises(NotCoveredError, match="up to 300 states here, got 320"):
-        loss_along_time(chain, Profile.constant(Count("0").sensitivity(chain.states), length=1000))
+        loss_along_time(chain, Profile.constant(bind("count:0", chain).table()[0], length=1000))
 
 
 def test_what_nobody_foresaw_is_one_line(belief: Path, monkeypatch: pytest.MonkeyPatch) -> None:

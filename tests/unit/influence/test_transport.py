@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.optimize import linprog
 from strategies import transitions
 
-from quiltwork import Count, Histogram, IntervalChain, MarkovChain, MixingClass, Noisy, audit, calibrate
+from quiltwork import Count, IntervalChain, MarkovChain, MixingClass, Noisy, audit, calibrate
 from quiltwork.auditor import smallest_scale
 from quiltwork.influence.curve import sides
 from quiltwork.influence.curve.constant import InfluenceCurve
@@ -18,6 +18,7 @@ from quiltwork.influence.curve.sides import Frontier
 from quiltwork.influence.curve.solve import Equation, alike
 from quiltwork.influence.curve.steps import Kernel, scalar_step
 from quiltwork.influence.curve.transport import Routes, Shipments, Ways, shortest
+from quiltwork.question import bind
 
 Array = np.ndarray
 
@@ -146,7 +147,7 @@ def test_a_slow_band_is_solved_at_its_own_time_scale() -> None:
     found = calibrate("histogram", belief=chain, epsilon=1.0, mechanism="curve")
     assert found.noise_scale <= 1_220
     assert "limit" not in found.reason.sentence()
-    assert InfluenceCurve(chain).at(Histogram().sensitivity(chain.states) / found.noise_scale).epsilon <= 1.002
+    assert InfluenceCurve(chain).at(bind("histogram", chain).table()[0] / found.noise_scale).epsilon <= 1.002
 
 
 def test_a_search_that_comes_to_its_limit_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ from quiltwork import (
     read_measurements,
     release,
 )
-from quiltwork.queries import query_from_dict
+from quiltwork.question import bind, query_from_dict, said_in
 
 BELIEF = GaussianBelief({"ar1": 0.5}, distance=1.0, unit="kW")
 
@@ -93,12 +93,14 @@ def test_real_questions_need_a_belief_about_real_values() -> None:
 def test_queries_are_written_and_read_back() -> None:
     for query in (Trend(), ShareAbove(2.0, width=0.5), Difference((1, 2), (3, 9)), WeightedSum([1, "0.5", -2])):
         assert query_from_dict(query.to_dict()) == query
-        if not isinstance(query, WeightedSum):
-            assert parse_query(query.text) == query
+        assert parse_query(query.text) == query
     own = Lipschitz(lambda runs: float(runs[0].max()), constant=1.0, name="peak")
     again = query_from_dict(own.to_dict())
-    assert (again.text, again.on(BELIEF).lipschitz) == ("peak", own.on(BELIEF).lipschitz)
-    assert parse_query("mean").within(BELIEF) == query_from_dict(parse_query("mean").within(BELIEF).to_dict())
+    assert (again.text, bind(again, BELIEF).lipschitz) == ("peak", bind(own, BELIEF).lipschitz)
+    mean = bind("mean", BELIEF).said
+    assert said_in(mean.to_dict()) == mean
+    with pytest.raises(InputError, match="about real values"):
+        bind(mean, MarkovChain([[0.5, 0.5], [0.5, 0.5]]))
 
 
 def test_a_function_of_your_own() -> None:

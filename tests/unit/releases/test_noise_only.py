@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import oracle
 import pytest
 from shell import run
 
@@ -136,8 +137,8 @@ def test_the_command_refuses_with_its_own_code(tmp_path: Path) -> None:
 
 def test_a_range_is_never_a_point() -> None:
     """A draw far below 0 leaves room for what is true: no count is shown as 0 for certain."""
-    limits = Histogram().limits(["sit", "walk"], 1000)
-    answer = PartAnswer(Histogram(), ("sit", "walk"), (1200, -200), values=1000, noise_scale=30.0, limits=limits)
+    asked = oracle.bound(Histogram(), ["sit", "walk"]).only
+    answer = PartAnswer(asked, (1200, -200), values=1000, noise_scale=30.0, limits=asked.limits(1000))
     assert answer.between(-200) == (0, answer.error())
     assert answer.between(1200) == (1000 - answer.error(), 1000)
     assert answer.between(500) == (500 - answer.error(), 500 + answer.error())

@@ -122,7 +122,7 @@ def test_likely_slips_in_python_are_named() -> None:
         with pytest.raises(InputError, match=said):
             release(DATA, query, **({"belief": belief, "epsilon": 1.0} | more))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="mapping of states"):
-        Sum([0, 1])  # type: ignore[arg-type]
+        Sum([0, 1])  # type: ignore[list-item]
     with pytest.raises(InputError, match="missing must be"):
         Series.from_values(["0"], states=["0"], missing="perhaps")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="list of chains"):

@@ -27,8 +27,8 @@ from quiltwork import (
     release,
 )
 from quiltwork.calibration.request import Request
-from quiltwork.queries import Stays, query_from_dict
-from quiltwork.queries.files import load_workload
+from quiltwork.question import Stays, bind, said_in
+from quiltwork.question.workload import load_workload
 from quiltwork.releases.pipeline import prepare
 from quiltwork.show.files import as_markdown
 
@@ -71,7 +71,7 @@ def test_questions_that_follow_are_not_asked_again() -> None:
 
 def test_a_state_with_spaces_around_it_follows_too() -> None:
     both = release(["sit", "walk"] * 50, ["histogram", "count: walk"], belief=PAIR, epsilon=1.0)
-    assert both.value["count: walk"] == both.value["histogram"]["walk"]
+    assert both.value["count:walk"] == both.value["histogram"]["walk"]
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
@@ -97,10 +97,9 @@ def test_one_release_is_one_row_of_a_ledger() -> None:
     assert [row["query"] for row in session.releases()] == ["histogram + transitions"]
     assert 0.55 < session.spent() <= 0.6
     assert session.ledger.verify() == []
-    read = query_from_dict(json.loads(json.dumps(result.record().to_dict()["query"])))
+    read = said_in(json.loads(json.dumps(result.record().to_dict()["query"])))
     assert isinstance(read, Workload)
-    assert isinstance(result.calibration.query, Workload)
-    assert read.asked == result.calibration.query.asked
+    assert bind(read, CHAIN) == result.calibration.asked
     assert Accountant(CHAIN, length=2000).dry_run(result.record()).epsilon <= 0.6
     assert session.plan(["histogram", "transitions"], epsilon=0.1).best is not None
 
@@ -115,11 +114,13 @@ def test_windows_and_subjects_answer_every_question() -> None:
 
 def test_windows_count_for_each_question() -> None:
     asked = Workload([Stays("1"), Histogram()], ratios=[1, 2])
-    windows = asked.in_windows()
-    assert windows.sensitivity(CHAIN.states).max() == asked.sensitivity(CHAIN.states).max() + 1
+    whole, windows = (bind(asked, CHAIN, windows=flag).table()[0] for flag in (False, True))
+    assert windows.max() == whole.max() + 1
     record = release(VALUES, asked, belief=CHAIN, epsilon=1.0, window=500).record()
     assert isinstance(record.query, Workload)
-    assert record.query.questions[0] == Stays("1").in_windows()
+    bound = record.asked(CHAIN)
+    assert bound is not None
+    assert bound.windows
 
 
 def test_a_set_of_states_is_not_read_off_a_histogram() -> None:
@@ -220,7 +221,7 @@ def test_ratios_and_weights_are_checked() -> None:
         with pytest.raises(QuiltworkError, match="weight"):
             Workload([Histogram(), Transitions()], weights=weights)
     with pytest.raises(QuiltworkError, match="must follow"):
-        Workload([Histogram(), Transitions()], ratios=[1, None])
+        bind(Workload([Histogram(), Transitions()], ratios=[1, None]), CHAIN)
     with pytest.raises(QuiltworkError, match="50 questions"):
         Workload([Histogram()] * 51)
 

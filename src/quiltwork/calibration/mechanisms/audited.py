@@ -19,13 +19,12 @@ def audited(request: Request) -> Calibration:
     >>> round(audited(request).noise_scale, 4)
     3.3364
     """
-    query, belief, epsilon, length = request.query, request.belief, request.epsilon, request.length
+    asked, belief, epsilon, length = request.asked, request.belief, request.epsilon, request.length
     if length is None:
         raise NotCoveredError("audited needs a length", got="any", why="the exact loss goes through all values")
-    asked = query.on(belief)
     # Statement 7
-    scale = smallest_scale(query, belief=belief, epsilon=epsilon, length=length, secrets=request.secrets)
-    scale *= asked.divisor(length)
+    scale = smallest_scale(asked, belief=belief, epsilon=epsilon, length=length, secrets=request.secrets)
+    scale *= 1 if asked.several else asked.only.divisor_of(length)
     if scale == 0 and asked.lipschitz > 0:
         scale = float(asked.unit) / epsilon  # see docs/decisions/0003
     return Calibration.of(

@@ -28,11 +28,11 @@ def group(request: Request) -> Calibration:
         raise NotCoveredError(
             "group privacy needs a length", why="its noise grows with it without bound", fix="Give length="
         )
-    asked = request.query.on(belief)
-    together, size = float(asked.sensitivity[0].max()) * length, length  # Statement 49: what is linked counts once
+    asked = request.asked
+    together, size = float(asked.table()[0].max()) * length, length  # Statement 49: what is linked counts once
     hidden = f"all {length:,} values of a series are hidden together."
     if belief.variables is not None:
-        together, size = belief.heaviest_part(asked.lipschitz_by_variable)
+        together, size = belief.heaviest_part(asked.lipschitz_by_part)
         hidden = f"{size:,} variables that may depend on each other are hidden together."
         if asked.whole < math.inf:
             return whole_records(request)
@@ -53,7 +53,7 @@ def whole_records(request: Request) -> Calibration:
     >>> round(whole_records(request).noise_scale, 9)
     2.0
     """
-    asked = request.query.on(request.belief)
+    asked = request.asked
     return Calibration.of(
         request,
         noise_scale=round_up(asked.whole / request.epsilon),  # Statement 70

@@ -107,7 +107,7 @@ def curve(request: Request) -> Calibration:
         return record_curve(request)
     secret = request.secrets.on(belief)
     curves = curve_members(belief, guarantee=guarantee, secret=secret)  # refuses joint tables
-    sensitivity = request.query.sensitivity(belief.states)
+    (sensitivity,) = request.asked.table()
     numbers = (number for number, _ in belief.numbered_members)
     needed = [_smallest(c, request, sensitivity, n) for n, c in zip(numbers, curves, strict=True)]
     most = max(needed, key=lambda candidate: candidate.scale)

@@ -176,7 +176,7 @@ def network_quilts(request: Request) -> Calibration:
         raise ParameterError(
             "quilt_size must be a whole number from 1 to 8", got=str(size), why="quilts are searched up to that size"
         )
-    asked = request.query.on(belief)
+    asked = request.asked
     if asked.whole < math.inf:
         return whole_records(request)
 
@@ -184,7 +184,7 @@ def network_quilts(request: Request) -> Calibration:
         return weight / (epsilon - influence) if influence < epsilon else math.inf  # Statement 16
 
     networks = _networks(belief)
-    weights, secret = asked.lipschitz_by_variable, request.secrets.on(belief)
+    weights, secret = asked.lipschitz_by_part, request.secrets.on(belief)
     covers = [QuiltSearch(network, size=size).worst(weights, score, secret) for _, network in networks]
     cover = max(covers, key=lambda candidate: candidate.score)
     n, network = networks[covers.index(cover)]
@@ -206,21 +206,21 @@ def record_curve(request: Request) -> Calibration:
     1.1894
     """
     belief, epsilon, guarantee = request.belief, request.epsilon, request.guarantee
-    asked = request.query.on(belief)
+    asked = request.asked
     if asked.whole < math.inf:  # a variable alone changes as much as all of them
         return whole_records(request)
     # all variables that may depend on each other at once: group privacy is enough
-    enough = belief.heaviest_part(asked.lipschitz_by_variable)[0] / epsilon  # Statement 18
+    enough = belief.heaviest_part(asked.lipschitz_by_part)[0] / epsilon  # Statement 18
     networks = _networks(belief)
     curves = [network_curve(member, guarantee=guarantee) for _, member in networks]
     secret = request.secrets.on(belief)
-    needed = [_smallest(curve, asked.sensitivity, epsilon * (1 - ROOM), enough, secret) for curve in curves]
+    needed = [_smallest(curve, asked.table(), epsilon * (1 - ROOM), enough, secret) for curve in curves]
     scale, loss = max(needed, key=lambda candidate: candidate[0])
     n, member = networks[needed.index((scale, loss))]
     if not secret.everything:  # see docs/decisions/0003: what is not secret still gets the noise of one value
         scale = max(scale, asked.lipschitz / epsilon)
     noise_scale = round_up(scale or asked.lipschitz / epsilon)
-    profile = _profile(asked.sensitivity, scale or noise_scale)
+    profile = _profile(asked.table(), scale or noise_scale)
     along = "the cliques of a network" if loss.clique else "the edges of a tree"
     return Calibration.of(
         request,

@@ -13,7 +13,8 @@ from quiltwork.calibration.request import Request
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.influence.shift import check_bayesian, on_the_grid, query_shift, seen_in_all
 from quiltwork.numeric import float_above, round_up
-from quiltwork.queries.measured import Measured, MeasuredMean, ShareAbove
+from quiltwork.question import Question
+from quiltwork.question.over_time import OverTime
 
 
 @dataclass(frozen=True)
@@ -60,26 +61,26 @@ def shifted(request: Request) -> Calibration:
 
 def shifted_for(request: Request, lengths: Sequence[int | None], *, by_size: bool) -> Calibration:
     """The same for series of these lengths; ``by_size`` for several answers about one series, or gaps in it."""
-    belief, query = _asked(request)
+    belief, question, over_time = _asked(request)
     for length in lengths:
         belief.check_size(length)
     factor = max(
-        query_shift(belief, query, length, by_size=by_size, guarantee=request.guarantee) for length in lengths
+        query_shift(belief, over_time, length, by_size=by_size, guarantee=request.guarantee) for length in lengths
     ) * seen_in_all(belief)
     shift = round_up(belief.distance * factor)
-    exact = query.linear and not by_size and belief.correlation.signed
+    exact = over_time.linear and not by_size and belief.correlation.signed
     return Calibration.of(
         request,
         mechanism="curve",
         noise_scale=round_up(shift / on_the_grid(request.epsilon)),  # Statement 59
         theorem="Gaussian beliefs: the law given one value is the law given another, shifted (Statement 57)",
         reason=Shifted(
-            _named(query),
+            over_time.adds,
             belief.distance,
             belief.unit,
             shift,
-            round_up(belief.distance * float_above(query.largest)),
-            query.divisor(request.length) if query.placed and request.length is not None else 1,
+            round_up(belief.distance * float_above(over_time.largest)),
+            question.divisor(request.length) if over_time.placed and request.length is not None else 1,
         ),
         one_length=exact and request.length is not None,
         apart=belief.hidden,
@@ -88,7 +89,7 @@ def shifted_for(request: Request, lengths: Sequence[int | None], *, by_size: boo
 
 def together(request: Request) -> Calibration:
     """Group privacy: all values of a series hidden together; no value moves another by more than its own change."""
-    belief, query = _asked(request)
+    belief, _, over_time = _asked(request)
     if request.guarantee == "bayesian":
         check_bayesian(belief)
     if request.length is None or belief.between is not None:
@@ -97,7 +98,7 @@ def together(request: Request) -> Calibration:
             why="its noise grows with it without bound" if request.length is None else "here they are correlated",
             fix="Give length=" if request.length is None else "Use curve",
         )
-    shift = round_up(belief.distance * request.length * float_above(query.largest))
+    shift = round_up(belief.distance * request.length * float_above(over_time.largest))
     return Calibration.of(
         request,
         noise_scale=round_up(shift / on_the_grid(request.epsilon)),
@@ -107,21 +108,12 @@ def together(request: Request) -> Calibration:
     )
 
 
-def _named(query: Measured) -> str:
-    """What noise is added to, in words."""
-    if isinstance(query, MeasuredMean):
-        return "sum"
-    if isinstance(query, ShareAbove):
-        return "number of values above the threshold"
-    return query.text.partition(":")[0] if query.placed else query.text
-
-
-def _asked(request: Request) -> tuple[GaussianBelief, Measured]:
-    belief, query = request.belief, request.query
-    if not isinstance(belief, GaussianBelief) or not isinstance(query, Measured):
+def _asked(request: Request) -> tuple[GaussianBelief, Question, OverTime]:
+    belief, question = request.belief, request.asked.only
+    if not isinstance(belief, GaussianBelief) or question.over_time is None:
         raise ParameterError("real values need a Gaussian belief", got=repr(belief))
     if request.delta:
         raise NotCoveredError(
             "delta is not for real values yet", got=f"{request.delta:g}", why="Laplace noise needs none", fix="Omit it"
         )
-    return belief, query
+    return belief, question, question.over_time

@@ -26,7 +26,7 @@ from quiltwork.calibration.request import Request
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.laws.exact import SecretLaws, Statistic, chain_laws, hidden_laws, laws_by_part, mixture_laws, record_laws
 from quiltwork.numeric import round_up
-from quiltwork.queries import Query
+from quiltwork.question import Question
 from quiltwork.types import Floats, Integers
 
 SLACK = 1e-10
@@ -83,7 +83,7 @@ def wasserstein(request: Request) -> Calibration:
         )
     distances = [_furthest(request, member, n) for n, member in request.belief.numbered_members]
     furthest = max(distances, key=lambda d: d.distance)
-    asked = request.query.on(request.belief)
+    asked = request.asked
     distance = furthest.distance
     if distance == 0 and asked.lipschitz > 0:
         distance = float(asked.unit)  # see docs/decisions/0003
@@ -105,21 +105,21 @@ def _scale(distance: float, epsilon: float) -> float:
 
 def _furthest(request: Request, belief: Belief, member: int | None) -> Distance:
     """The largest distance over all secret pairs of one belief, in terms of the query's numbers before division."""
-    query, epsilon, delta = request.query, request.epsilon, request.delta
-    numbers = query.on(belief).numbers
-    mirrored = numbers == 2 and query.on(belief).totals == ((0, 1),)
+    question, epsilon, delta = request.asked.only, request.epsilon, request.delta
+    numbers = len(question.labels)
+    mirrored = numbers == 2 and question.totals == ((0, 1),)
     secret = request.secrets.on(request.belief)
-    laws = [part.about(secret) for part in _laws(query, belief, request.length)]
+    laws = [part.about(secret) for part in _laws(question, belief, request.length)]
     if numbers > 1 and not mirrored:
         return _of_vectors(request, laws, member)
     # of two numbers with a public total the second mirrors the first: the distance in L1 is that of one, twice
-    unit = float(query.on(belief).unit)
+    unit = float(question.unit)
     furthest = max(
         (_largest_distance(part, unit * numbers, delta, member, SLACK) for part in laws),
         key=lambda candidate: candidate.distance,
     )
     if delta == 0 and furthest.distance > 0:
-        scales, totals = np.full(numbers, _scale(furthest.distance, epsilon) / unit), query.on(belief).totals
+        scales, totals = np.full(numbers, _scale(furthest.distance, epsilon) / unit), question.totals
         if max(exact_loss(part, scales, totals) for part in laws) > epsilon:
             exact = (_largest_distance(part, unit * numbers, delta, member, 0.0) for part in laws)
             furthest = max(exact, key=lambda candidate: candidate.distance)
@@ -131,9 +131,8 @@ def _of_vectors(request: Request, laws: list[SecretLaws], member: int | None) ->
     from quiltwork.calibration.mechanisms.vectors import furthest_pair
 
     if request.delta > 0:
-        raise NotCoveredError("wasserstein with a delta needs a single number", got=request.query.text)
-    asked = request.query.on(request.belief)
-    unit, worst = float(asked.unit), Distance(0.0, laws[0].nodes[0], (laws[0].states[0][0],) * 2, 0.0, member)
+        raise NotCoveredError("wasserstein with a delta needs a single number", got=request.asked.text)
+    unit, worst = float(request.asked.unit), Distance(0.0, laws[0].nodes[0], (laws[0].states[0][0],) * 2, 0.0, member)
     for part in laws:
         steps, node, x, y = furthest_pair(part)
         furthest = int(np.ptp(part.points, axis=0).sum())  # as far as any mass can be moved
@@ -150,33 +149,33 @@ def _vector_scales(laws: SecretLaws, steps: int, epsilon: float) -> Floats:
     return np.full(laws.points.shape[1], _scale(float(steps), epsilon))
 
 
-def _no_line(query: Query) -> NotCoveredError:
+def _no_line(question: Question) -> NotCoveredError:
     return NotCoveredError(
-        f"wasserstein does not cover {query.text} here",
+        f"wasserstein does not cover {question.text} here",
         why="distances are computed between laws of one number that adds up over values",
         fix="Use a count, sum or mean, or quilt-exact",
     )
 
 
-def _laws(query: Query, belief: Belief, length: int | None) -> list[SecretLaws]:
+def _laws(question: Question, belief: Belief, length: int | None) -> list[SecretLaws]:
     """The laws of the answer given each secret; of each independent part of a network by itself.
 
     What an independent part adds to the answer is the same under both values of a secret, so it moves no mass.
     """
     if belief.mixed:
-        return [mixture_laws(belief.mixed, [Statistic(query)])]
+        return [mixture_laws(belief.mixed, [Statistic(question)])]
     if belief.chains or belief.hidden_chains:
-        if query.steps(belief.states) is None:
-            raise _no_line(query)
+        if not question.additive:
+            raise _no_line(question)
         if length is None:
             raise NotCoveredError("wasserstein needs a length", got="any", why="its tables go through all values")
-        laws = [hidden_laws(hidden, [Statistic(query)], length) for hidden in belief.hidden_chains]
-        return laws or [chain_laws(chain, [Statistic(query)], length) for chain in belief.chains[:1]]
+        laws = [hidden_laws(hidden, [Statistic(question)], length) for hidden in belief.hidden_chains]
+        return laws or [chain_laws(chain, [Statistic(question)], length) for chain in belief.chains[:1]]
     for network in belief.networks:
-        if len(network.graph.components) > 1 and math.isinf(query.on(belief).whole):  # else parts do not add up
-            return laws_by_part(network, [Statistic(query)])
+        if len(network.graph.components) > 1 and math.isinf(question.whole):  # else parts do not add up
+            return laws_by_part(network, [Statistic(question)])
     for law in belief.laws:
-        return [record_laws(law, [Statistic(query)])]
+        return [record_laws(law, [Statistic(question)])]
     raise NotCoveredError(
         "wasserstein needs chains, a network or a joint table",
         got=repr(belief),

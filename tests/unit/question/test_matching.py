@@ -25,7 +25,7 @@ from quiltwork import (
     plan,
     release,
 )
-from quiltwork.queries import query_from_dict
+from quiltwork.question import bind, query_from_dict
 
 FLU = BayesianNetwork(
     {"fever": ("no", "high"), "cough": ("no", "dry", "wet"), "age": ("young", "old")},
@@ -52,16 +52,16 @@ def test_text_and_plain_values() -> None:
 def test_sensitivity_is_that_of_the_worst_record() -> None:
     query, sizes = parse_query(TEXT), [2, 3, 2]
     records = np.array(list(itertools.product(*map(range, sizes))))
-    answers = query.of_records(records, FLU.variables)[0]
-    asked = query.by_variable(FLU.variables)
+    asked = bind(query, FLU)
+    answers = asked.only.matching(records)[0]
     for j, size in enumerate(sizes):
         seen = np.zeros((size, size))
         for (n, one), (m, other) in itertools.product(enumerate(records), repeat=2):
             if (one != other).sum() == (one[j] != other[j]):
                 seen[one[j], other[j]] = max(seen[one[j], other[j]], abs(answers[n] - answers[m]))
-        assert np.array_equal(seen, asked.sensitivity[j])
+        assert np.array_equal(seen, asked.table()[j])
     assert np.ptp(answers) == asked.whole == 1.0
-    assert asked.lipschitz_by_variable == (1.0, 1.0, 0.0)
+    assert asked.lipschitz_by_part == (1.0, 1.0, 0.0)
 
 
 def test_every_mechanism_and_the_audit_as_judge() -> None:
@@ -86,7 +86,7 @@ def test_any_dependence_within_a_record_is_covered(seed: int, epsilon: float) ->
         scale = calibrate(query, belief=table, epsilon=epsilon, mechanism=name).noise_scale
         worst = 0.0
         codes = np.array(list(itertools.product(range(2), range(3), range(2))))
-        answers = query.of_records(codes, table.variables)[0]
+        answers = bind(query, table).only.matching(codes)[0]
         for j, (a, b) in itertools.product(range(3), itertools.permutations(range(3), 2)):
             laws = [np.where(codes[:, j] == s, masses, 0.0) for s in (a, b)]
             if min(law.sum() for law in laws) > 0:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import oracle
 import polars as pl
 import pytest
 
@@ -34,9 +35,11 @@ def test_a_set_of_states_is_one_count() -> None:
 
 
 def test_a_state_of_that_very_name_comes_first() -> None:
-    assert Count("a|b").steps(["a", "b", "a|b"]).tolist() == [[0, 0, 1]]
+    named = oracle.bound(Count("a|b"), ["a", "b", "a|b"]).only
+    assert named.steps[0].tolist() == [[0, 0, 1]]
+    assert named.text == 'count:"a|b"'
     with pytest.raises(InputError, match="Choose from a, b"):
-        parse_query("share:a|x").sensitivity(["a", "b"])
+        oracle.bound(parse_query("share:a|x"), ["a", "b"])
 
 
 def test_records_and_parts_of_them() -> None:
@@ -76,7 +79,8 @@ def test_windows_cost_more_and_records_say_so() -> None:
     parts = release(VALUES, "stays:sit", belief=DAY, epsilon=1.0, mechanism="curve", window=7, anyway=True)
     assert parts.noise_scale == pytest.approx(2 * whole.noise_scale, rel=1e-6)
     told = parts.record().to_dict()
-    assert told["query"] == {"kind": "stays", "state": "sit", "windows": True}
+    assert told["query"] == {"kind": "stays", "state": "sit"}
+    assert told["window"] == 7
     assert ReleaseRecord.from_dict(told | {"query": "stays:sit"}).to_dict() == told
 
 

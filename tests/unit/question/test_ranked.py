@@ -1,12 +1,12 @@
 """Medians, quantiles and the most frequent states: read off a noisy histogram."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from quiltwork import (
-    Frequencies,
     HiddenChain,
     InputError,
     JointTable,
@@ -14,15 +14,12 @@ from quiltwork import (
     Noisy,
     Query,
     Records,
-    Stays,
-    Sum,
-    Top,
     audit,
     calibrate,
     parse_query,
     release,
 )
-from quiltwork.queries import query_from_dict
+from quiltwork.question.derive import StateAtShare
 
 LEVELS = ["<10", "10..20", ">=20"]
 CHAIN = MarkovChain([[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.2, 0.2, 0.6]], initial="stationary", states=LEVELS)
@@ -58,10 +55,10 @@ def test_noise_is_that_of_the_histogram(text: str) -> None:
 
 
 def test_order_is_that_of_numbers_and_noise_is_cut_off() -> None:
-    query = parse_query("median")
-    assert query.derived([1, 1, 9], ["10", "9", "-1"]) == {"state": "-1", "number": -1.0}
-    assert query.derived([-50, 2, 1], ["1", "2", "3"]) == {"state": "2", "number": 2.0}
-    assert query.derived([0, 0, 0], ["1", "2", "3"]) is None
+    median = StateAtShare(Fraction(1, 2), "median")
+    assert median.value([1, 1, 9], ["10", "9", "-1"]) == {"state": "-1", "number": -1.0}
+    assert median.value([-50, 2, 1], ["1", "2", "3"]) == {"state": "2", "number": 2.0}
+    assert median.value([0, 0, 0], ["1", "2", "3"]) is None
 
 
 def test_among_several_questions_it_follows_from_the_histogram() -> None:
@@ -105,11 +102,3 @@ def test_names_have_no_order(query: str | Query) -> None:
     with pytest.raises(InputError, match="a number for every state"):
         calibrate(query, belief=belief, epsilon=1.0)
     assert math.isfinite(calibrate("top:1", belief=belief, epsilon=1.0).noise_scale)
-
-
-def test_they_are_read_from_histograms_only() -> None:
-    for asked in (Sum(), Stays(), Frequencies()):
-        with pytest.raises(InputError, match="read from a histogram"):
-            Top(1, histogram=asked)
-    with pytest.raises(InputError, match="read from a histogram"):
-        query_from_dict({"kind": "top", "most": 1, "histogram": {"kind": "sum"}})

@@ -20,20 +20,22 @@ from quiltwork import (
     calibrate,
     parse_query,
 )
+from quiltwork.question import bind
 
 
 def test_queries_about_some_variables() -> None:
     variables = {"visits": ("0", "1", "2"), "nights": ("0", "10"), "flu": ("no", "yes")}
-    found = Over(Sum(), {"visits": 1, "nights": 2.5}).by_variable(variables)
-    assert found.lipschitz_by_variable == pytest.approx((2.0, 25.0, 0.0))
-    assert float(found.unit) * found.total([np.array([1, 0, 2]), np.array([1, 2]), np.array([3, 0])]) == pytest.approx(
-        [2 * 2 + 2.5 * 20]
-    )
-    assert Tally({"visits": ["1", "2"], "flu": "yes"}).by_variable(variables).lipschitz_by_variable == (1.0, 0.0, 1.0)
-    histogram = Histogram().by_variable(variables)
-    assert histogram.states == ("0", "1", "2", "10", "no", "yes")
-    assert histogram.lipschitz_by_variable == (2.0, 2.0, 2.0)
-    assert Over(Mean(), ["visits", "nights"]).by_variable(variables).asked == 2
+    belief = BayesianNetwork(variables, tables={name: [1 / len(s)] * len(s) for name, s in variables.items()})
+    found = bind(Over(Sum(), {"visits": 1, "nights": 2.5}), belief)
+    assert found.lipschitz_by_part == pytest.approx((2.0, 25.0, 0.0))
+    answer = found.only.answer([np.array([1, 0, 2]), np.array([1, 2]), np.array([3, 0])])
+    assert float(found.unit) * answer == pytest.approx([2 * 2 + 2.5 * 20])
+    tally = bind(Tally({"visits": ["1", "2"], "flu": "yes"}), belief)
+    assert tally.lipschitz_by_part == (1.0, 0.0, 1.0)
+    histogram = bind(Histogram(), belief)
+    assert histogram.only.names == ("0", "1", "2", "10", "no", "yes")
+    assert histogram.lipschitz_by_part == (2.0, 2.0, 2.0)
+    assert bind(Over(Mean(), ["visits", "nights"]), belief).only.asked == 2
     for text in (
         "count:yes over flu",
         "sum over visits,nights=2.5",
@@ -42,8 +44,8 @@ def test_queries_about_some_variables() -> None:
     ):
         assert parse_query(text).text == text
     wrong: list[tuple[Any, str]] = [
-        (lambda: Over(Count("yes"), ["snow"]).by_variable(variables), "'snow'"),
-        (lambda: Tally({"flu": "maybe"}).by_variable(variables), "Choose from no, yes"),
+        (lambda: bind(Over(Count("yes"), ["snow"]), belief), "'snow'"),
+        (lambda: bind(Tally({"flu": "maybe"}), belief), "Choose from no, yes"),
         (lambda: Over(Mean(), {"visits": 2}), "takes no weights"),
         (lambda: Over(Count("yes"), "flu"), "list of variables"),
         (lambda: Over(Count("yes"), {"flu": math.inf}).text, "finite numbers"),
@@ -51,7 +53,7 @@ def test_queries_about_some_variables() -> None:
         (lambda: parse_query("tally:flu"), "VARIABLE=STATE"),
         (lambda: parse_query("sum over a=1,a=2"), "once"),
         (lambda: parse_query("tally:a=1,a=2"), "once"),
-        (lambda: Transitions().by_variable(variables), "need a series"),
+        (lambda: bind(Transitions(), belief), "needs a series"),
         (lambda: Tally({}), "needs variables"),
     ]
     for ask, said in wrong:

@@ -8,10 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from quiltwork import InputError, MarkovChain, Series, ShareDifference, parse_query, read_series, release
+from quiltwork import InputError, MarkovChain, Query, Series, parse_query, read_series, release
 from quiltwork.calibration.calibrate import calibrated
 from quiltwork.calibration.request import Request
-from quiltwork.queries import query_from_dict
+from quiltwork.question import bind, query_from_dict
+from quiltwork.question.groups import sized
 
 CHAIN = MarkovChain([[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.2, 0.2, 0.6]], initial="stationary", states=["a", "b", "c"])
 
@@ -39,11 +40,10 @@ def test_differences(text: str, difference: float, sizes: tuple[int, int]) -> No
     assert found.value == pytest.approx(difference)
     assert found.divisor == min(sizes)
     query = found.record().query
-    assert isinstance(query, ShareDifference)
-    assert query.sizes == sizes
+    assert isinstance(query, Query)
+    assert query["sizes"] == sizes
     assert query.text == text
     assert query_from_dict(query.to_dict()) == query
-    assert query_from_dict(query.undivided().to_dict()) == query.undivided()
 
 
 def test_noise_is_that_of_a_count() -> None:
@@ -60,8 +60,8 @@ def test_noise_is_that_of_a_count() -> None:
 def test_sensitivity_covers_all_pairs_of_series(groups: str) -> None:
     paths = np.array(list(itertools.product(range(3), repeat=5)))
     every = [Series.from_codes([path], states=CHAIN.states) for path in paths]
-    query = parse_query(f"difference:a:{groups}").sized(every[0])
-    unit, allowed = query.unit(CHAIN.states), query.sensitivity(CHAIN.states)
+    query = bind(sized(parse_query(f"difference:a:{groups}"), every[0]), CHAIN).only
+    unit, (allowed,) = query.unit, query.table()
     answers = np.array([int(query.evaluate(series)[0]) * unit for series in every])
     moved = np.abs(answers[:, None] - answers[None, :])
     costs = allowed[paths[:, None, :], paths[None, :, :]].sum(axis=2)
@@ -76,8 +76,8 @@ def test_exact_loss_by_enumeration() -> None:
     made = calibrated(Request.of(query, belief=CHAIN, epsilon=0.7, length=length))
     paths = np.array(list(itertools.product(range(3), repeat=length)))
     every = [Series.from_codes([path], states=CHAIN.states) for path in paths]
-    sized = query.sized(every[0])
-    answers = np.array([float(int(sized.evaluate(s)[0]) * sized.unit(CHAIN.states)) for s in every])
+    asked = bind(sized(query, every[0]), CHAIN).only
+    answers = np.array([float(int(asked.evaluate(s)[0]) * asked.unit) for s in every])
     weight = CHAIN.stationary[paths[:, 0]] * np.prod(CHAIN.transition[paths[:, :-1], paths[:, 1:]], axis=1)
     noise = np.exp(-np.abs(np.unique(answers)[:, None] - answers[None, :]) / made.noise_scale)
     for t, (a, b) in itertools.product(range(length), itertools.permutations(range(3), 2)):
