@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from quiltwork import __version__
-from quiltwork.beliefs import Belief, Secrets
+from quiltwork.beliefs import Belief, Believed, Secrets, as_belief
 from quiltwork.beliefs.checked import Checked
 from quiltwork.calibration.plan import Plan, plan as make_plan
-from quiltwork.calibration.request import Questions, Request, as_belief
+from quiltwork.calibration.request import Questions, Request
 from quiltwork.data import Series
 from quiltwork.data.records import Records
 from quiltwork.data.steps import check_step
@@ -64,7 +64,7 @@ class Session(Shown):
         self,
         data: Series | Records | Iterable[object],
         *,
-        belief: Belief,
+        belief: Believed,
         budget: float | None = None,
         ledger: Ledger | str | os.PathLike[str] | None = None,
         who: str | None = None,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from quiltwork.beliefs import Belief, Secrets
+from quiltwork.beliefs import Believed, Secrets, as_belief
 from quiltwork.calibration.calibrate import (
     BY_PROFILE,
     MECHANISMS,
@@ -179,7 +179,7 @@ class Plan(Shown):
 def plan(  # noqa: PLR0913 - the public signature is meant to be read
     query: Questions,
     *,
-    belief: Belief,
+    belief: Believed,
     epsilon: float,
     length: int | str | None = None,
     values: int | None = None,
@@ -217,6 +217,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
     [('curve', 3.34), ('quilt-exact', 12.84), ('quilt-approx', 23.51), ('wasserstein', 4.0), ('group', 100.0),
      ('gk16', None), ('audited', 3.34), ('entry', 1.0)]
     """
+    belief = as_belief(belief)
     request = Request.of(
         query,
         belief=belief,

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from quiltwork.beliefs import Belief, Secrets
+from quiltwork.beliefs import Belief, Believed, Secrets, as_belief
 from quiltwork.beliefs.checked import Checked, graver
-from quiltwork.errors import BeliefError, NotCoveredError, ParameterError, QueryError
+from quiltwork.errors import NotCoveredError, ParameterError, QueryError
 from quiltwork.numeric import check_delta, check_epsilon, check_length
 from quiltwork.queries import Query, Workload, parse_query
 from quiltwork.types import Gaps, Guarantee, Noise, NoiseChoice
@@ -93,10 +93,12 @@ class Request:
 
     @classmethod
     def of(
-        cls, query: Questions, *, belief: Belief, epsilon: float, length: int | str | None = None, **more: Any
+        cls, query: Questions, *, belief: Believed, epsilon: float, length: int | str | None = None, **more: Any
     ) -> "Request":
         """As a user says it: the query may be text, or several queries, and the length "any"."""
-        return cls(query=as_query(query), belief=belief, epsilon=epsilon, length=check_length(length), **more)
+        return cls(
+            query=as_query(query), belief=as_belief(belief), epsilon=epsilon, length=check_length(length), **more
+        )
 
     def _check_noise(self) -> None:
         if self.noise not in ("laplace", "gaussian", "best"):
@@ -161,10 +163,3 @@ def as_query(query: object) -> Query:
         got=getattr(query, "__name__", type(query).__name__),
         fix='For example "histogram", or ["histogram", "transitions"]',
     )
-
-
-def as_belief(belief: object) -> Belief:
-    """The belief, or an error that says what was passed instead."""
-    if isinstance(belief, Belief):
-        return belief
-    raise BeliefError("belief must be a Belief", got=type(belief).__name__, fix="load_belief(path) reads one")

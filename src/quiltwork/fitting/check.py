@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from quiltwork.beliefs import Belief, GaussianBelief
+from quiltwork.beliefs import Belief, Believed, GaussianBelief, as_belief
 from quiltwork.data.series import Series
 from quiltwork.data.steps import check_step
-from quiltwork.errors import BeliefError, DataError
+from quiltwork.errors import DataError
 from quiltwork.fitting.arranged import Arranged
 from quiltwork.fitting.evidence import hours_of_day, order_two, stays
 from quiltwork.fitting.outcome import BeliefCheck, Followed, Level, Remembered, Together
@@ -27,8 +27,9 @@ FIRST_ORDER = ("chain", "set", "mixing", "interval")
 """Kinds under which only the last value says something about the next."""
 
 
-def check_memory(belief: Belief, data: Series | Iterable[object]) -> BeliefCheck:
+def check_memory(belief: Believed, data: Series | Iterable[object]) -> BeliefCheck:
     """What :func:`check_belief` finds, without trying remedies."""
+    belief = as_belief(belief)
     if isinstance(belief, GaussianBelief):
         from quiltwork.fitting.gaussian_check import check_gaussian  # its result is one of this module
 
@@ -59,8 +60,6 @@ def check_memory(belief: Belief, data: Series | Iterable[object]) -> BeliefCheck
 
 
 def _series(belief: Belief, data: Series | Iterable[object]) -> Series:
-    if not isinstance(belief, Belief):
-        raise BeliefError("belief must be a Belief", got=type(belief).__name__)
     belief.again([1])  # refused at once by beliefs that cannot say
     series = data if isinstance(data, Series) else Series.from_values(data, states=belief.states)
     if series.states != belief.states:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from quiltwork.beliefs import Fitted
 from quiltwork.beliefs.correlation import Correlation
 from quiltwork.beliefs.gaussian import LARGEST, GaussianBelief
 from quiltwork.data.measured import Measurements
@@ -40,7 +41,7 @@ class Estimate(NamedTuple):
 
 
 @dataclass(frozen=True)
-class GaussianFit:
+class GaussianFit(Fitted):
     """A class of Gaussian beliefs that covers public data, and what it rests on.
 
     ``told`` is the last lag at which the data show correlation that is not chance. What the belief says beyond it is an

@@ -11,7 +11,7 @@ from typing import Any
 from quiltwork.accounting.envelope import Envelope, check_chosen_as_you_go
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.accounting.total import Total
-from quiltwork.beliefs import Belief, Secrets
+from quiltwork.beliefs import Believed, Secrets, as_belief
 from quiltwork.beliefs.text import similar_file
 from quiltwork.data.how import ReadAs
 from quiltwork.errors import InputError, LedgerError, NotCoveredError
@@ -150,7 +150,7 @@ class Ledger(Shown):
         cls,
         address: str,
         *,
-        belief: Belief,
+        belief: Believed,
         budget: float,
         guarantee: Guarantee = "pufferfish",
         secrets: Secrets | str | None = None,
@@ -169,6 +169,7 @@ class Ledger(Shown):
         a query: the ``envelope``. ``read`` fixes how the data are read, as a service with protected files
         needs it: the arguments of :func:`read_series` by name (``{"column": "activity", "time": "time"}``).
         """
+        belief = as_belief(belief)
         read = read if read is None or isinstance(read, ReadAs) else ReadAs.from_dict(read)
         seal = Seal(key or key_of_environment())
         terms = Terms(belief, _checked(budget), guarantee, seal.name, Secrets.of(secrets), read=read)
@@ -202,7 +203,7 @@ class Ledger(Shown):
     def in_memory(
         cls,
         *,
-        belief: Belief,
+        belief: Believed,
         budget: float,
         guarantee: Guarantee = "pufferfish",
         secrets: Secrets | str | None = None,
@@ -269,7 +270,7 @@ class Ledger(Shown):
     def check(
         self,
         *,
-        belief: Belief,
+        belief: Believed,
         budget: float | None = None,
         guarantee: Guarantee | None = None,
         secrets: Secrets | None = None,
@@ -282,6 +283,7 @@ class Ledger(Shown):
                 got=f"{delta:g}, not {self.terms.delta:g}",
                 fix="Leave delta out, or create another ledger",
             )
+        belief = as_belief(belief)
         if belief.fingerprint != self.terms.belief.fingerprint:
             raise LedgerError(
                 f"ledger {self.name} is for another belief",
