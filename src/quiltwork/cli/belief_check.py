@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quiltwork.cli.options import AsJson, BeliefFile, ColumnName, DataFile, HowToRead, RhythmName, reads_data
-from quiltwork.errors import ParameterError
 from quiltwork.show.output import err, out, print_json, progress, table
 
 if TYPE_CHECKING:
-    from quiltwork import Belief, BeliefCheck, GaussianCheck, Series
+    from quiltwork import Belief, BeliefCheck, GaussianCheck
     from quiltwork.fitting.autocorrelation import Rhythm
     from quiltwork.fitting.outcome import Followed, Remembered
 
@@ -37,8 +36,6 @@ def belief_check(
     if report is not None:
         check_report(report, data, belief)
     held = load_belief(belief)
-    if rhythm != "auto" and not held.real:
-        raise ParameterError("--rhythm is for numbers", got="a belief about states", fix="Leave it out")
     check = checked(held, data, column, how, rhythm=rhythm)
     err.print(
         "warning: do not check a belief on the data that you want to protect: the result shows that data without any "
@@ -68,16 +65,7 @@ def checked(held: "Belief", data: str, column: str, how: HowToRead, *, rhythm: "
 
     series = how.public(held, data, column=column)
     with progress("Checking"):
-        return _check_numbers(held, series, rhythm) if held.real else check_belief(held, series)
-
-
-def _check_numbers(held: "Belief", series: "Series", rhythm: "Rhythm") -> "BeliefCheck":
-    from quiltwork import GaussianBelief, Measurements
-    from quiltwork.fitting.gaussian_check import check_gaussian
-
-    if not isinstance(held, GaussianBelief) or not isinstance(series, Measurements):
-        raise ParameterError("real values need a Gaussian belief", got=repr(held))
-    return check_gaussian(held, series, rhythm=rhythm)
+        return check_belief(held, series, rhythm=rhythm)
 
 
 def _print_check(check: "BeliefCheck") -> None:

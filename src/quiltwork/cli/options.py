@@ -249,7 +249,7 @@ class HowToRead(how.HowToRead):
         str | None, typer.Option("--master", metavar="URL", help="With --engine spark: cluster URL, or local[4].")
     ] = None
 
-    def people(self, data: str, column: str | None, expected: "Iterable[str] | None" = None) -> "LazyFrame":
+    def people(self, data: object, column: str | None, expected: "Iterable[str] | None" = None) -> "LazyFrame":
         """A table with a column for each person, from rows of several people."""
         if self.engine == "spark":
             raise ParameterError(

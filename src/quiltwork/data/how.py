@@ -65,7 +65,7 @@ class HowToRead:
     def rows(
         self,
         belief: "Belief",
-        data: str,
+        data: object,
         *,
         column: str | None,
         variable: str | None = None,
@@ -78,7 +78,7 @@ class HowToRead:
             return self._records(belief, data, column, variable)
         from quiltwork.data.tables import pattern_of
 
-        source: object = data
+        source = data
         if self.together is not None:
             if belief.step_variables is None:
                 raise ParameterError(
@@ -92,6 +92,25 @@ class HowToRead:
             return self.measure(source, column=named, segment=segment).from_files(pattern_of(data))
         return self.read(source, column=named, states=belief.states, segment=segment).from_files(pattern_of(data))
 
+    def to_fit(
+        self, data: object, *, column: str | None, states: Any = None, real: bool = False
+    ) -> "tuple[Series, list[str]]":
+        """Public data to which a belief is to be fitted; and of people together, their names."""
+        if self.together is not None and states is not None:
+            raise ParameterError(
+                "states= is for one person's values",
+                got="together= beside it",
+                why="people together have all combinations of the states that occur",
+                fix="Leave one of the two out",
+            )
+        if self.together is not None and not real:
+            table = self.people(data, column)
+            people = table.collect_schema().names()[1 if self.subject is None else 2 :]
+            return self.read(table, column=people, states=None), people
+        if column is None:
+            raise ParameterError("a series needs the column with its values", got="no column", fix="Name it: column=")
+        return self.measure(data, column=column) if real else self.read(data, column=column, states=states), []
+
     def public(self, belief: "Belief", data: str, *, column: str) -> "Series":
         """Public data with which a belief about series is compared; a belief about records is refused before."""
         if belief.real:
@@ -102,7 +121,7 @@ class HowToRead:
             return self.read(table, column=list(belief.step_variables), states=belief.states)
         return self.read(data, column=column, states=belief.states)
 
-    def people(self, data: str, column: str | None, expected: Iterable[str] | None = None) -> "LazyFrame":
+    def people(self, data: object, column: str | None, expected: Iterable[str] | None = None) -> "LazyFrame":
         """A table with a column for each person, from rows of several people: those that are expected."""
         from quiltwork.data.together import by_person
 
@@ -172,7 +191,7 @@ class HowToRead:
                 fix="Leave it out",
             )
 
-    def _records(self, belief: "Belief", data: str, column: str | None, variable: str | None) -> "Records":
+    def _records(self, belief: "Belief", data: object, column: str | None, variable: str | None) -> "Records":
         from quiltwork.data.records import read_records
 
         if column is None and (variable is not None or self.subject is not None):
@@ -205,7 +224,7 @@ class ReadAs:
             plain["recode"] = dict(recode_of(self.how.recoded))  # a file may change
         object.__setattr__(self, "how", HowToRead(**plain))
 
-    def rows(self, belief: "Belief", data: str, *, segment: Segment | None = None) -> "Series | Records":
+    def rows(self, belief: "Belief", data: object, *, segment: Segment | None = None) -> "Series | Records":
         """What a file holds, as the belief is about it."""
         how, column, variable = self.how, self.column, self.variable
         return how.rows(belief, data, column=column, variable=variable, segment=segment, gaps=self.gaps)

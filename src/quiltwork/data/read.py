@@ -28,7 +28,7 @@ def read_series(  # noqa: PLR0913 - the public signature is meant to be read
     source: object,
     *,
     column: str | Sequence[str],
-    states: Sequence[str] | None,
+    states: Sequence[str] | None = None,
     subject: str | None = None,
     time: str | None = None,
     missing: Missing = "refuse",

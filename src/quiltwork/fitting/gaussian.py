@@ -10,8 +10,8 @@ import numpy as np
 from quiltwork.beliefs import Fitted
 from quiltwork.beliefs.correlation import Correlation
 from quiltwork.beliefs.gaussian import LARGEST, GaussianBelief
+from quiltwork.data.held import measured
 from quiltwork.data.measured import Measurements
-from quiltwork.data.series import Series
 from quiltwork.errors import DataError, ParameterError
 from quiltwork.fitting.autocorrelation import Autocorrelation, Rhythm, autocorrelation, compared_lags, left_over
 from quiltwork.fitting.words import in_words
@@ -244,7 +244,7 @@ def fit_gaussian(
         raise ParameterError(
             "margin must be from 1 to 100", got=f"{margin:g}", why="correlations last this many times as long as fitted"
         )
-    series = as_measurements(data)
+    series = measured(data)
     if series.step is None:
         raise DataError(
             "times must be evenly spaced for an autocorrelation",
@@ -286,20 +286,6 @@ def _spread(series: Measurements) -> float | None:
 
 def _hidden(distance: float, unit: str | None) -> str:
     return f"{distance:g}" + ("" if unit is None else f" {unit}")
-
-
-def as_measurements(data: object) -> Measurements:
-    """Series of real values, from those or from numbers in memory."""
-    if isinstance(data, Measurements):
-        return data
-    if isinstance(data, Series) or not isinstance(data, Iterable) or isinstance(data, str):
-        raise DataError(
-            "the data must be numbers",
-            got="states" if isinstance(data, Series) else type(data).__name__,
-            why="a Gaussian belief is about real values",
-            fix="Read them with read_measurements",
-        )
-    return Measurements.of_numbers(data)
 
 
 def day_lags(step: Duration | None) -> tuple[int, ...]:

@@ -1,0 +1,196 @@
+"""Data as a person has them (a file, a table, values, or what was read before), as a belief is about them."""
+
+import functools
+import inspect
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+
+from quiltwork.beliefs import Belief
+from quiltwork.data.how import HowToRead, ReadAs
+from quiltwork.data.reading import Decimal, Duplicates, Missing, Take, Unsorted
+from quiltwork.data.records import Records
+from quiltwork.data.series import Series
+from quiltwork.errors import DataError, did_you_mean
+from quiltwork.types import Gaps, Segment
+
+if TYPE_CHECKING:
+    from quiltwork.data.measured import Measurements
+
+USUAL = {one.name: one.default for record in (ReadAs, HowToRead) for one in fields(record)}
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Reads(TypedDict, total=False):
+    """How a file or a table is read: the settings of :func:`read_series` and :func:`read_records`, as text."""
+
+    column: str | None
+    variable: str | None
+    subject: str | None
+    time: str | None
+    missing: Missing
+    gap: str | None
+    every: str | None
+    take: Take
+    bins: str | None
+    unsorted: Unsorted
+    duplicates: Duplicates
+    together: str | None
+    separator: str | None
+    decimal: Decimal | None
+    date_format: str | None
+    recode: str | Mapping[str, str | None] | None
+
+
+def reads(function: F) -> F:
+    """Shows in the signature of a function what it takes as ``**reading``, and refuses anything else."""
+    plain = inspect.signature(function)
+    settings = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=USUAL[name], annotation=kind)
+        for name, kind in Reads.__annotations__.items()
+    ]
+    own = [one for one in plain.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    signature = plain.replace(parameters=[*own, *settings])
+
+    @functools.wraps(function)
+    def called(*args: Any, **given: Any) -> Any:
+        unknown = next((name for name in given if name not in signature.parameters), None)
+        if unknown is not None:
+            like = did_you_mean(unknown, list(signature.parameters), "")
+            raise TypeError(f"{function.__name__}() got an unexpected keyword argument {unknown!r}. {like}".strip())
+        return function(*args, **given)
+
+    called.__signature__ = signature  # type: ignore[attr-defined]
+    return called  # type: ignore[return-value]
+
+
+def held(
+    data: object,
+    belief: Belief,
+    reading: Mapping[str, Any] | None = None,
+    *,
+    gaps: Gaps = "dependent",
+    segment: Segment | None = None,
+) -> Series | Records:
+    """The data as a belief is about them: series of its states or of real values, or records of its variables.
+
+    >>> from quiltwork import MarkovChain
+    >>> import polars as pl
+    >>> days, chain = pl.DataFrame({"doing": ["sit", "walk"]}), MarkovChain([[0.5, 0.5]] * 2, states=["sit", "walk"])
+    >>> held(days, chain, {"column": "doing"}), held(["sit"], chain).size
+    (Series(1 subjects, 2 values of 2 states), 1)
+    """
+    if is_table(data):
+        found = ReadAs.from_dict({**(reading or {}), "gaps": gaps}).rows(belief, _source(data), segment=segment)
+        _warn(found)
+        return found
+    _refuse(reading)
+    if belief.variables is not None:
+        if segment is not None:
+            raise DataError("records have no segments", got="segment=", fix="Name variables in the query")
+        return _records(data, belief.variables)
+    series = measured(data) if belief.real else _series(data, belief)
+    return series if segment is None else series.between(*segment)
+
+
+def held_series(data: object, belief: Belief, reading: Mapping[str, Any] | None = None) -> Series:
+    """The same where the data must be series."""
+    found = held(data, belief, reading)
+    if isinstance(found, Records):
+        raise DataError("the data must be series", got="records", why="the belief must be about values in time")
+    return found
+
+
+def to_fit(
+    data: object, reading: Mapping[str, Any], *, states: Sequence[str] | None = None, real: bool = False
+) -> tuple[Series, list[str]]:
+    """Public data, about which no belief says what there is; and of people together, their names."""
+    if is_table(data):
+        read = ReadAs.from_dict(reading)
+        series, people = read.how.to_fit(_source(data), column=read.column, states=states, real=real)
+        _warn(series)
+        return series, people
+    _refuse(reading)
+    if real:
+        return measured(data), []
+    return data if isinstance(data, Series) else Series.from_values(data, states=states), []  # type: ignore[arg-type]
+
+
+def is_table(data: object) -> bool:
+    """Whether it is a file, or a table of any library."""
+    return isinstance(data, str | os.PathLike) or hasattr(type(data), "columns")
+
+
+def _kind(data: object) -> str:
+    return type(data).__name__
+
+
+def _source(data: object) -> object:
+    return os.fspath(data) if isinstance(data, os.PathLike) else data
+
+
+def _refuse(reading: Mapping[str, Any] | None) -> None:
+    for name in reading or ():
+        raise DataError(
+            f"{name}= says how a file or a table is read", got="values, or data that were read", fix="Leave it out"
+        )
+
+
+def _warn(found: object) -> None:
+    doubt = getattr(found, "doubt", None)
+    if doubt is not None:
+        warnings.warn(f"{doubt}.", stacklevel=2)
+
+
+def _records(data: object, variables: Mapping[str, tuple[str, ...]]) -> Records:
+    if not isinstance(data, Records):
+        if isinstance(data, Series | Mapping) or not isinstance(data, Iterable):
+            raise DataError(
+                "the data must be records: a table, or a list of mappings of variables to states",
+                got="a series" if isinstance(data, Series) else _kind(data),
+                why="the belief is about named variables",
+            )
+        data = Records.from_rows(data, variables=variables)
+    if list(data.variables.items()) != list(variables.items()):
+        raise DataError(
+            "the records must have the belief's variables and states, in the same order",
+            got="others",
+            fix="Make them with variables=belief.variables",
+        )
+    return data
+
+
+def measured(data: object) -> "Measurements":
+    """Series of real values, from those or from numbers in memory."""
+    from quiltwork.data.measured import Measurements  # it needs polars, which loads slowly
+
+    if isinstance(data, Measurements):
+        return data
+    if isinstance(data, Series | Records | Mapping | str) or not isinstance(data, Iterable):
+        raise DataError(
+            "the data must be numbers",
+            got="records" if isinstance(data, Records) else "states" if isinstance(data, Series) else _kind(data),
+            why="a Gaussian belief is about real values",
+            fix="Read them with read_measurements",
+        )
+    return Measurements.of_numbers(data)
+
+
+def _series(data: object, belief: Belief) -> Series:
+    if isinstance(data, Records | Mapping) or not isinstance(data, Series | Iterable):
+        raise DataError(
+            "the data must be a series: a table with a column of states, or values in time order",
+            got="records" if isinstance(data, Records) else _kind(data),
+            why="the belief is about values in time",
+        )
+    series = data if isinstance(data, Series) else Series.from_values(belief.values_of(data), states=belief.states)
+    if series.states != belief.states:
+        raise DataError(
+            "the series must have the belief's states, in the same order",
+            got=f"{len(series.states)} others",
+            why="the noise is calibrated for the states that the belief knows",
+            fix="Make the series with states=belief.states",
+        )
+    return series
