@@ -63,7 +63,7 @@ def test_public_names_are_frozen() -> None:
         "StayLength", "StayLengths", "Stays", "Sum", "Tally", "Top",
         "Transitions",
         "Trend", "WeightedSum", "Workload", "__version__", "audit",
-        "bayesian_leakage", "calibrate", "check_belief", "compare", "entry_epsilon", "entry_guarantee", "fit_chain",
+        "bayesian_leakage", "calibrate", "check_belief", "compare", "entry_epsilon", "entry_guarantee", "fit_belief", "fit_chain",
         "fit_gaussian", "load_belief", "parse_query", "plan", "read_measurements", "read_records", "read_series",
         "release", "save_belief",
     ]  # fmt: skip

@@ -96,14 +96,7 @@ class HowToRead:
         self, data: object, *, column: str | None, states: Any = None, real: bool = False
     ) -> "tuple[Series, list[str]]":
         """Public data to which a belief is to be fitted; and of people together, their names."""
-        if self.together is not None and states is not None:
-            raise ParameterError(
-                "states= is for one person's values",
-                got="together= beside it",
-                why="people together have all combinations of the states that occur",
-                fix="Leave one of the two out",
-            )
-        if self.together is not None and not real:
+        if self.together is not None:
             table = self.people(data, column)
             people = table.collect_schema().names()[1 if self.subject is None else 2 :]
             return self.read(table, column=people, states=None), people

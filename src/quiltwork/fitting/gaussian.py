@@ -1,7 +1,7 @@
 """Gaussian beliefs from public data: a class of correlations that covers what the data show, with a margin."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -211,7 +211,7 @@ def first_below(correlation: Correlation, level: float) -> int | None:
 
 @working()
 def fit_gaussian(
-    data: Measurements | Iterable[object],
+    data: object,
     *,
     distance: float,
     unit: str | None = None,
