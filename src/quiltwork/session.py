@@ -101,8 +101,11 @@ class Session(Shown):
         self.close()
 
     def close(self) -> None:
-        """Let go of the ledger, unless it was opened elsewhere; ``with Session(..) as session:`` does so at its end."""
-        if not self._shared:
+        """Let go of the ledger, unless it was opened elsewhere; ``with Session(..) as session:`` does so at its end.
+
+        What was spent stays known: it is opened again when it is needed.
+        """
+        if not self._shared and self.ledger.name != IN_MEMORY:
             self.ledger.close()
 
     def __repr__(self) -> str:

@@ -93,7 +93,7 @@ def test_what_does_not_go_together(power: Path, words: list[object], message: st
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_kind_refusals(power: Path, belief: Path, tmp_path: Path) -> None:
+def test_kind_refusals(belief: Path, tmp_path: Path) -> None:
     numbers = tmp_path / "numbers.json"
     numbers.write_text('{"kind": "gaussian", "step": "1h", "distance": 1, "correlation": {"ar1": 0.5}}')
     text = tmp_path / "text.csv"
