@@ -55,7 +55,7 @@ def test_a_release_is_audited_as_it_was_made() -> None:
 def test_series_of_several_lengths_are_all_audited() -> None:
     series = Series.from_values("0110100101", states=["0", "1"], subject="aaaaaaaabb")
     made = release(series, "histogram", mechanism="wasserstein", **STATES)  # type: ignore[arg-type]
-    noisy = Noisy(made.calibration.query, made.noise_scale, noise=made.calibration.noise)  # type: ignore[arg-type]
+    noisy = Noisy(made.calibration.query, made.noise_scale, noise=made.calibration.noise)
     each = [audit(CHAIN, [noisy], length=length).epsilon for length in (2, 8)]
     assert audit(CHAIN, made).epsilon == pytest.approx(max(each))
     assert audit(CHAIN, made, length=2).epsilon == pytest.approx(each[0])

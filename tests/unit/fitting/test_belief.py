@@ -34,7 +34,7 @@ from quiltwork import (
 )
 from quiltwork.samples import power_path, simulate_diary
 
-DIARY = {"column": "activity", "subject": "person", "time": "time"}
+DIARY: dict[str, Any] = {"column": "activity", "subject": "person", "time": "time"}
 
 
 @pytest.fixture(scope="module")
