@@ -140,6 +140,8 @@ def _refused(label: str, one: Field[Any], value: Any) -> ParameterError:
         *others, last = [*kinds, *choices]
         wanted = f"{', '.join(others)} or {last}"
     shown = repr(value)[:40] if isinstance(value, str) and choices else kind_of(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        wanted, shown = "a finite number", f"{value:g}"
     fix = did_you_mean(value, choices) if isinstance(value, str) and choices else None
     return ParameterError(f"{label} {one.name} must be {wanted}", got=shown, fix=fix or None)
 

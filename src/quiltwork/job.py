@@ -297,12 +297,12 @@ class Ask(Section):
     def _check(self) -> None:
         if bool(self.ask) == (self.workload is not None):
             raise ParameterError(
-                "a question is needed, by query= or in a workload= file",
+                "a question is needed, by ask= or in a workload= file",
                 got="neither" if not self.ask else "both",
                 fix="For example --query histogram; repeat --query for several questions",
             )
         if self.workload is not None and self.state_values is not None:
-            raise ParameterError("numbers for states go with query=", got="state_values= with workload=")
+            raise ParameterError("numbers for states go with ask=", got="state_values= with workload=")
         if self.weight and len(self.weight) != len(self.ask):
             raise ParameterError(
                 f"{self.label} weight must have a number for each question",

@@ -1,5 +1,6 @@
 """Commands that make and show belief files."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,12 +11,13 @@ from quiltwork.cli.options import (
     BeliefFile,
     ColumnName,
     DataFile,
-    HowToRead,
     RhythmName,
     UnitName,
-    reads_data,
+    counted,
+    job_options,
 )
 from quiltwork.errors import ParameterError
+from quiltwork.job import Data
 from quiltwork.show.output import cell, err, out, print_json, progress, table
 from quiltwork.show.terminal import print_heat
 
@@ -35,11 +37,11 @@ OutFile = Annotated[
 ]
 
 
-@reads_data
+@job_options()
 def belief_fit(
     data: DataFile,
     column: ColumnName,
-    how: HowToRead,
+    how: Data,
     confidence: Annotated[
         float | None,
         typer.Option(
@@ -98,8 +100,10 @@ def belief_fit(
 ) -> None:
     """Estimate a belief from public data. Do not use the data you want to protect."""
     from quiltwork import fit_chain, save_belief
+    from quiltwork.data.of_job import measurements_of, people_of, series_of
     from quiltwork.fitting import with_step
 
+    how = replace(how, path=data, column=column)
     of_numbers: dict[str, Any] = {"--distance": distance, "--unit": unit, "--margin": margin}
     of_numbers["--rhythm"] = None if rhythm == "auto" else rhythm
     if gaussian:
@@ -108,7 +112,7 @@ def belief_fit(
         _check_numbers(beside, distance)
         settings = {"distance": distance, "unit": unit, "rhythm": rhythm, "margin": 1.0 if margin is None else margin}
         settings["confidence"] = 0.95 if confidence is None else confidence
-        _fit_numbers(how.measure(data, column=column), settings, out_file, as_json)
+        _fit_numbers(counted(measurements_of, how), settings, out_file, as_json)
         return
     for option, value in of_numbers.items():
         if value is not None:
@@ -131,9 +135,9 @@ def belief_fit(
     people: list[str] = []
     series: Series
     if how.together is None:
-        series = how.read(data, column=column, states=named)
+        series = counted(series_of, how, states=named)
     else:
-        series, people = _read_people(data, column, how)
+        series, people = _read_people(how)
     fit = fit_chain(series, smoothing=smoothing)
     made = _class_of(fit, confidence, stays, intervals=intervals) if kind is None else _of_kind(series, kinds, people)
     fitted = with_step(made, series.step)
@@ -146,7 +150,7 @@ def belief_fit(
     if not as_json and kind is None:
         err.print(table(fit.rows(), title="What each row rests on: transitions seen, and those to other states"))
     if people:  # with combinations that do not occur
-        series = how.read(how.people(data, column), column=people, states=fitted.states)
+        series = counted(series_of, how, people_of(how), column=people, states=fitted.states)
     _print_verdict(fitted, series)
     if out_file is not None:
         save_belief(fitted, out_file)
@@ -211,11 +215,13 @@ def _one_of(kinds: dict[str, Any], margins: dict[str, Any]) -> str | None:
     return asked[0] if asked else None
 
 
-def _read_people(data: str, column: str, how: HowToRead) -> "tuple[Series, list[str]]":
+def _read_people(how: Data) -> "tuple[Series, list[str]]":
     """The states of all people at each time, joined; and who they are."""
-    table = how.people(data, column)
+    from quiltwork.data.of_job import people_of, series_of
+
+    table = people_of(how)
     people = table.collect_schema().names()[1 if how.subject is None else 2 :]
-    return how.read(table, column=people, states=None), people
+    return counted(series_of, how, table, column=people), people
 
 
 def _of_kind(series: "Series", kinds: dict[str, Any], people: list[str]) -> "Belief":
