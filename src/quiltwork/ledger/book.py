@@ -393,8 +393,12 @@ class Ledger(Shown):
         Each is counted with the noise that it will have after those before it (see :meth:`room_for`).
 
         >>> from quiltwork import MarkovChain, ReleaseRecord
-        >>> ledger = Ledger.in_memory(belief=MarkovChain([[0.5, 0.5], [0.5, 0.5]]), budget=1.0)
-        >>> ledger.check_room([ReleaseRecord(mechanism="other", epsilon=0.5)] * 3)
+        >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+        >>> ledger = Ledger.in_memory(belief=chain, budget=1.0)
+        >>> half = ReleaseRecord(mechanism="curve", epsilon=0.5, noise_scale=6.38, query="count:1", length=1000)
+        >>> ledger.check_room([half] * 2), ledger.spent()
+        (None, 0.0)
+        >>> ledger.check_room([half] * 3)
         Traceback (most recent call last):
         quiltwork.errors.BudgetError: these 3 releases would exceed the budget (requested 1.5, ...
         """
