@@ -400,7 +400,7 @@ class Ledger(Shown):
         (None, 0.0)
         >>> ledger.check_room([half] * 3)
         Traceback (most recent call last):
-        quiltwork.errors.BudgetError: these 3 releases would exceed the budget (requested 1.5, ...
+        quiltwork.errors.BudgetError: these 3 releases would exceed the budget (requested 1.57277, ...
         """
         total = self._total()
         for record in records:

@@ -13,13 +13,15 @@ from quiltwork.job import fields_by_name, option_of
 OPTIONS = {
     "plan": """
         --also --by-subject --delta --distance --epsilon --guarantee --json --length --mechanism --noise
-        --out --people --query --quilt-size --releases --secret-times --secrets --state-values --target-error --values --window --workload
+        --out --people --query --quilt-size --releases --secret-times --secrets --state-values
+        --target-error --values --window --workload
     """,
     "release": """
-        --anyway --belief --bins --by-subject --check --column --date-format --decimal --delta --despite-check --duplicates --engine --epsilon --every --format --gap --gaps --guarantee --json --key
-        --ledger --master --mechanism --missing --noise --out --query --quilt-size --recode --secret-times
-        --secrets --segment --separator --spread --state-values --subject --take --time --together
-        --unsorted --variable --who --window --workload
+        --anyway --belief --bins --by-subject --check --column --date-format --decimal --delta
+        --despite-check --duplicates --engine --epsilon --every --format --gap --gaps --guarantee --json
+        --key --ledger --master --mechanism --missing --noise --out --query --quilt-size --recode
+        --secret-times --secrets --segment --separator --spread --state-values --subject --take --time
+        --together --unsorted --variable --who --window --workload
     """,
     "audit": """
         --delta --json --know --length --noise --noise-scale --out --query --releases --secret-times
