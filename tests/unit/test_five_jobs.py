@@ -3,13 +3,15 @@
 import inspect
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 from examples import COIN
 
 from quiltwork import BudgetError, QuiltworkError, Release, Session, check_belief, fit_belief, release
-from quiltwork.data.held import USUAL, Reads
+from quiltwork.data.held import Reads
+from quiltwork.fields import declared
+from quiltwork.job import READING, Data
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "five-jobs.md"
 MOST_LINES = 12
@@ -71,10 +73,13 @@ def test_what_says_how_a_table_is_read_is_said_once() -> None:
     """The keywords of every function that reads data are those of the record of how data are read."""
     for function in (release, Session, fit_belief, check_belief):
         parameters = inspect.signature(function).parameters
-        for name in Reads.__annotations__:
-            assert parameters[name].default == USUAL[name], name
+        for name, kind in get_type_hints(Reads).items():
+            assert parameters[name].default == declared(Data)[name].default, name
+            assert kind == declared(Data)[name].type, name
             assert parameters[name].kind is inspect.Parameter.KEYWORD_ONLY
-    assert USUAL.keys() - Reads.__annotations__.keys() == {"how", "gaps"}
+    assert set(READING) - set(Reads.__annotations__) == {"gaps"}
+    for function in (release, Session):
+        assert inspect.signature(function).parameters["gaps"].default == declared(Data)["gaps"].default
 
 
 def test_what_is_no_keyword_is_refused() -> None:

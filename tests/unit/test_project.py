@@ -30,7 +30,7 @@ SHELL = {">", ">>", "<", "|", "||", "&&", "&", ";"}
 # "C Theorem 3.4", "C Thm 3.4", "A Lemma 4.7", "B Theorem 1"
 PAPER = r"\b([ABC]) (?:Theorem|Thm\.?|Lemma) (\d+(?:\.\d+)?)"
 # data flows one way: a module imports only from layers above its own (or, at the bottom of everything, its own)
-GROUND = {"compiled", "errors", "forks", "later", "types", "numeric"}
+GROUND = {"compiled", "errors", "fields", "forks", "job", "later", "types", "numeric"}
 LAYERS = [
     GROUND,
     {"beliefs"},

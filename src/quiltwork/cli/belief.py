@@ -1,5 +1,6 @@
 """Commands that make and show belief files."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,12 +11,13 @@ from quiltwork.cli.options import (
     BeliefFile,
     ColumnName,
     DataFile,
-    HowToRead,
     RhythmName,
     UnitName,
-    reads_data,
+    counted,
+    job_options,
 )
 from quiltwork.errors import ParameterError
+from quiltwork.job import Data
 from quiltwork.show.output import cell, err, out, print_json, progress, table
 from quiltwork.show.terminal import print_heat
 
@@ -35,11 +37,11 @@ OutFile = Annotated[
 ]
 
 
-@reads_data
+@job_options()
 def belief_fit(
     data: DataFile,
     column: ColumnName,
-    how: HowToRead,
+    how: Data,
     confidence: Annotated[
         float | None,
         typer.Option(
@@ -98,6 +100,7 @@ def belief_fit(
 ) -> None:
     """Estimate a belief from public data. Do not use the data you want to protect."""
     from quiltwork import GaussianFit, save_belief
+    from quiltwork.data.of_job import people_of, rows_to_fit, series_of
     from quiltwork.fitting.belief import Wanted
 
     wanted = Wanted(
@@ -116,7 +119,8 @@ def belief_fit(
         rhythm=None if rhythm == "auto" else rhythm,
         margin=margin,
     )
-    series, people = how.to_fit(data, column=column, states=wanted.states, real=wanted.real)
+    how = replace(how, path=data, column=column)
+    series, people = counted(rows_to_fit, how, states=wanted.states, real=wanted.real)
     with progress("Fitting"):
         fit = wanted.fit(series, people)
     err.print(
@@ -137,7 +141,7 @@ def belief_fit(
         chains = f", {len(fitted.members)} chains" if len(fitted.members) > 1 else ""
         what = f"{len(fitted.states)} states{chains}, start {fitted.start}"
     if people:  # with combinations that do not occur
-        series = how.read(how.people(data, column), column=people, states=fitted.states)
+        series = counted(series_of, how, people_of(how), column=people, states=fitted.states)
     _print_verdict(fitted, series, wanted.rhythm)
     if out_file is not None:
         save_belief(fitted, out_file)

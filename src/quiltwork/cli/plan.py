@@ -2,25 +2,19 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from quiltwork.cli.options import (
     AsJson,
-    BeliefFile,
-    Delta,
-    GuaranteeName,
-    NoiseName,
-    QueryTexts,
-    QuiltSize,
-    SecretsText,
-    SecretTimes,
-    StateValues,
-    WorkloadFile,
-    asked_in,
+    BeliefOrJob,
+    believed,
     in_options,
+    job_of,
+    job_options,
     needed_length,
+    questions_of,
     secrets_of,
 )
 from quiltwork.errors import NotCoveredError
@@ -32,55 +26,19 @@ if TYPE_CHECKING:
     from quiltwork.calibration.plan import Offer
 
 
+@job_options(
+    *("epsilon", "ask", "workload", "state_values", "length", "values", "people", "target_error", "delta", "noise"),
+    *("guarantee", "secrets", "secret_times", "quilt_size", "distance", "window", "by_subject"),
+)
 def plan(
-    belief: BeliefFile,
-    epsilon: Annotated[
-        float | None,
-        typer.Option("--epsilon", metavar="E", help="Privacy loss allowed for any one moment; smaller is safer."),
-    ] = None,
-    query: QueryTexts = None,
-    workload: WorkloadFile = None,
-    state_values: StateValues = None,
-    length: Annotated[
-        str | None, typer.Option("--length", metavar="N", help="Length of the longest series, or any. Not for records.")
-    ] = None,
-    values: Annotated[
-        int | None,
-        typer.Option("--values", metavar="N", help="Total number of values, for frequencies and mean."),
-    ] = None,
-    people: Annotated[
-        int | None,
-        typer.Option("--people", metavar="N", help="Number of series of that length, instead of --values."),
-    ] = None,
-    target_error: Annotated[
-        str | None,
-        typer.Option(
-            "--target-error",
-            metavar="5%",
-            help="Show which ε, how many people or which window keeps the error within this with probability 95 %: a "
-            "number, or a percentage of what the answer can be.",
-        ),
-    ] = None,
+    belief: BeliefOrJob,
+    said: dict[str, Any],
     mechanism: Annotated[
         list[str] | None, typer.Option("--mechanism", metavar="M", help="Show only this mechanism; may be repeated.")
     ] = None,
-    delta: Delta = 0.0,
-    noise: NoiseName = None,
     releases: Annotated[
         int, typer.Option("--releases", metavar="K", help="Share ε among K releases; shows the noise of each.")
     ] = 1,
-    guarantee: GuaranteeName = "pufferfish",
-    secrets: SecretsText = None,
-    secret_times: SecretTimes = None,
-    quilt_size: QuiltSize = None,
-    distance: Annotated[
-        list[float] | None,
-        typer.Option(
-            "--distance",
-            metavar="D",
-            help="For real values: hide differences of up to D instead of the belief's. Repeat it to compare several.",
-        ),
-    ] = None,
     also: Annotated[
         Path | None,
         typer.Option("--also", metavar="OTHER", help="Also show the ε of each noise scale if this belief is true."),
@@ -94,29 +52,33 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Show how much noise each mechanism needs. Reads no data and spends no budget."""
-    from quiltwork import load_belief
-    from quiltwork.calibration.wanted import distances_to_dict, plan_wanted, values_of
+    from quiltwork.calibration.wanted import asked as asked_by, distances_to_dict, in_each, plan_wanted, values_of
     from quiltwork.influence.delta import USUAL_DELTA
 
-    held = load_belief(belief)
-    asked = asked_in(query, workload, state_values, held)
-    span = needed_length(length, held)
+    job = job_of(belief, said, "belief")
+    held, data, terms = believed(job), job.data, job.privacy
+    (ask,) = questions_of(job)
+    asked = asked_by(ask, held)
+    span = needed_length(data.length, held)
+    people, size = data.people, span
+    if ask.window is not None:
+        asked, people, size = asked.in_windows(), people or 1, in_each(ask.window, span, held.step)
     with progress("Calibrating"):
         held, made, by_distance = plan_wanted(
             asked,
             belief=held,
-            epsilon=epsilon,
-            distances=distance,
-            target_error=target_error,
+            epsilon=ask.epsilon,
+            distances=terms.distance,
+            target_error=ask.target_error,
             length=span,
-            values=values_of(values, people, span),
-            delta=delta or (USUAL_DELTA if noise == "gaussian" else 0.0),
-            noise=noise or "best",
+            values=values_of(data.values, people, size),
+            delta=terms.delta or (USUAL_DELTA if terms.noise == "gaussian" else 0.0),
+            noise=terms.noise or "best",
             mechanisms=mechanism,
             releases=releases,
-            guarantee=guarantee,
-            secrets=secrets_of(secrets, secret_times),
-            quilt_size=quilt_size,
+            guarantee=terms.guarantee,
+            secrets=secrets_of(terms.secrets, terms.secret_times),
+            quilt_size=terms.quilt_size,
         )
     made = replace(made, offers=tuple(_in_options(offer) for offer in made.offers))
     if all(offer.refused for offer in made.offers):

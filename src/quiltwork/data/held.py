@@ -5,21 +5,19 @@ import inspect
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from quiltwork.beliefs import Belief
-from quiltwork.data.how import HowToRead, ReadAs
-from quiltwork.data.reading import Decimal, Duplicates, Missing, Take, Unsorted
 from quiltwork.data.records import Records
 from quiltwork.data.series import Series
 from quiltwork.errors import DataError, did_you_mean
-from quiltwork.types import Gaps, Segment
+from quiltwork.fields import declared
+from quiltwork.job import Data, Decimal, Duplicates, Gaps, Missing, Take, Unsorted
+from quiltwork.types import Segment
 
 if TYPE_CHECKING:
     from quiltwork.data.measured import Measurements
 
-USUAL = {one.name: one.default for record in (ReadAs, HowToRead) for one in fields(record)}
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -47,8 +45,9 @@ class Reads(TypedDict, total=False):
 def reads(function: F) -> F:
     """Shows in the signature of a function what it takes as ``**reading``, and refuses anything else."""
     plain = inspect.signature(function)
+    known = declared(Data)
     settings = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=USUAL[name], annotation=kind)
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=known[name].default, annotation=kind)
         for name, kind in Reads.__annotations__.items()
     ]
     own = [one for one in plain.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
@@ -83,7 +82,10 @@ def held(
     (Series(1 subjects, 2 values of 2 states), 1)
     """
     if is_table(data):
-        found = ReadAs.from_dict({**(reading or {}), "gaps": gaps}).rows(belief, _source(data), segment=segment)
+        from quiltwork.data.of_job import rows_of  # polars comes with it
+
+        how, table = _as_job({**(reading or {}), "gaps": gaps}, data)
+        found = rows_of(how, belief, table, segment=segment)
         _warn(found)
         return found
     _refuse(reading)
@@ -108,8 +110,9 @@ def to_fit(
 ) -> tuple[Series, list[str]]:
     """Public data, about which no belief says what there is; and of people together, their names."""
     if is_table(data):
-        read = ReadAs.from_dict(reading)
-        series, people = read.how.to_fit(_source(data), column=read.column, states=states, real=real)
+        from quiltwork.data.of_job import rows_to_fit  # polars comes with it
+
+        series, people = rows_to_fit(*_as_job(reading, data), states=states, real=real)
         _warn(series)
         return series, people
     _refuse(reading)
@@ -127,8 +130,10 @@ def _kind(data: object) -> str:
     return type(data).__name__
 
 
-def _source(data: object) -> object:
-    return os.fspath(data) if isinstance(data, os.PathLike) else data
+def _as_job(reading: Mapping[str, Any], data: object) -> tuple[Data, object]:
+    """How data are read, with the file; and the table, if they are none."""
+    in_file = isinstance(data, str | os.PathLike)
+    return Data(**reading, path=os.fspath(data) if in_file else None), None if in_file else data  # type: ignore[call-overload]
 
 
 def _refuse(reading: Mapping[str, Any] | None) -> None:

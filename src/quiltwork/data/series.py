@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quiltwork.data.about import About
-from quiltwork.data.reading import Missing, Reading, check_segment
+from quiltwork.data.reading import Reading, check_segment
 from quiltwork.data.timelines import Timeline
 from quiltwork.data.times import Window
 from quiltwork.data.values import codes_of, is_missing, name_of, natural
 from quiltwork.errors import DataError
+from quiltwork.job import Missing
 from quiltwork.types import Codes, Duration, Segment
 
 POSITIONS = Duration(1, steps=True)
