@@ -159,8 +159,8 @@ def fit_belief(  # noqa: PLR0913 - the public signature is meant to be read
 
     >>> from quiltwork.samples import diary_path
     >>> fit = fit_belief(diary_path(), kind="cycle", column="activity", subject="person", time="time")
-    >>> fit.belief
-    CycleChain(6 states, period=96, initial=stationary)
+    >>> fit
+    Fit(CycleChain(6 states, period=96, initial=stationary), from 64,488 transitions)
     """
     wanted = Wanted(
         kind=kind,

@@ -23,7 +23,7 @@ MOST_NUMBERS = 32
 """More different numbers than this are measurements, not names of states."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fit(Fitted):
     """A belief fitted to public data, and the chain with the counts behind every row; taken wherever a belief is.
 
@@ -39,6 +39,9 @@ class Fit(Fitted):
     chain: MarkovChain
     counts: Codes
     smoothing: float | None = None
+
+    def __repr__(self) -> str:
+        return f"Fit({self.belief!r}, from {int(self.counts.sum()):,} transitions)"
 
     @property
     def visits(self) -> Codes:

@@ -40,7 +40,7 @@ class Estimate(NamedTuple):
     high: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GaussianFit(Fitted):
     """A class of Gaussian beliefs that covers public data, and what it rests on.
 
@@ -76,6 +76,9 @@ class GaussianFit(Fitted):
     longest: int
     """Values of the longest series."""
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"GaussianFit({self.belief!r}, from {self.values:,} values)"
 
     def below(self, level: float) -> int | None:
         """The first lag at which the belief's bound is below a level."""
