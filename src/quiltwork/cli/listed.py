@@ -43,7 +43,7 @@ LISTED: dict[str, Listed] = {
     "new": Listed(
         "new:new",
         "Write a job file for a data file.",
-        ("quiltwork new diary.csv --out job.toml", "quiltwork plan job.toml", "quiltwork release job.toml"),
+        ("quiltwork new diary.csv --out job.toml",),
     ),
     "audit": Listed(
         "check:audit",

@@ -52,11 +52,11 @@ def proposed(file: str) -> Job:
 
 
 def _questions(numbers: bool, records: bool, time: str | None) -> list[Ask]:
-    first = Ask(ask="mean" if numbers else "histogram", epsilon=EPSILON)
+    first = Ask(ask=("mean" if numbers else "histogram",), epsilon=EPSILON)
     if time is None or records:
         return [first]
-    windows = Ask(ask="mean" if numbers else "frequencies", epsilon=EPSILON, window="day" if numbers else "hour-of-day")
-    return [first, windows]
+    window = "day" if numbers else "hour-of-day"
+    return [first, Ask(ask=("mean" if numbers else "frequencies",), epsilon=EPSILON, window=window)]
 
 
 def _time(types: dict[str, str]) -> str | None:
