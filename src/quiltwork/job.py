@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import re
+import textwrap
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, fields, replace
@@ -36,6 +37,7 @@ EngineName = Literal["polars", "spark"]
 NAME, TEXT = 1_000, 10_000  # characters of a name, and of a text
 LARGEST_FILE = 10_000_000  # bytes of a job file
 ENDING = ".toml"
+WIDTH = 100  # of comments in a job file
 PAGES, TABLES = (".html", ".htm"), (".csv", ".parquet", ".md", ".json")
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 QUERIES = (
@@ -475,25 +477,35 @@ class Job:
                 f"job file {file}: {problem.what}", got=problem.got, why=problem.why, fix=problem.fix
             ) from None
 
-    def save(self, path: str | os.PathLike[str], *, comments: bool = False) -> None:
-        """Write a job file; the files that it names are written relative to it."""
+    def near(self, path: str | os.PathLike[str]) -> "Job":
+        """The same with the files that it names relative to a job file."""
         folder = os.path.dirname(os.fspath(path))
-        near = Job(
+        return Job(
             data=_placed(self.data, folder, back=True),
             privacy=_placed(self.privacy, folder, back=True),
             questions=tuple(_placed(one, folder, back=True) for one in self.questions),
             out=_placed(self.out, folder, back=True),
         )
-        Path(path).write_text(near.to_toml(comments=comments), encoding="utf-8")
+
+    def save(self, path: str | os.PathLike[str], *, comments: bool = False) -> None:
+        """Write a job file; the files that it names are written relative to it."""
+        Path(path).write_text(self.near(path).to_toml(comments=comments), encoding="utf-8")
 
     def to_toml(self, *, comments: bool = False) -> str:
         """The job as a file holds it, what differs from the defaults; with ``comments`` a line says what each means."""
-        parts = []
+        parts, explained = [], set()
         for section in (self.data, self.privacy, *self.questions, self.out):
             lines = [section.label]
             for name, value in section.said().items():
-                if comments:
-                    lines.append(f"# {_in_file(declared(type(section))[name].metadata['help'])}")
+                if comments and name not in explained:
+                    explained.add(name)
+                    lines += textwrap.wrap(
+                        _in_file(declared(type(section))[name].metadata["help"]),
+                        WIDTH,
+                        initial_indent="# ",
+                        subsequent_indent="# ",
+                        break_on_hyphens=False,
+                    )
                 lines.append(f"{name} = {_written(value)}")
             if len(lines) > 1:
                 parts.append("\n".join(lines) + "\n")
@@ -611,7 +623,9 @@ def length_of(text: str) -> int | Literal["any"]:
 
 def _in_file(help: str) -> str:  # noqa: A002
     """What a field means, as a comment in a file: keys in place of options."""
-    return re.sub(r"--([a-z][a-z-]*)", lambda found: found[1].replace("-", "_"), help)
+    help = help.replace("Repeat it for", "Write a list for").replace("May be repeated", "May be a list")  # noqa: A001
+    names = {option_of(name): name for name in fields_by_name()}
+    return re.sub(r"--[a-z][a-z-]*", lambda found: names.get(found[0], found[0]), help)
 
 
 def _written(value: Any) -> str:

@@ -1,5 +1,6 @@
 """The command that plans: how much noise, or what a wanted accuracy takes."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,12 +19,14 @@ from quiltwork.cli.options import (
     secrets_of,
 )
 from quiltwork.errors import NotCoveredError
+from quiltwork.job import Job, is_job
 from quiltwork.show.output import out, print_json, progress, table
 from quiltwork.show.terminal import print_plan
 
 if TYPE_CHECKING:
     from quiltwork import Belief, Plan, Query
     from quiltwork.calibration.plan import Offer
+    from quiltwork.releases.of_job import QuestionPlan
 
 
 @job_options(
@@ -56,6 +59,9 @@ def plan(
     from quiltwork.influence.delta import USUAL_DELTA
 
     job = job_of(belief, said, "belief")
+    if is_job(belief):
+        _plan_job(job, mechanism, as_json=as_json)
+        return
     held, data, terms = believed(job), job.data, job.privacy
     (ask,) = questions_of(job)
     asked = asked_by(ask, held)
@@ -104,6 +110,35 @@ def plan(
         out.print(table([{name: row[key] for key, name in names.items()} for row in rows]))
     if report is not None:
         out.print(f"Report: {report}")
+
+
+def _plan_job(job: Job, mechanisms: list[str] | None, *, as_json: bool) -> None:
+    """What each question of a job would be worth; of its data only the shape is read."""
+    from quiltwork.releases.of_job import plan_questions
+
+    questions_of(job)
+    with progress("Calibrating"):
+        planned = plan_questions(job, believed(job), compare=as_json or bool(mechanisms), mechanisms=mechanisms)
+    if as_json:
+        print_json({"questions": [one.to_dict() for one in planned]})
+    else:
+        out.print(table(rows_of_plan(planned)))
+
+
+def rows_of_plan(planned: "Sequence[QuestionPlan]") -> list[dict[str, Any]]:
+    """A row for each question: its noise, and how much of a typical answer that is."""
+    return [
+        {
+            "question": one.ask,
+            "answers": one.answers,
+            "ε": one.epsilon,
+            "noise scale": one.noise_scale,
+            "±95 %": one.error_95,
+            "of the answer": "" if one.relative_error is None else f"{100 * one.relative_error:.2g} %",
+            "verdict": one.verdict,
+        }
+        for one in planned
+    ]
 
 
 def _under_other(made: "Plan", asked: "Query", held: "Belief", also: Path) -> dict[str, float | None]:

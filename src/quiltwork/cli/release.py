@@ -19,7 +19,6 @@ from quiltwork.cli.options import (
     job_options,
     needed,
     questions_of,
-    secrets_of,
 )
 from quiltwork.cli.repeat import given_command
 from quiltwork.data.about import source_name
@@ -92,6 +91,8 @@ def _drawn(
             result = ready.draw(own) if book is None else ready.draw_within(book, who, own)
             if result.about is not None and result.about.source is None:  # a table made from the file
                 result = replace(result, about=replace(result.about, source=source_name(str(job.data.path))))
+            if result.ledger is not None and job.privacy.ledger is None:
+                result = replace(result, ledger=result.ledger | {"address": "an account in memory"})
             released.append(result)
             if not together:
                 _show(result, files, form)
@@ -103,58 +104,28 @@ def _drawn(
 
 def _prepared(job: Job) -> "tuple[list[Prepared], Ledger | None, BeliefCheck | None]":
     """Everything that can be refused is refused here: nothing is counted, drawn or spent."""
-    from quiltwork import Secrets
-    from quiltwork.calibration.request import Request
     from quiltwork.calibration.wanted import asked
     from quiltwork.data.of_job import rows_of
-    from quiltwork.influence.delta import USUAL_DELTA
+    from quiltwork.releases.of_job import requests_of
     from quiltwork.releases.pipeline import prepare
 
-    said, held = job.privacy, believed(job)
-    queries = [asked(one, held) for one in questions_of(job)]
-    rows = {
-        segment: counted(rows_of, job.data, held, segment=segment)
-        for segment in dict.fromkeys(one.segment for one in job.questions)
-    }
+    held = believed(job)
+    for one in questions_of(job):
+        asked(one, held)  # refused before data are read
+    segments = dict.fromkeys(one.segment for one in job.questions)
+    rows = {segment: counted(rows_of, job.data, held, segment=segment) for segment in segments}
     fits = None if job.out.check is None else _compared(job.out.check, held, job.data)
     book = _ledger(job, held)
-    apart = secrets_of(said.secrets, said.secret_times)
-    if apart is None:
-        apart = Secrets.all() if book is None else book.terms.secrets
-    noise, delta = said.noise, said.delta
-    if book is not None:
-        noise, delta = book.noise_and_delta(noise, delta)
-    elif not delta and noise == "gaussian":
-        delta = USUAL_DELTA
-    prepared = []
     with progress("Calibrating"):
-        for one, query in zip(job.questions, queries, strict=True):
-            request = Request(
-                query=query,
-                belief=held,
-                epsilon=needed(one, "epsilon", "it says how much privacy loss is allowed"),
-                mechanism=said.mechanism,
-                delta=delta,
-                noise=noise or ("best" if delta else "laplace"),
-                guarantee=said.guarantee,
-                secrets=apart,
-                quilt_size=said.quilt_size,
-                gaps=job.data.gaps,
-                window=one.window,
-                by_subject=one.by_subject,
-                spread=job.data.spread,
-                anyway=said.anyway,
-                checked=None if fits is None else fits.checked(held),
-                despite_check=said.despite_check,
-                alone=book is None,
-            )
-            prepared.append(prepare(rows[one.segment], request))
+        requests = requests_of(job, held, ledger=book, checked=None if fits is None else fits.checked(held))
+        prepared = [prepare(rows[one.segment], request) for one, request in zip(job.questions, requests, strict=True)]
     return prepared, book, fits
 
 
 def _ledger(job: Job, belief: "Belief") -> "Ledger | None":
     """The ledger of a job. Without one, several questions are counted in an account in memory."""
     from quiltwork.ledger import Ledger, read_key
+    from quiltwork.releases.of_job import secrets_of
 
     said = job.privacy
     if said.ledger is not None:
@@ -162,8 +133,7 @@ def _ledger(job: Job, belief: "Belief") -> "Ledger | None":
     if len(job.questions) == 1 and said.budget is None:
         return None
     budget = sum(one.epsilon or 0.0 for one in job.questions) if said.budget is None else said.budget
-    apart = secrets_of(said.secrets, said.secret_times)
-    promised: dict[str, Any] = {"guarantee": said.guarantee, "secrets": apart, "delta": said.delta}
+    promised: dict[str, Any] = {"guarantee": said.guarantee, "secrets": secrets_of(job), "delta": said.delta}
     return Ledger.in_memory(belief=belief, budget=budget, **promised)
 
 

@@ -10,6 +10,7 @@ from quiltwork.beliefs import Belief
 from quiltwork.data.measured import Measurements
 from quiltwork.data.read import read_measurements, read_series
 from quiltwork.data.reading import recoded
+from quiltwork.data.recode import REST
 from quiltwork.data.records import Records, read_records
 from quiltwork.data.series import Series
 from quiltwork.data.stored import StoredSeries
@@ -55,6 +56,35 @@ def rows_of(
         return measurements_of(data, source, segment=segment, progress=progress).from_files(files)
     series = series_of(data, source, column=named, states=belief.states, segment=segment, progress=progress)
     return series.from_files(files)
+
+
+def shape_of(
+    data: Data, belief: Belief, *, segment: Segment | None = None, progress: Progress | None = None
+) -> Series | Records:
+    """The same rows without their values: which subjects, times and missing values there are.
+
+    Every value is read as the same state. Where variables have different states, values are read, and not shown.
+
+    >>> from quiltwork.samples import diary_belief, diary_path
+    >>> how = Data(path=str(diary_path()), column="activity", subject="person", time="time")
+    >>> shape_of(how, diary_belief()).counts().tolist()
+    [64512, 0, 0, 0, 0, 0]
+    """
+    parts = belief.variables or belief.step_variables
+    firsts = {"0"} if belief.real or data.bins is not None else {belief.states[0]} if parts is None else set()
+    firsts |= {states[0] for states in (parts or {}).values()}
+    if len(firsts) > 1:
+        return rows_of(data, belief, segment=segment, progress=progress)
+    missing = {value: None for value, state in (recoded(data) or {}).items() if state is None}
+    alike = replace(data, recode={**missing, REST: firsts.pop()}, decimal=data.decimal or ".")
+    return rows_of(alike, belief, segment=segment, progress=progress)
+
+
+def level_numbers(length: int, people: int) -> Measurements:
+    """Series of numbers that are all 0, to plan for as many."""
+    who = pl.int_range(people, eager=True).repeat_by(length).explode()
+    table = pl.DataFrame({"who": who, "value": pl.repeat(0.0, length * people, eager=True)})
+    return read_measurements(table, column="value", subject="who")
 
 
 def public_rows(data: Data, belief: Belief, *, progress: Progress | None = None) -> Series | Records:

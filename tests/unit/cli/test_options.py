@@ -11,6 +11,9 @@ from quiltwork.cli.options import in_options
 from quiltwork.job import fields_by_name, option_of
 
 OPTIONS = {
+    "new": """
+        --json --out
+    """,
     "plan": """
         --also --by-subject --delta --distance --epsilon --guarantee --json --length --mechanism --noise
         --out --people --query --quilt-size --releases --secret-times --secrets --state-values
