@@ -101,7 +101,7 @@ def held_series(data: object, belief: Belief, reading: Mapping[str, Any] | None 
     """The same where the data must be series."""
     found = held(data, belief, reading)
     if isinstance(found, Records):
-        raise DataError("the data must be series", got="records", why="the belief must be about values in time")
+        raise _other(found, "a series", "what is asked is about values in time")
     return found
 
 
@@ -126,10 +126,6 @@ def is_table(data: object) -> bool:
     return isinstance(data, str | os.PathLike) or hasattr(type(data), "columns")
 
 
-def _kind(data: object) -> str:
-    return type(data).__name__
-
-
 def _as_job(reading: Mapping[str, Any], data: object) -> tuple[Data, object]:
     """How data are read, with the file; and the table, if they are none."""
     in_file = isinstance(data, str | os.PathLike)
@@ -146,25 +142,25 @@ def _refuse(reading: Mapping[str, Any] | None) -> None:
 def _warn(found: object) -> None:
     doubt = getattr(found, "doubt", None)
     if doubt is not None:
-        warnings.warn(f"{doubt}.", stacklevel=2)
+        warnings.warn(f"{doubt}.", stacklevel=6)  # where the function that reads was called
+
+
+def _other(data: object, wanted: str, why: str) -> DataError:
+    got = "records" if isinstance(data, Records) else "states" if isinstance(data, Series) else type(data).__name__
+    return DataError(f"the data must be {wanted}", got=got, why=why, fix="Pass a table, or values")
 
 
 def _records(data: object, variables: Mapping[str, tuple[str, ...]]) -> Records:
-    if not isinstance(data, Records):
-        if isinstance(data, Series | Mapping) or not isinstance(data, Iterable):
-            raise DataError(
-                "the data must be records: a table, or a list of mappings of variables to states",
-                got="a series" if isinstance(data, Series) else _kind(data),
-                why="the belief is about named variables",
-            )
-        data = Records.from_rows(data, variables=variables)
-    if list(data.variables.items()) != list(variables.items()):
+    if isinstance(data, Series | Mapping) or not isinstance(data, Records | Iterable):
+        raise _other(data, "records: a mapping of variables to states each", "the belief is about named variables")
+    records = data if isinstance(data, Records) else Records.from_rows(data, variables=variables)
+    if list(records.variables.items()) != list(variables.items()):
         raise DataError(
             "the records must have the belief's variables and states, in the same order",
             got="others",
             fix="Make them with variables=belief.variables",
         )
-    return data
+    return records
 
 
 def measured(data: object) -> "Measurements":
@@ -174,22 +170,13 @@ def measured(data: object) -> "Measurements":
     if isinstance(data, Measurements):
         return data
     if isinstance(data, Series | Records | Mapping | str) or not isinstance(data, Iterable):
-        raise DataError(
-            "the data must be numbers",
-            got="records" if isinstance(data, Records) else "states" if isinstance(data, Series) else _kind(data),
-            why="a Gaussian belief is about real values",
-            fix="Read them with read_measurements",
-        )
+        raise _other(data, "numbers", "a Gaussian belief is about real values")
     return Measurements.of_numbers(data)
 
 
 def _series(data: object, belief: Belief) -> Series:
     if isinstance(data, Records | Mapping) or not isinstance(data, Series | Iterable):
-        raise DataError(
-            "the data must be a series: a table with a column of states, or values in time order",
-            got="records" if isinstance(data, Records) else _kind(data),
-            why="the belief is about values in time",
-        )
+        raise _other(data, "a series of states", "the belief is about values in time")
     series = data if isinstance(data, Series) else Series.from_values(belief.values_of(data), states=belief.states)
     if series.states != belief.states:
         raise DataError(
