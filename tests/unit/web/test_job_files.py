@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 from web_service import BELIEF
 
 from quiltwork.errors import ParameterError
@@ -66,3 +67,11 @@ def test_what_the_service_sets_is_never_taken() -> None:
     }
     with pytest.raises(ParameterError, match="no key 'colum'"):
         form_of("[data]\ncolum = 'x'", {})
+
+
+def test_the_interface_reads_and_writes_job_files(served: TestClient) -> None:
+    text = served.post("/api/job/text", json=FORM).json()["text"]
+    assert served.post("/api/job/fields", json={"text": text}).json()["form"] == FORM
+    refused = served.post("/api/job/fields", json={"text": "[data]\ncolum = 'x'"})
+    assert refused.status_code == 422
+    assert "Did you mean 'column'?" in refused.json()["error"]

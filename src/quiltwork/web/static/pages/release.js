@@ -337,7 +337,9 @@ function Release({ status }) {
   const filled = () => requested({ status, declared, data: data || {}, belief: belief || {}, described, questions, epsilon, read, window: chosen, values, bySubject, more });
   const written = () => {
     const { data: file, ...rest } = filled();
-    return data ? { ...rest, data: file } : rest;
+    const { text, column, variable, gaps, ...how } = declared || {};
+    const reading = declared ? given({ column, variable, gaps, read: how }) : {};
+    return { ...rest, ...reading, ...given({ data: data ? file : undefined }) };
   };
   const load = ({ read: how = {}, column = "", variable = "", gaps, query = [], segment, window: own = "", epsilon: loss, by_subject: each, ...others }) => {
     loaded.current = true;
