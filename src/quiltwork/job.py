@@ -435,6 +435,15 @@ class Job:
         data, privacy, out = replace(self.data, **own[Data]), replace(self.privacy, **own[Privacy]), self.out
         return Job(data=data, privacy=privacy, questions=questions, out=replace(out, **own[Out]))
 
+    def with_questions(self, questions: Sequence[Ask]) -> "Job":
+        """The same with other questions."""
+        return replace(self, questions=tuple(questions))
+
+    def said(self) -> dict[str, Any]:
+        """The fields that differ from their defaults, by name; of the questions those of the first."""
+        first = self.questions[0].said() if self.questions else {}
+        return self.data.said() | self.privacy.said() | first | self.out.said()
+
     @classmethod
     def parse(cls, text: str, *, folder: str = "") -> "Job":
         """A job as it is written in a file; the files that it names are relative to ``folder``.

@@ -273,6 +273,7 @@ def test_the_shipped_diary_is_the_simulated_one() -> None:
         "docs/how-to/measurements.md",
         "docs/how-to/notebooks.md",
         "docs/how-to/reading-data.md",
+        "docs/how-to/job-files.md",
         "docs/how-to/wrong-belief.md",
         "docs/how-to/secrets.md",
     ],

@@ -12,6 +12,9 @@ Name = Annotated[str, Field(max_length=NAME)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
+LARGEST_JOB = 1_000_000
+
+
 class Form(BaseModel):
     """A request."""
 
@@ -31,6 +34,9 @@ IN_JSON: dict[str, Any] = {
     "length": Annotated[int, Field(ge=1)] | Literal["any"] | None,
 }
 """Fields that JSON says in another way than a job file does: lists in place of text, tables in place of files."""
+
+
+EXAMPLES: dict[str, list[Any]] = {"epsilon": [1.0], "length": [672]}
 
 
 def of_job(*names: str, given: bool = False) -> Callable[[type[Made]], type[Made]]:
@@ -53,7 +59,8 @@ def _field(name: str, *, given: bool) -> tuple[Any, Any]:
     if name not in IN_JSON and limits:
         kind = Annotated[one.type, Field(**limits)]
     none = given or isinstance(one.default, tuple)
-    return kind | None if none else kind, Field(default=None if none else one.default, description=one.metadata["help"])
+    default, examples = None if none else one.default, EXAMPLES.get(name)
+    return kind | None if none else kind, Field(default=default, description=one.metadata["help"], examples=examples)
 
 
 Query = Annotated[
@@ -205,14 +212,25 @@ class ColumnsForm(Form):
     *("secrets", "secret_times", "quilt_size", "spread", "anyway", "despite_check"),
 )
 @of_job("epsilon", "gaps", "guarantee", given=True)
-class ReleaseForm(Form):
-    """A release: first everything but `confirm`, for a preview; then `confirm` alone, to make it."""
+class JobForm(Form):
+    """What a release asks, as a job file may say it."""
 
-    confirm: Literal[False] | Name = Field(default=False, description="What the preview returned, to make the release.")
     data: Data | None = None
     belief: Belief | None = Field(default=None, description="That of the ledger if left out.")
     query: Query | None = None
     read: Read | None = Field(default=None, description="That of the ledger if left out.")
+
+
+class JobText(Form):
+    """A job file."""
+
+    text: Annotated[str, Field(max_length=LARGEST_JOB)]
+
+
+class ReleaseForm(JobForm):
+    """A release: first everything but `confirm`, for a preview; then `confirm` alone, to make it."""
+
+    confirm: Literal[False] | Name = Field(default=False, description="What the preview returned, to make the release.")
 
     @model_validator(mode="after")
     def _complete(self) -> "ReleaseForm":

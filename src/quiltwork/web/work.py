@@ -25,12 +25,13 @@ from quiltwork.fitting.edits import edited
 from quiltwork.job import Data
 from quiltwork.ledger import Ledger, read_key
 from quiltwork.numeric import check_length
+from quiltwork.releases.of_job import requests_of
 from quiltwork.releases.pipeline import prepare
 from quiltwork.releases.prepared import Answer, Prepared
 from quiltwork.releases.result import Release
 from quiltwork.session import written_down
-from quiltwork.types import NoiseChoice
 from quiltwork.web import drawn
+from quiltwork.web.job_files import job_of, read_of
 
 Ask = Mapping[str, Any]
 KEPT = 4  # prepared releases that wait for a confirmation in one worker
@@ -381,11 +382,8 @@ def _agreed(ask: Ask) -> tuple[Request, Data]:
 
     Whoever could choose the states or the reading would learn values from what is refused.
     """
-    own = {name: ask[name] for name in ("column", "variable", "gaps") if ask.get(name) is not None}
-    own |= {name: value for name, value in (ask.get("read") or {}).items() if value is not None}
-    said, secrets, guarantee = fixed(own), _secrets(ask), ask.get("guarantee")
-    delta = float(ask.get("delta", 0.0))
-    noise: NoiseChoice = ask.get("noise") or ("best" if delta else "laplace")
+    job, own = job_of(ask), read_of(ask)
+    said = fixed(own)
     with _ledger(ask) as book:
         if book is None:
             if not ask["data"].get("sent"):
@@ -400,32 +398,14 @@ def _agreed(ask: Ask) -> tuple[Request, Data]:
             belief, read = _belief(ask["belief"]), said
         else:
             belief = book.terms.belief if ask.get("belief") is None else _belief(ask["belief"])
-            book.check(belief=belief, guarantee=guarantee, secrets=secrets)
-            noise, delta = book.noise_and_delta(ask.get("noise"), delta)
-            secrets, guarantee = book.terms.secrets, book.terms.guarantee
+            book.check(belief=belief, guarantee=ask.get("guarantee"), secrets=_secrets(ask))
+            job = job.with_(guarantee=book.terms.guarantee)
             undeclared = book.terms.read is None and ask["data"].get("sent")  # whoever sends a file knows it
-            if own and not undeclared:
+            if own.reading and not undeclared:
                 book.check_read(said)
             read = said if undeclared else book.declared()
-    request = Request(
-        query=questions(_texts(ask), ask.get("state_values"), belief),
-        belief=belief,
-        epsilon=ask["epsilon"],
-        mechanism=ask.get("mechanism"),
-        delta=delta,
-        noise=noise,
-        guarantee=guarantee or "pufferfish",
-        secrets=Secrets.all() if secrets is None else secrets,
-        quilt_size=ask.get("quilt_size"),
-        gaps=read.gaps,
-        window=ask.get("window"),
-        by_subject=ask.get("by_subject", False),
-        spread=ask.get("spread"),
-        anyway=ask.get("anyway", False),
-        checked=_checked(ask, belief),
-        despite_check=ask.get("despite_check", False),
-        alone=ask.get("ledger") is None,
-    )
+        job = replace(job, data=replace(read, spread=job.data.spread))
+        (request,) = requests_of(job, belief, ledger=book, checked=_checked(ask, belief))
     return request, read
 
 
