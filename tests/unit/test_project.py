@@ -188,7 +188,7 @@ def test_pictures_are_looked_for_in_one_place() -> None:
 def test_the_ground_floor_is_small() -> None:
     names = {path.name for path in SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
     assert {name.removesuffix(".py") for name in names} == set().union(*LAYERS)
-    assert len(names) <= 25
+    assert len(names) <= 27
     for package in SOURCE.rglob("__init__.py"):
         logic = [
             node for node in ast.parse(package.read_text()).body if isinstance(node, ast.FunctionDef | ast.ClassDef)
