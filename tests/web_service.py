@@ -11,7 +11,7 @@ from typing import IO, Any
 from patience import PATIENCE
 from starlette.testclient import TestClient
 
-from quiltwork.data.how import HowToRead, ReadAs
+from quiltwork.job import Data
 from quiltwork.web.app import LONGEST_WAIT, Application
 
 TOKEN = "t" * 43
@@ -24,7 +24,7 @@ BELIEF: dict[str, Any] = {
 }
 BUDGET = 100.0
 """So much that no test finds it spent by others, in whichever order they run."""
-READ = ReadAs("doing", how=HowToRead(time="time"))
+READ = Data(column="doing", time="time")
 PLAN: dict[str, Any] = {"belief": BELIEF, "query": "histogram", "length": 400, "epsilon": 1.0, "mechanisms": ["curve"]}
 RELEASE: dict[str, Any] = {
     "belief": BELIEF,

@@ -15,7 +15,7 @@ from system import chromium  # noqa: E402 - it stands with the tests
 from web_service import serving  # noqa: E402
 
 from quiltwork import Ledger, Session, read_series, save_belief  # noqa: E402
-from quiltwork.data.how import HowToRead, ReadAs  # noqa: E402
+from quiltwork.job import Data  # noqa: E402
 from quiltwork.samples import diary_belief, diary_path  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images" / "pages"
@@ -40,7 +40,7 @@ def prepare(folder: Path) -> None:
     belief = diary_belief()
     save_belief(belief, folder / "public" / "belief.json")
     ledger = f"sqlite:///{folder / 'ledger.db'}"
-    read = ReadAs("activity", how=HowToRead(subject="person", time="time"))
+    read = Data(column="activity", subject="person", time="time")
     Ledger.create(ledger, belief=belief, budget=3.0, read=read).close()
     series = read_series(diary_path(), column="activity", states=belief.states, subject="person", time="time")
     for who, query, epsilon, segment in (

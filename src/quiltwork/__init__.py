@@ -4,7 +4,7 @@ What may an adversary believe?   MarkovChain, ChainSet, IntervalChain, MixingCla
                                  CycleChain, DynamicNetwork, GaussianBelief, Belief
                                  BayesianNetwork, NetworkSet, JointTable, AnyMixture, load_belief, save_belief
 What is secret?                  Secrets
-What does public data say?       fit_chain, Fit, fit_gaussian, GaussianFit
+What does public data say?       fit_belief, fit_chain, Fit, fit_gaussian, GaussianFit
 What if the belief is wrong?     compare, Comparison
 What is asked?                   Count, Share, Histogram, Frequencies, Sum, Mean, Transitions, Stays, StayLength,
                                  StayLengths, Quantile, Top, ShareDifference, Custom, Query, parse_query

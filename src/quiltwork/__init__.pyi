@@ -43,6 +43,7 @@ from quiltwork.errors import (
     NotCoveredError as NotCoveredError,
     QuiltworkError as QuiltworkError,
 )
+from quiltwork.fitting.belief import fit_belief as fit_belief
 from quiltwork.fitting.chain import Fit as Fit, fit_chain as fit_chain
 from quiltwork.fitting.gaussian import GaussianFit as GaussianFit, fit_gaussian as fit_gaussian
 from quiltwork.fitting.gaussian_check import GaussianCheck as GaussianCheck

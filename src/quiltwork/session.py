@@ -9,22 +9,24 @@ import getpass
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from quiltwork import __version__
-from quiltwork.beliefs import Belief, Secrets
+from quiltwork.beliefs import Belief, Believed, Secrets, as_belief
 from quiltwork.beliefs.checked import Checked
 from quiltwork.calibration.plan import Plan, plan as make_plan
-from quiltwork.calibration.request import Request, as_belief
+from quiltwork.calibration.request import Request
 from quiltwork.data import Series
+from quiltwork.data.held import Reads, held, reads
 from quiltwork.data.records import Records
 from quiltwork.data.steps import check_step
 from quiltwork.errors import DataError, ParameterError
+from quiltwork.fitting.outcome import BeliefCheck, as_checked
 from quiltwork.forks import working
 from quiltwork.influence.delta import check_delta_for
 from quiltwork.ledger import Ledger, Statement
 from quiltwork.question import Count, Frequencies, Histogram, Mean, Query, Questions, Sum, Transitions
-from quiltwork.releases.pipeline import as_series, prepare
+from quiltwork.releases.pipeline import prepare
 from quiltwork.releases.prepared import Prepared
 from quiltwork.releases.result import Release
 from quiltwork.types import Gaps, Guarantee, NoiseChoice, Segment, Shown
@@ -40,6 +42,8 @@ IN_MEMORY = "sqlite://"  # the name of a ledger that is forgotten with the sessi
 
 class Session(Shown):
     """Releases from one data set within one budget; who releases what is written into the ledger.
+
+    Data, belief and what says how a file or a table is read are those of :func:`release`.
 
     ``ledger`` is an address (``sqlite:///path``, a path, ``postgresql://...``) or a :class:`Ledger`; a SQLite file is
     created on first use. Without one the spending is counted in this session only and forgotten with it. The budget is
@@ -59,12 +63,13 @@ class Session(Shown):
     (1, 'count:walk')
     """
 
+    @reads
     @working()
     def __init__(  # noqa: PLR0913 - the public signature is meant to be read
         self,
-        data: Series | Records | Iterable[object],
+        data: object,
         *,
-        belief: Belief,
+        belief: Believed,
         budget: float | None = None,
         ledger: Ledger | str | os.PathLike[str] | None = None,
         who: str | None = None,
@@ -74,18 +79,34 @@ class Session(Shown):
         secrets: Secrets | str | None = None,
         delta: float | None = None,
         envelope: Query | str = "histogram",
-        check: Checked | None = None,
+        check: Checked | BeliefCheck | None = None,
+        **reading: Unpack[Reads],
     ):
-        self._checked = check
         self.belief, self.guarantee = as_belief(belief), guarantee
-        self.data = _held(data, self.belief)
+        self._checked = as_checked(check, self.belief)
+        self.data = _held(data, self.belief, reading, gaps)
         terms: dict[str, Any] = {"guarantee": guarantee, "secrets": None if secrets is None else Secrets.of(secrets)}
         if delta:
             check_delta_for(delta, len(self.data) if isinstance(self.data, Records) else self.data.subjects)
         self.ledger = _opened(ledger, self.belief, budget, delta, envelope, terms)
+        self._shared = self.ledger is ledger  # whoever opened it closes it
         self._gaps = gaps
         self._who = written_down(who, program)
         self._prepared: dict[Hashable, Prepared] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the ledger, unless it was opened elsewhere; ``with Session(..) as session:`` does so at its end.
+
+        What was spent stays known: it is opened again when it is needed.
+        """
+        if not self._shared and self.ledger.name != IN_MEMORY:
+            self.ledger.close()
 
     def __repr__(self) -> str:
         data = self.data
@@ -290,20 +311,12 @@ class Session(Shown):
         return self.data.between(*segment)
 
 
-def _held(data: Series | Records | Iterable[object], belief: Belief) -> Series | Records:
-    if belief.variables is not None:
-        if isinstance(data, Series):
-            raise DataError("the data must be records", got="series", why="the belief is about named variables")
-        return data if isinstance(data, Records) else Records.from_rows(data, variables=belief.variables)  # type: ignore[arg-type]
-    if belief.real:
-        from quiltwork.releases.measured import as_measurements  # it needs polars, which loads slowly
-
-        series: Series = as_measurements(data, belief)
-    else:
-        series = as_series(data, belief)
-    check_step(series, belief)  # refused before a ledger is made
-    series.reading.check_positions()
-    return series
+def _held(data: object, belief: Belief, reading: Reads, gaps: Gaps) -> Series | Records:
+    found = held(data, belief, reading, gaps=gaps)
+    if isinstance(found, Series):
+        check_step(found, belief)  # refused before a ledger is made
+        found.reading.check_positions()
+    return found
 
 
 def _opened(

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quiltwork.errors import NotInstalledError, ParameterError
+from quiltwork.job import Gaps as Gaps, Guarantee as Guarantee, NoiseChoice as NoiseChoice
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -28,21 +29,11 @@ Segment = tuple[int, int]
 Progress = Callable[[float], None]
 """Called with the part of the work that is done, from 0 to 1."""
 
-Guarantee = Literal["pufferfish", "bayesian"]
-"""Against adversaries who know no values, or who know any other values."""
-
 Noise = Literal["laplace", "laplace-total", "gaussian"]
 """The law of the noise; its scale is that of Laplace noise, or the standard deviation of Gaussian noise."""
 
-NoiseChoice = Literal["laplace", "gaussian", "best"]
-"""One of them, or the one with the smaller error."""
-
 Start = Literal["stationary", "any", "given"]
 """Which law the first value of a series has."""
-
-Gaps = Literal["dependent", "independent"]
-"""Whether values before and after a gap may depend on each other."""
-
 MICROSECONDS = {
     **dict.fromkeys(("us", "µs"), 1),
     "ms": 10**3,

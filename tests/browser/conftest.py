@@ -21,8 +21,8 @@ from web_service import serving
 
 from quiltwork import Ledger
 from quiltwork.beliefs.files import belief_from_dict
-from quiltwork.data.how import HowToRead, ReadAs
 from quiltwork.fitting.made_up import made_up
+from quiltwork.job import Data
 from quiltwork.show.output import json_line
 
 SCRIPT = "<img src=x onerror=alert(1)>"
@@ -60,7 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             for row, code in zip(rows, codes, strict=False)]  # fmt: skip
     (folder / "public" / f"{SCRIPT}.csv").write_text("\n".join(["person,time,doing", *told, ""]))
     (folder / "outside.csv").write_text("person,time,doing\n1,1,sit\n")
-    read = ReadAs("doing", how=HowToRead(subject="person", time="time"))
+    read = Data(column="doing", subject="person", time="time")
     Ledger.create(str(folder / "ledger.db"), belief=belief_from_dict(CHAIN), budget=BUDGET, read=read).close()
     return folder
 

@@ -194,3 +194,26 @@ def test_nothing_old_stays_beside_what_is_new(open_page: Open) -> None:
     page.get_by_role("alert").filter(has_text="cannot be read in this way").wait_for()
     page.get_by_role("button", name="Delete it now").click()
     page.get_by_text("Choose a file first.").wait_for()
+
+
+def test_a_job_file_is_saved_and_loaded(open_page: Open, tmp_path: Path) -> None:
+    page = open_page("/release")
+    filled(page)
+    page.get_by_text("Job file", exact=True).click()
+    with page.expect_download() as saving:
+        page.get_by_role("button", name="Save as job file").click()
+    file = tmp_path / saving.value.suggested_filename
+    saving.value.save_as(file)
+    text = file.read_text()
+    assert text.startswith('[data]\npath = "diary.csv"\n')
+    assert 'ask = "histogram"\nepsilon = 0.25\n' in text
+    file.write_text(
+        '[[question]]\nask = ["stays", "quantile:0.9"]\nepsilon = 0.1\nwindow = "day"\n[privacy]\nwho = "me"\n'
+    )
+    page.get_by_label("Load a job file (.toml)").set_input_files(file)
+    page.get_by_text("Not taken from the file: who.").wait_for()
+    expect(page.get_by_label("Privacy loss ε, as a number")).to_have_value("0.1")
+    expect(page.get_by_label("Answers for")).to_have_value("day")
+    expect(page.get_by_label("Question 1", exact=True)).to_have_value("stays")
+    expect(page.get_by_label("As text")).to_have_value("quantile:0.9")
+    check_page(page)

@@ -111,7 +111,7 @@ def test_totals_with_transitions_are_never_too_small(chain: MarkovChain, length:
         first = data.draw(st.integers(1, length))
         last = data.draw(st.integers(first, length))
         scale = data.draw(st.floats(0.5, 20.0))
-        composed = account.add(ReleaseRecord(query=query, noise_scale=scale, segment=(first, last)))
+        composed = account.add(ReleaseRecord(query=query, noise_scale=scale, segment=(first, last))).composed()
         within = paths[:, first - 1 : last]
         if query == "transitions":
             answers.append(tables(within, k))

@@ -199,7 +199,7 @@ def test_a_table_is_not_a_list_of_values() -> None:
     table = pl.DataFrame({"what": ["sit", "walk"]})
     for wrong in (table, table.lazy(), table.to_pandas(), table.to_arrow(), "diary.csv", Path("diary.csv")):
         with pytest.raises(InputError, match="read_series"):
-            release(wrong, "histogram", belief=CHAIN, epsilon=1.0, anyway=True)  # type: ignore[arg-type]
+            release(wrong, "histogram", belief=CHAIN, epsilon=1.0, anyway=True)
 
 
 def test_losses_never_exceed_what_is_spent() -> None:

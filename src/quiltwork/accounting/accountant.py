@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,12 +12,12 @@ from quiltwork.accounting.case import Basis, Case
 from quiltwork.accounting.checks import quilt_epsilon
 from quiltwork.accounting.envelope import Envelope
 from quiltwork.accounting.odometer import Odometer
-from quiltwork.accounting.record import ReleaseRecord, numbered
+from quiltwork.accounting.record import ReleaseRecord, numbered, record_of
 from quiltwork.accounting.rules import RULES, InfluenceCurveRule
 from quiltwork.accounting.total import Total
-from quiltwork.beliefs import Belief, Secrets
-from quiltwork.calibration.request import as_belief
-from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.auditor import Recorded
+from quiltwork.beliefs import Belief, Believed, Secrets, as_belief
+from quiltwork.errors import NotCoveredError, ParameterError, QuiltworkError
 from quiltwork.forks import working
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.numeric import check_delta, check_length
@@ -98,16 +98,18 @@ class Accountant:
     >>> release = ReleaseRecord(mechanism="curve", epsilon=1.0, noise_scale=3.33641, lipschitz=1.0)
     >>> round(accountant.dry_run(release).epsilon, 4), len(accountant.releases)
     (1.0, 0)
-    >>> round(accountant.add(release).epsilon, 4), len(accountant.releases)
-    (1.0, 1)
+    >>> round(accountant.add(release).add(release).epsilon, 4)
+    2.0858
+    >>> accountant
+    Accountant(2 releases, ε = 2.0858 by influence-curve, MarkovChain(2 states, initial=stationary))
     """
 
     def __init__(
         self,
-        belief: Belief,
+        belief: Believed,
         *,
         length: int | str | None = None,
-        releases: Iterable[ReleaseRecord] = (),
+        releases: Iterable[Recorded] = (),
         guarantee: Guarantee = "pufferfish",
         secrets: Secrets | str | None = None,
         delta: float = 0.0,
@@ -125,9 +127,18 @@ class Accountant:
         self.odometer = None if envelope is None else Odometer(envelope, self.terms)
         self.total = self.nothing(self.length)
         self._releases: tuple[ReleaseRecord, ...] = ()
+        self._composed: Composed | None = None
         for n, release in enumerate(releases, 1):
             with numbered(n):
-                self._count(release, self._with(release))
+                self._count(record_of(release), self._with(record_of(release)))
+
+    def __repr__(self) -> str:
+        count = len(self._releases)
+        try:
+            told = f"ε = {self.epsilon:.6g} by {self.composed().rule}" if count else "ε = 0"
+        except QuiltworkError:
+            told = "no theorem bounds them together"
+        return f"Accountant({count:,} release{'s' * (count != 1)}, {told}, {self.terms.belief!r})"
 
     def nothing(self, length: int | None = 0) -> Total:
         """The total before the first release."""
@@ -145,29 +156,33 @@ class Accountant:
     @working()
     def composed(self) -> Composed:
         """What all releases so far tell together; refused if no rule covers them."""
-        return self.told_by(self.total)
+        if self._composed is None:
+            self._composed = self.told_by(self.total)
+        return self._composed
+
+    @property
+    def epsilon(self) -> float:
+        """The ε of all releases so far together."""
+        return self.composed().epsilon
 
     @working()
-    def dry_run(self, release: ReleaseRecord) -> Composed:
+    def dry_run(self, release: Recorded) -> Composed:
         """What they would tell with one more; nothing is added."""
-        return self.told_by(self._with(release))
+        return self.told_by(self._with(record_of(release)))
 
     @working()
-    def add(self, release: ReleaseRecord) -> Composed:
-        """Count one more release, if a rule covers it."""
-        total = self._with(release)
+    def add(self, release: Recorded) -> Self:
+        """Count one more release (a :class:`Release` or its record), if a rule covers it."""
+        record = record_of(release)
+        total = self._with(record)
         composed = self.told_by(total)
-        self._count(release, total)
-        return composed
+        self._count(record, total)
+        self._composed = composed
+        return self
 
     def plus(self, total: Total, release: ReleaseRecord) -> Total:
         """A total with one more release, whose claims are checked."""
-        if not isinstance(release, ReleaseRecord):
-            raise ParameterError(
-                "a release must be a ReleaseRecord",
-                got=type(release).__name__,
-                fix="Pass Release.record(), or ReleaseRecord.from_dict(...) for plain values",
-            )
+        release = record_of(release)
         check_record(release, self.terms.belief)
         if self.terms.belief.step_variables is not None and total.grows and release.segment is not None:
             raise NotCoveredError(
@@ -236,7 +251,7 @@ class Accountant:
         return replace(told.losses, epsilon_at=np.minimum(told.losses.epsilon_at, told.epsilon))
 
     def _with(self, release: ReleaseRecord) -> Total:
-        same = isinstance(release, ReleaseRecord) and (not self.total.count or release.reading == self.total.reading)
+        same = not self.total.count or release.reading == self.total.reading
         if same and release.placed and self.terms.belief.variables is None:
             if release.segment is not None and self.length is None:
                 raise ParameterError(

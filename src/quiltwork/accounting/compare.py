@@ -10,10 +10,9 @@ import numpy as np
 from quiltwork.accounting.accountant import Accountant
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.auditor import Noisy, audit
-from quiltwork.beliefs import Belief
+from quiltwork.beliefs import Belief, Believed, as_belief
 from quiltwork.beliefs.chain import ChainSet, MarkovChain
 from quiltwork.calibration.plan import Plan
-from quiltwork.calibration.request import as_belief
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.fitting import lasting_longer
 from quiltwork.forks import working
@@ -73,8 +72,8 @@ class Comparison(Shown):
 def compare(
     query: Said | str,
     *,
-    belief: Belief,
-    other: Belief | None = None,
+    belief: Believed,
+    other: Believed | None = None,
     noise_scale: float,
     length: int | str | None = None,
     longer: Sequence[float] = LONGER,
@@ -91,14 +90,14 @@ def compare(
     >>> round(found.epsilon, 3), round(found.epsilon_other, 3)
     (1.0, 2.451)
     """
-    held, span = as_belief(belief), check_length(length)
+    held, span, other = as_belief(belief), check_length(length), None if other is None else as_belief(other)
     asked = bind(query, held).said
     if not 0 < noise_scale < math.inf:
         raise ParameterError("noise_scale must be a positive, finite number", got=f"{noise_scale:g}")
     epsilon, rule = _loss(asked, held, noise_scale, span, exact=exact)
     epsilon_other, rule_other, distance = None, None, None
     if other is not None:
-        _check_same_states(held, as_belief(other))
+        _check_same_states(held, other)
         epsilon_other, rule_other = _loss(asked, other, noise_scale, span, exact=exact)
         distance = distance_between(held, other, length=span)
         near = math.inf if distance is None else epsilon + 2 * distance  # Statement 56

@@ -7,8 +7,7 @@ from quiltwork.auditor import Leakage, Noisy, leakage as exact_leakage
 from quiltwork.auditor.adversaries import KNOWN, MOST_SECONDS
 from quiltwork.auditor.exact import check_releases
 from quiltwork.auditor.gaussian import worst_adversary
-from quiltwork.beliefs import Belief, GaussianBelief, SecretPairs, Secrets
-from quiltwork.calibration.request import as_belief
+from quiltwork.beliefs import Belief, Believed, GaussianBelief, SecretPairs, Secrets, as_belief
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.forks import working
 from quiltwork.influence.curve.constant import curve_members
@@ -28,7 +27,7 @@ Method = Literal["enumeration", "projective"]
 
 @working()
 def bayesian_leakage(  # noqa: PLR0913 - the public signature is meant to be read
-    belief: Belief,
+    belief: Believed,
     query: Said | str,
     *,
     noise_scale: float,

@@ -15,12 +15,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from quiltwork.auditor import Noisy
+from quiltwork.auditor import Noisy, Recorded
 from quiltwork.beliefs import Belief, Secrets
 from quiltwork.beliefs.text import parse_json, read_text
 from quiltwork.calibration.calibrate import BY_PROFILE, MECHANISMS
 from quiltwork.data import Reading, Window
-from quiltwork.errors import InputError, ParameterError
+from quiltwork.errors import InputError, NotCoveredError, ParameterError
 from quiltwork.numeric import round_up
 from quiltwork.question import Asked, Query, Said, as_said, bind, said_in
 from quiltwork.types import Floats, Guarantee, Noise, Segment, Start
@@ -328,16 +328,41 @@ class ReleaseRecord:
 
         None where its facts do not say it, and for answers by window, which are more than their sum.
         """
+        return None if self.noise == "gaussian" else self._noisy(belief)  # which has no finite loss
+
+    def _noisy(self, belief: Belief) -> Noisy | None:
         asked = self.asked(belief)
         factor = None if asked is None else self._factor(belief)
         if asked is None or self.noise_scale is None or not factor or self.window is not None:
             return None
-        if self.noise == "gaussian":
-            return None  # it has no finite loss
         scale = self.noise_scale / factor * (1 - ERROR) if factor != 1 else self.noise_scale
         first, last = self.touched(None)
         times = None if last is None or belief.variables is not None else (first, last)
         return Noisy(asked.undivided, scale, times, self.noise)
+
+    def audited(self, belief: Belief) -> Noisy:
+        """The same with Gaussian noise too; refused where its facts do not say what an exact audit needs."""
+        noisy = self._noisy(belief)
+        vouched = self.mechanism in (OTHER, "entry")
+        if noisy is None or vouched or not self.placed or self.lengths == "many":
+            raise NotCoveredError(
+                "an exact audit needs a release whose question, noise and positions are known",
+                got="noise of a mechanism that is not ours"
+                if vouched
+                else "answers by window"
+                if self.window is not None
+                else "gaps, or times that are not evenly spaced"
+                if not self.placed
+                else "series of many lengths"
+                if self.lengths == "many"
+                else "a record that does not say them",
+                fix="Use an Accountant, or audit a Noisy with a length of your choice",
+            )
+        return noisy
+
+    def record(self) -> "ReleaseRecord":
+        """Itself: where a release is expected, its record will do."""
+        return self
 
 
 def _levels(changes: tuple[Floats, ...], factor: float, noise_scale: float) -> tuple[Floats, ...]:
@@ -345,6 +370,18 @@ def _levels(changes: tuple[Floats, ...], factor: float, noise_scale: float) -> t
     with np.errstate(over="ignore", invalid="ignore"):
         levels = [np.maximum(matrix * (factor / noise_scale) * (1 + ERROR), SMALLEST) for matrix in changes]
     return tuple(np.where(matrix > 0, level, 0.0) for matrix, level in zip(changes, levels, strict=True))
+
+
+def record_of(release: Recorded) -> ReleaseRecord:
+    """The record of a release; a record is its own."""
+    record = release.record() if hasattr(release, "record") else release
+    if isinstance(record, ReleaseRecord):
+        return record
+    raise ParameterError(
+        "a release must be a Release or a ReleaseRecord",
+        got=type(release).__name__,
+        fix="ReleaseRecord.from_dict(...) takes plain values",
+    )
 
 
 def load_releases(path: str | Path) -> list[ReleaseRecord]:

@@ -6,7 +6,7 @@ Imports nothing from ``mechanisms`` or ``influence``: an error there cannot hide
 from quiltwork.auditor.adversaries import Leakage, leakage
 from quiltwork.auditor.exact import audit, audit_mechanism, exact_delta
 from quiltwork.auditor.loss import exact_loss
-from quiltwork.auditor.noisy import Audit, DeltaAt, Noisy
+from quiltwork.auditor.noisy import Audit, DeltaAt, Noisy, Recorded
 from quiltwork.auditor.smallest import smallest_scale
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "DeltaAt",
     "Leakage",
     "Noisy",
+    "Recorded",
     "audit",
     "audit_mechanism",
     "exact_delta",

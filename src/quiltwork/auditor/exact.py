@@ -10,9 +10,18 @@ import numpy as np
 from quiltwork.auditor.delta import CURVE, largest_delta, nodes_at_delta
 from quiltwork.auditor.gaussian import audit_gaussian
 from quiltwork.auditor.loss import Lattice, NodeLoss, losses, node_densities, rounding_error
-from quiltwork.auditor.noisy import Audit, DeltaAt, Noisy, NoisyQuestion, check_pure, each_question
+from quiltwork.auditor.noisy import (
+    Audit,
+    DeltaAt,
+    Noisy,
+    NoisyQuestion,
+    Recorded,
+    check_pure,
+    each_question,
+    noisy_of,
+)
 from quiltwork.auditor.outputs import Outputs
-from quiltwork.beliefs import Belief, GaussianBelief, JointTable, SecretPairs, Secrets
+from quiltwork.beliefs import Belief, Believed, GaussianBelief, JointTable, SecretPairs, Secrets, as_belief
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.forks import working
 from quiltwork.laws.exact import (
@@ -36,8 +45,8 @@ LEFT_OUT = 1e-15  # the same where no δ is aimed at
 
 @working()
 def audit(
-    belief: Belief,
-    releases: Sequence[Noisy],
+    belief: Believed,
+    releases: Noisy | Recorded | Sequence[Noisy | Recorded],
     *,
     length: int | None = None,
     know: Mapping[int, str] | Mapping[str, str] | None = None,
@@ -46,6 +55,9 @@ def audit(
     delta: float | None = None,
 ) -> Audit:
     """The exact loss of several releases seen together, by somebody who knows some values (time or variable → state).
+
+    A release is a :class:`Release` or its record, which say how long their series are, or a :class:`Noisy`. Of series
+    of several lengths, the loss is the largest; ``length`` asks about series of that length only.
 
     ``secrets`` says what is to be kept apart (see :class:`Secrets`); every two states of every value if left out. With
     a ``delta`` it is the smallest ε for which they are (ε, δ)-private, with Laplace or Gaussian noise.
@@ -59,11 +71,29 @@ def audit(
     >>> round(audit(chain, seen, length=2, delta=1e-3).epsilon, 4)
     4.5911
     """
-    secret = Secrets.of(secrets)
+    belief, secret = as_belief(belief), Secrets.of(secrets)
+    seen = noisy_of(belief, releases)
     if delta is None:
-        check_pure(releases)
+        check_pure(seen.releases)
     else:
         check_delta(delta)
+    if not seen.started:
+        belief = belief.without_given_start()
+    spans = seen.lengths or (None,) if length is None else (length,)
+    each = [_audit_length(belief, seen.to(span), span, know, progress, secret, delta) for span in spans]
+    return max(each, key=lambda one: one.epsilon)
+
+
+def _audit_length(
+    belief: Belief,
+    releases: Sequence[Noisy],
+    length: int | None,
+    know: Mapping[int, str] | Mapping[str, str] | None,
+    progress: Progress | None,
+    secret: Secrets,
+    delta: float | None,
+) -> Audit:
+    """The exact loss for series of one length."""
     if isinstance(belief, GaussianBelief):
         secret.on(belief)
         _check_states(delta)
@@ -94,7 +124,7 @@ def _of_states(
 
 
 def exact_delta(
-    belief: Belief,
+    belief: Believed,
     releases: Sequence[Noisy],
     *,
     epsilon: float,
@@ -112,7 +142,7 @@ def exact_delta(
     >>> f"{at.at_most:.6g} {at.at_least:.6g}"
     '3.05545e-06 3.05545e-06'
     """
-    secret = Secrets.of(secrets)
+    belief, secret = as_belief(belief), Secrets.of(secrets)
     check_epsilon(epsilon)
     if isinstance(belief, GaussianBelief):
         _check_states(epsilon)

@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from quiltwork.beliefs import Belief
 from quiltwork.errors import NotCoveredError, ParameterError
@@ -88,6 +88,51 @@ def each_question(releases: Sequence[Noisy], belief: Belief) -> list[NoisyQuesti
             for one, scale in zip(asked.drawn, scales, strict=True)
         ]
     return found
+
+
+class Recorded(Protocol):
+    """A release, or its record."""
+
+    def record(self) -> Any:
+        """Its record."""
+
+
+class Seen(NamedTuple):
+    """Releases that are seen together, and what their records say of the series that they are about."""
+
+    releases: tuple[Noisy, ...]
+    lengths: tuple[int, ...] = ()
+    """All lengths of the series; none where no record says them."""
+    started: bool = True
+    """Whether positions count from the start that the belief is about."""
+
+    def to(self, length: int | None) -> list[Noisy]:
+        """What they ask of a series of this length."""
+        if not self.lengths or length is None:
+            return list(self.releases)
+        spans = [one.segment or (1, length) for one in self.releases]
+        return [
+            replace(one, segment=None if (first, min(last, length)) == (1, length) else (first, min(last, length)))
+            for one, (first, last) in zip(self.releases, spans, strict=True)
+            if first <= length
+        ]
+
+
+def noisy_of(belief: Belief, given: "Noisy | Recorded | Sequence[Noisy | Recorded]") -> Seen:
+    """Releases as an audit takes them: noisy queries, records, or releases that have one."""
+    noisy: list[Noisy] = []
+    lengths, started = set[int](), True
+    for one in given if isinstance(given, Sequence) else [given]:
+        if isinstance(one, Noisy):
+            noisy.append(one)
+        elif hasattr(one, "record"):
+            record = one.record()
+            noisy.append(record.audited(belief))
+            started = started and (record.started or belief.variables is not None)
+            lengths |= set(record.lengths) | ({record.length} - {None} if belief.variables is None else set())
+        else:
+            raise ParameterError("an audit is about a Release, its record or a Noisy", got=type(one).__name__)
+    return Seen(tuple(noisy), tuple(sorted(lengths)), started)
 
 
 def check_pure(releases: Sequence[Noisy]) -> None:

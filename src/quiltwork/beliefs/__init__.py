@@ -1,6 +1,6 @@
 """Θ: what an adversary may believe; and what of it is secret."""
 
-from quiltwork.beliefs.base import Belief
+from quiltwork.beliefs.base import Belief, Believed, Fitted, as_belief
 from quiltwork.beliefs.chain import ChainSet, MarkovChain
 from quiltwork.beliefs.cycle import CycleChain
 from quiltwork.beliefs.dynamic import DynamicNetwork
@@ -19,9 +19,11 @@ __all__ = [
     "AnyMixture",
     "BayesianNetwork",
     "Belief",
+    "Believed",
     "ChainSet",
     "CycleChain",
     "DynamicNetwork",
+    "Fitted",
     "GaussianBelief",
     "HiddenChain",
     "IntervalChain",
@@ -34,6 +36,7 @@ __all__ = [
     "RecordLaw",
     "SecretPairs",
     "Secrets",
+    "as_belief",
     "belief_from_dict",
     "load_belief",
     "save_belief",

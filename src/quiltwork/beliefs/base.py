@@ -291,6 +291,27 @@ class Belief(Shown, ABC):
         return hash(self.fingerprint)
 
 
+class Fitted(Shown):
+    """What a fit found: taken wherever a belief is."""
+
+    belief: Belief
+
+
+Believed = Belief | Fitted
+
+
+def as_belief(given: object) -> Belief:
+    """The belief, or that of a fit; an error says what was passed instead.
+
+    >>> from quiltwork import fit_chain
+    >>> as_belief(fit_chain([[90, 10], [10, 90]]))
+    MarkovChain(2 states, initial=any)
+    """
+    if isinstance(given, Belief | Fitted):
+        return given if isinstance(given, Belief) else given.belief
+    raise BeliefError("belief must be a Belief", got=type(given).__name__, fix="load_belief(path) reads one")
+
+
 def as_step(given: object) -> Duration | None:
     """The time from a value to the next, as a user says it: ``"15min"``, or 1 for plain positions."""
     if given is None or isinstance(given, Duration):

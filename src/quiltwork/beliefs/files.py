@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from quiltwork.beliefs.base import Belief
+from quiltwork.beliefs.base import Belief, Believed, as_belief
 from quiltwork.beliefs.chain import ChainSet, MarkovChain
 from quiltwork.beliefs.checked import Checked
 from quiltwork.beliefs.cycle import CycleChain
@@ -69,12 +69,13 @@ def _parse_toml(text: str, path: Path) -> dict[str, Any]:
         raise BeliefError(f"belief file {path} must be TOML", why=why) from problem
 
 
-def save_belief(belief: Belief, path: str | Path) -> None:
+def save_belief(belief: Believed, path: str | Path) -> None:
     """Write a belief file as JSON, readable by :func:`load_belief`; with what a check of it found, if there was one.
 
     >>> import tempfile, pathlib
     >>> save_belief(MixingClass(2, pi_min=0.1, gap=0.2), pathlib.Path(tempfile.mkdtemp(), "belief.json"))
     """
+    belief = as_belief(belief)
     checked = {} if belief.checked is None else {"checked": belief.checked.to_dict()}
     _write(_json_file(path), belief.to_dict() | checked)
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, Protocol, cast
 
-from quiltwork.beliefs import Belief, Secrets
+from quiltwork.beliefs import Belief, Believed, Secrets
 from quiltwork.calibration.accuracy import answer_error
 from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
@@ -70,7 +70,7 @@ def find_mechanism(name: str, *, real: bool = False) -> Mechanism:
 def calibrate(  # noqa: PLR0913 - the public signature is meant to be read
     query: Questions,
     *,
-    belief: Belief,
+    belief: Believed,
     epsilon: float,
     length: int | str | None = None,
     mechanism: str | None = None,

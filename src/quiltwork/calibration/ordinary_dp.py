@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from quiltwork.beliefs import Belief
+from quiltwork.beliefs import Belief, Believed, as_belief
 from quiltwork.calibration.mechanisms.curve import curve
-from quiltwork.calibration.request import Request, as_belief
+from quiltwork.calibration.request import Request
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.influence.curve.constant import curve_members
 from quiltwork.influence.curve.networks import network_epsilon
@@ -68,7 +68,7 @@ class EntryGuarantee:
 
 
 def entry_guarantee(
-    belief: Belief,
+    belief: Believed,
     epsilon_dp: float | None = None,
     *,
     rho: float | None = None,
@@ -225,7 +225,7 @@ def _check_states(belief: Belief) -> None:
 
 
 def entry_epsilon(
-    belief: Belief, epsilon: float, *, delta: float = 0.0, length: int | str | None = None
+    belief: Believed, epsilon: float, *, delta: float = 0.0, length: int | str | None = None
 ) -> EntryGuarantee:
     """The largest ε_0 with which an entry-level DP release stays within this Pufferfish ε.
 

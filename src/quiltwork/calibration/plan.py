@@ -2,11 +2,11 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from quiltwork.beliefs import Belief, Secrets
+from quiltwork.beliefs import Believed, Secrets, as_belief
 from quiltwork.calibration.calibrate import (
     BY_PROFILE,
     MECHANISMS,
@@ -27,12 +27,15 @@ from quiltwork.calibration.sharing import (
 )
 from quiltwork.calibration.split import split
 from quiltwork.calibration.target import CLOSE, PURE_NOISE, ROUGH, USEFUL, Remedy, Target, noise_only, remedy
-from quiltwork.errors import InternalError, NotCoveredError, ParameterError
+from quiltwork.errors import InternalError, NotCoveredError, ParameterError, did_you_mean
 from quiltwork.forks import working
 from quiltwork.influence.delta import large_delta
 from quiltwork.numeric import check_length, round_up
 from quiltwork.question import Questions
 from quiltwork.types import Duration, Guarantee, NoiseChoice, Shown
+
+if TYPE_CHECKING:
+    import polars as pl
 
 MOST_RELEASES = 10**9
 ROUNDED = 1e-6  # by which the least noise may have been rounded up
@@ -54,6 +57,11 @@ class Offer:
     """Whether it was not tried because it takes long."""
     questions: tuple[QuestionNoise, ...] = ()
     """The noise of each question, if there are several; ``noise_scale`` is that of the first one that is asked."""
+
+    @property
+    def guarantee(self) -> str | None:
+        """What kind of adversaries its promise is about; None if it cannot be used."""
+        return None if self.calibration is None else self.calibration.guarantee
 
     def to_dict(self) -> dict[str, Any]:
         """The offer as plain values, as ``quiltwork plan --json`` prints it."""
@@ -111,6 +119,47 @@ class Plan(Shown):
         span = "any length" if self.length is None else f"length {self.length:,}"
         scales = [f"{o.mechanism} {o.noise_scale:.4g}" for o in self.offers if o.noise_scale is not None]
         return f"Plan({self.query}, ε = {self.epsilon:g}, {span}; noise scale: {', '.join(scales) or 'none'})"
+
+    def __iter__(self) -> Iterator[Offer]:
+        return iter(self.offers)
+
+    def __len__(self) -> int:
+        return len(self.offers)
+
+    def __getitem__(self, mechanism: str | int) -> Offer:
+        """The offer of a mechanism, by its name or its place.
+
+        >>> from quiltwork import MarkovChain, plan
+        >>> made = plan("count:1", belief=MarkovChain([[0.9, 0.1], [0.4, 0.6]]), epsilon=1.0, length="any")
+        >>> round(made["curve"].noise_scale, 2), made[0].mechanism
+        (3.4, 'curve')
+        """
+        if isinstance(mechanism, int):
+            return self.offers[mechanism]
+        for offer in self.offers:
+            if offer.mechanism == mechanism:
+                return offer
+        known = [offer.mechanism for offer in self.offers]
+        raise ParameterError(
+            "the plan has no such mechanism",
+            got=repr(mechanism)[:40],
+            fix=did_you_mean(str(mechanism), known, f"It has {', '.join(known)}"),
+        )
+
+    def to_polars(self) -> "pl.DataFrame":
+        """A table with a row for each mechanism: its noise and error, or why it cannot be used.
+
+        >>> from quiltwork import MarkovChain, plan
+        >>> made = plan("count:1", belief=MarkovChain([[0.9, 0.1], [0.4, 0.6]]), epsilon=1.0, length="any")
+        >>> made.to_polars().columns
+        ['mechanism', 'noise_scale', 'error_95', 'error_95_all', 'guarantee', 'rule', 'refused', 'seconds']
+        """
+        import polars as pl  # it loads slowly
+
+        named = ("mechanism", "noise_scale", "error_95", "error_95_all", "guarantee", "rule", "refused", "seconds")
+        return pl.DataFrame(
+            [{name: getattr(offer, name) for name in named} for offer in self], infer_schema_length=None
+        )
 
     @property
     def best(self) -> Offer | None:
@@ -179,7 +228,7 @@ class Plan(Shown):
 def plan(  # noqa: PLR0913 - the public signature is meant to be read
     query: Questions,
     *,
-    belief: Belief,
+    belief: Believed,
     epsilon: float,
     length: int | str | None = None,
     values: int | None = None,
@@ -219,6 +268,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
     [('curve', 3.34), ('quilt-exact', 12.84), ('quilt-approx', 23.51), ('wasserstein', 4.0), ('group', 100.0),
      ('gk16', None), ('audited', 3.34), ('entry', 1.0)]
     """
+    belief = as_belief(belief)
     request = Request.of(
         query,
         belief=belief,

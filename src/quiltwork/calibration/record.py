@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from quiltwork.beliefs import Belief, Secrets
+from quiltwork.beliefs import Belief, Believed, Secrets, as_belief
 from quiltwork.beliefs.secrets import believed_after
 from quiltwork.beliefs.unknown_member import unknown_member
 from quiltwork.calibration.request import Request
@@ -274,11 +274,12 @@ class Calibration(Shown):
         return NO_PROOF.get(kind, "the proof would be too large, or rests on bounds that a certificate does not hold")
 
     @working()
-    def verify(self, belief: Belief) -> float:
+    def verify(self, belief: Believed) -> float:
         """The ε that the certificate proves for this noise, these lengths and this belief, by interval arithmetic.
 
         An error says what is not proved, also if there is no certificate.
         """
+        belief = as_belief(belief)
         if self.certificate is None:
             raise CertificateError(
                 "the calibration has no certificate",

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from quiltwork.beliefs import Belief, Secrets
+from quiltwork.beliefs import Belief, Believed, Secrets, as_belief
 from quiltwork.beliefs.checked import Checked, graver
-from quiltwork.errors import BeliefError, NotCoveredError, ParameterError
+from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.numeric import check_delta, check_epsilon, check_length
 from quiltwork.question import Asked, Questions, Said, as_said, bind
 from quiltwork.question.sensitivity import Norm
@@ -92,10 +92,10 @@ class Request:
 
     @classmethod
     def of(
-        cls, query: Questions, *, belief: Belief, epsilon: float, length: int | str | None = None, **more: Any
+        cls, query: Questions, *, belief: Believed, epsilon: float, length: int | str | None = None, **more: Any
     ) -> "Request":
         """As a user says it: the query may be text, or several queries, and the length "any"."""
-        return cls(query=as_said(query), belief=belief, epsilon=epsilon, length=check_length(length), **more)
+        return cls(query=as_said(query), belief=as_belief(belief), epsilon=epsilon, length=check_length(length), **more)
 
     def _check_noise(self) -> None:
         if self.noise not in ("laplace", "gaussian", "best"):
@@ -145,10 +145,3 @@ class Request:
     def lipschitz(self) -> float:
         """The most that one value can change the answer."""
         return self.asked.lipschitz
-
-
-def as_belief(belief: object) -> Belief:
-    """The belief, or an error that says what was passed instead."""
-    if isinstance(belief, Belief):
-        return belief
-    raise BeliefError("belief must be a Belief", got=type(belief).__name__, fix="load_belief(path) reads one")

@@ -6,8 +6,13 @@ from typing import Any
 
 from quiltwork.beliefs import Belief, GaussianBelief
 from quiltwork.calibration.plan import Plan, plan
+from quiltwork.data import Window
 from quiltwork.errors import ParameterError, did_you_mean
-from quiltwork.question import Query, Said, as_said, parse_query
+from quiltwork.job import Ask
+from quiltwork.question import Query, Said, Workload, as_said, parse_query
+from quiltwork.types import Duration
+
+DAYS_OF_MONTH = 30
 
 
 def question(text: str, state_values: Mapping[str, Any] | None, belief: Belief) -> Query:
@@ -37,6 +42,26 @@ def questions(texts: Sequence[str], state_values: Mapping[str, Any] | None, beli
     return as_said([question(text, None if several and not _adds_up(text) else state_values, belief) for text in texts])
 
 
+def asked(ask: Ask, belief: Belief) -> Said:
+    """What one release of a job asks: a question, or several that share ε.
+
+    >>> from quiltwork import MarkovChain
+    >>> asked(Ask(ask=["histogram", "stays"], weight=[2, 1]), MarkovChain([[0.9, 0.1], [0.4, 0.6]])).weights
+    (2.0, 1.0)
+    """
+    if ask.workload is not None:
+        from quiltwork.question.workload import load_workload
+
+        return load_workload(ask.workload)
+    values = ask.state_values
+    if isinstance(values, str):
+        from quiltwork.data.recode import read_mapping
+
+        values = read_mapping(values, "state values", ("state", "value"))  # type: ignore[assignment]
+    found = questions(ask.ask, values, belief)  # type: ignore[arg-type]
+    return Workload(found.questions, weights=ask.weight) if ask.weight and isinstance(found, Workload) else found
+
+
 def _adds_up(text: str) -> bool:
     return text.partition(" over ")[0].strip() in ("mean", "sum")
 
@@ -57,6 +82,31 @@ def values_of(values: int | None, people: int | None, length: int | None) -> int
             fix="For example length 96 and people 200",
         )
     return people * length
+
+
+def in_each(window: str | int, length: int | None, step: Duration | None) -> int | None:
+    """About how many values of a series of this length are in one window; None if the length is not known.
+
+    >>> from quiltwork.types import Duration
+    >>> quarter = Duration.parse("15min")
+    >>> in_each("day", 672, quarter), in_each("hour-of-day", 672, quarter), in_each(5, 672, None)
+    (96, 28, 5)
+    """
+    kind = Window.parse(window)
+    if length is None:
+        return None
+    if not kind.on_the_clock:
+        return min(kind.span, length)
+    if kind.cycle is not None:
+        return max(1, length // kind.cycle)
+    if step is None or step.steps:
+        raise ParameterError(
+            f"windows by {kind.kind} need a belief that says its step",
+            got="none",
+            why="how many values a window has follows from it",
+            fix="Give the belief a step, such as 15min, or ask for windows of a number of values",
+        )
+    return max(1, min(length, round(kind.span * (DAYS_OF_MONTH if kind.kind == "month" else 1) / step.length)))
 
 
 def at_distances(belief: Belief, distances: Sequence[float] | None) -> list[Belief]:

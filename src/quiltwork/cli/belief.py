@@ -1,5 +1,6 @@
 """Commands that make and show belief files."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,18 +11,19 @@ from quiltwork.cli.options import (
     BeliefFile,
     ColumnName,
     DataFile,
-    HowToRead,
     RhythmName,
     UnitName,
-    reads_data,
+    counted,
+    job_options,
 )
 from quiltwork.errors import ParameterError
+from quiltwork.job import Data
 from quiltwork.show.output import cell, err, out, print_json, progress, table
 from quiltwork.show.terminal import print_heat
 
 if TYPE_CHECKING:
-    from quiltwork import Belief, Measurements, Series
-    from quiltwork.fitting import Fit
+    from quiltwork import Belief, Series
+    from quiltwork.fitting.autocorrelation import Rhythm
 
 Distance = Annotated[
     float | None,
@@ -35,11 +37,11 @@ OutFile = Annotated[
 ]
 
 
-@reads_data
+@job_options()
 def belief_fit(
     data: DataFile,
     column: ColumnName,
-    how: HowToRead,
+    how: Data,
     confidence: Annotated[
         float | None,
         typer.Option(
@@ -97,170 +99,72 @@ def belief_fit(
     as_json: AsJson = False,
 ) -> None:
     """Estimate a belief from public data. Do not use the data you want to protect."""
-    from quiltwork import fit_chain, save_belief
-    from quiltwork.fitting import with_step
+    from quiltwork import GaussianFit, save_belief
+    from quiltwork.data.of_job import people_of, rows_to_fit, series_of
+    from quiltwork.fitting.belief import Wanted
 
-    of_numbers: dict[str, Any] = {"--distance": distance, "--unit": unit, "--margin": margin}
-    of_numbers["--rhythm"] = None if rhythm == "auto" else rhythm
-    if gaussian:
-        beside: dict[str, Any] = {"--cycle": cycle, "--phases": phases, "--order": order, "--together": how.together}
-        beside |= {"--stays": stays, "--smoothing": smoothing, "--intervals": intervals or None, "--states": states}
-        _check_numbers(beside, distance)
-        settings = {"distance": distance, "unit": unit, "rhythm": rhythm, "margin": 1.0 if margin is None else margin}
-        settings["confidence"] = 0.95 if confidence is None else confidence
-        _fit_numbers(how.measure(data, column=column), settings, out_file, as_json)
-        return
-    for option, value in of_numbers.items():
-        if value is not None:
-            raise ParameterError(
-                f"{option} is for numbers", got="a belief about states", fix="--gaussian, or leave it out"
-            )
-    kinds = {"--cycle": cycle, "--phases": phases, "--order": order, "--together": how.together}
-    margins = {"--confidence": confidence, "--stays": stays, "--smoothing": smoothing, "--intervals": intervals or None}
-    kind = _one_of(kinds, margins)
-    if intervals and confidence is None:
-        raise ParameterError("intervals need a confidence", got="none", fix="--confidence 0.95")
-    named = None if states is None else [state.strip() for state in states.split(",") if state.strip()]
-    if named is not None and how.together is not None:
-        raise ParameterError(
-            "--states is for one person's values",
-            got="--together beside it",
-            why="people together have all combinations of the states that occur",
-            fix="Leave one of the two out",
-        )
-    people: list[str] = []
-    series: Series
-    if how.together is None:
-        series = how.read(data, column=column, states=named)
-    else:
-        series, people = _read_people(data, column, how)
-    fit = fit_chain(series, smoothing=smoothing)
-    made = _class_of(fit, confidence, stays, intervals=intervals) if kind is None else _of_kind(series, kinds, people)
-    fitted = with_step(made, series.step)
+    wanted = Wanted(
+        kind="gaussian" if gaussian else None,
+        states=None if states is None else [state.strip() for state in states.split(",") if state.strip()],
+        confidence=confidence,
+        intervals=intervals,
+        stays=stays,
+        smoothing=smoothing,
+        cycle=cycle,
+        phases=phases,
+        order=order,
+        together=how.together,
+        distance=distance,
+        unit=unit,
+        rhythm=None if rhythm == "auto" else rhythm,
+        margin=margin,
+    )
+    how = replace(how, path=data, column=column)
+    series, people = counted(rows_to_fit, how, states=wanted.states, real=wanted.real)
+    with progress("Fitting"):
+        fit = wanted.fit(series, people)
     err.print(
         "warning: do not fit a belief on the data that you want to protect: the belief would reveal that data without "
         "any noise. Fit it on public data, or on other people's data of the same kind."
     )
-    for line in fit.warnings():
-        err.print(f"warning: {line}")
-    if not as_json and kind is None:
-        err.print(table(fit.rows(), title="What each row rests on: transitions seen, and those to other states"))
+    fitted, chains = fit.belief, ""
+    if isinstance(fit, GaussianFit):
+        for line in fit.lines():
+            err.print(line)
+        listed = len(fit.belief.correlation.listed) - 1
+        what = f"{listed:,} listed lag{'s' * (listed > 1)}"
+    else:
+        for line in fit.warnings():
+            err.print(f"warning: {line}")
+        if not as_json and wanted.kind == "chain":
+            err.print(table(fit.rows(), title="What each row rests on: transitions seen, and those to other states"))
+        chains = f", {len(fitted.members)} chains" if len(fitted.members) > 1 else ""
+        what = f"{len(fitted.states)} states{chains}, start {fitted.start}"
     if people:  # with combinations that do not occur
-        series = how.read(how.people(data, column), column=people, states=fitted.states)
-    _print_verdict(fitted, series)
+        series = counted(series_of, how, people_of(how), column=people, states=fitted.states)
+    _print_verdict(fitted, series, wanted.rhythm)
     if out_file is not None:
         save_belief(fitted, out_file)
     if as_json or out_file is None:
         print_json(fitted.to_dict())
     else:
-        chains = f", {len(fitted.members)} chains" if len(fitted.members) > 1 else ""
-        start = f", start {fitted.start}"
-        out.print(f"Wrote {out_file}: {len(fitted.states)} states{chains}{start}, from {series.size:,} values.")
+        out.print(f"Wrote {out_file}: {what}, from {series.size:,} values.")
 
 
-def _check_numbers(beside: dict[str, Any], distance: float | None) -> None:
-    """Refuse options for states, and a Gaussian belief without a distance."""
-    for option, value in beside.items():
-        if value is not None:
-            raise ParameterError(f"{option} is for states", got="--gaussian beside it", fix="Leave one of the two out")
-    if distance is None:
-        raise ParameterError(
-            "a Gaussian belief needs a distance",
-            got="none",
-            why="how large a difference at one moment is to be hidden is your decision, not a property of the data",
-            fix="For example --distance 1 --unit kW",
-        )
-
-
-def _fit_numbers(series: "Measurements", settings: dict[str, Any], out_file: Path | None, as_json: bool) -> None:
-    """Fit a Gaussian belief and say what it rests on."""
-    from quiltwork import fit_gaussian, save_belief
-    from quiltwork.fitting.gaussian_check import check_gaussian
+def _print_verdict(belief: "Belief", series: "Series", rhythm: "Rhythm | None") -> None:
+    """Whether the belief fits the data that it was fitted to: if not, another kind is needed."""
+    from quiltwork import NotCoveredError, check_belief
     from quiltwork.show.checks import other_lines
 
-    with progress("Fitting"):
-        fit = fit_gaussian(series, **settings)
-        check = check_gaussian(fit.belief, series, rhythm=settings["rhythm"])
-    err.print(
-        "warning: do not fit a belief on the data that you want to protect: the belief would reveal that data without "
-        "any noise. Fit it on public data, or on other people's data of the same kind."
-    )
-    for line in [*fit.lines(), *other_lines(check)]:
+    try:
+        check = check_belief(belief, series, rhythm=rhythm or "auto")
+    except NotCoveredError:
+        return
+    verdict = f"On the data that it was fitted to: {check.verdict} {check.remedy}".strip()
+    for line in other_lines(check) if belief.real else [verdict]:
         err.print(line)
     if series.reading.time is None:
         err.print("The time of day was not looked at: no column of times was named (--time).")
-    if out_file is not None:
-        save_belief(fit.belief, out_file)
-    if as_json or out_file is None:
-        print_json(fit.belief.to_dict())
-    else:
-        listed = len(fit.belief.correlation.listed) - 1
-        out.print(f"Wrote {out_file}: {listed:,} listed lag{'s' * (listed > 1)}, from {fit.values:,} values.")
-
-
-def _one_of(kinds: dict[str, Any], margins: dict[str, Any]) -> str | None:
-    """The kind that was asked for, by its option; margins are for chains."""
-    asked = [option for option, value in kinds.items() if value is not None]
-    if len(asked) > 1:
-        raise ParameterError("a belief is fitted of one kind", got=" and ".join(asked), fix="Leave one of them out")
-    beside = [option for option, value in margins.items() if value is not None]
-    if asked and beside:
-        raise ParameterError(
-            f"{beside[0]} is for a single chain", got=f"{asked[0]} beside it", fix="Leave one of the two out"
-        )
-    return asked[0] if asked else None
-
-
-def _read_people(data: str, column: str, how: HowToRead) -> "tuple[Series, list[str]]":
-    """The states of all people at each time, joined; and who they are."""
-    table = how.people(data, column)
-    people = table.collect_schema().names()[1 if how.subject is None else 2 :]
-    return how.read(table, column=people, states=None), people
-
-
-def _of_kind(series: "Series", kinds: dict[str, Any], people: list[str]) -> "Belief":
-    """A cycle, phases, an order or people together, whichever was asked for."""
-    if people:
-        from quiltwork.fitting.together import fit_together
-
-        return fit_together(series, people=people)
-    if kinds["--cycle"] is not None:
-        from quiltwork.fitting.cycle import fit_cycle
-
-        return fit_cycle(series, step=series.step, cycle=kinds["--cycle"])
-    if kinds["--phases"] is not None:
-        from quiltwork.fitting.phases import fit_hidden
-
-        with progress("Fitting"):
-            return fit_hidden(series, phases=kinds["--phases"])
-    from quiltwork.fitting.order import fit_order
-
-    return fit_order(series, order=kinds["--order"])
-
-
-def _print_verdict(belief: "Belief", series: "Series") -> None:
-    """Whether the belief fits the data that it was fitted to: if not, another kind is needed."""
-    from quiltwork import NotCoveredError, check_belief
-
-    try:
-        check = check_belief(belief, series)
-    except NotCoveredError:
-        return
-    err.print(f"On the data that it was fitted to: {check.verdict} {check.remedy}".strip())
-    if series.reading.time is None:
-        err.print("The time of day was not looked at: no column of times was named (--time).")
-
-
-def _class_of(fit: "Fit", confidence: float | None, stays: float | None, *, intervals: bool) -> "Belief":
-    """The fitted chain, or the class around it that was asked for."""
-    from quiltwork.fitting import longer_stays
-
-    if intervals and confidence is not None:
-        if stays is not None:
-            raise ParameterError("stays are a margin for chains", got="--intervals", fix="Leave one of the two out")
-        return fit.intervals(confidence)
-    fitted = fit.chain if confidence is None else fit.within(confidence)
-    return fitted if stays is None else longer_stays(fitted, stays)
 
 
 def belief_show(

@@ -1,26 +1,40 @@
 """Commands that compare beliefs with data: whether one fits, and one for every n-th value."""
 
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from quiltwork.cli.options import AsJson, BeliefFile, ColumnName, DataFile, HowToRead, RhythmName, reads_data
+from quiltwork.cli.options import (
+    HOW,
+    MACHINE,
+    AsJson,
+    BeliefFile,
+    BeliefOrJob,
+    DataFile,
+    RhythmName,
+    believed,
+    counted,
+    job_of,
+    job_options,
+)
 from quiltwork.errors import ParameterError
+from quiltwork.job import Data, is_job
 from quiltwork.show.output import err, out, print_json, progress, table
 
 if TYPE_CHECKING:
-    from quiltwork import Belief, BeliefCheck, GaussianCheck, Series
+    from quiltwork import Belief, BeliefCheck, GaussianCheck
     from quiltwork.fitting.autocorrelation import Rhythm
     from quiltwork.fitting.outcome import Followed, Remembered
 
 
-@reads_data
+@job_options("column", *HOW, *MACHINE)
 def belief_check(
-    belief: BeliefFile,
+    belief: BeliefOrJob,
     data: DataFile,
-    column: ColumnName,
-    how: HowToRead,
+    said: dict[str, Any],
     report: Annotated[
         Path | None, typer.Option("--out", metavar="FILE.html", help="Also write an HTML report with charts.")
     ] = None,
@@ -30,16 +44,20 @@ def belief_check(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check on public data whether a belief fits. Do not use the data you want to protect."""
-    from quiltwork import load_belief
+    """Check on public data whether a belief fits. Do not use the data you want to protect.
+
+    A job file has the belief, and says how data are read.
+    """
     from quiltwork.show.page import check_report
 
+    job = job_of(belief, said, "belief")
     if report is not None:
         check_report(report, data, belief)
-    held = load_belief(belief)
-    if rhythm != "auto" and not held.real:
-        raise ParameterError("--rhythm is for numbers", got="a belief about states", fix="Leave it out")
-    check = checked(held, data, column, how, rhythm=rhythm)
+    held, file = believed(job), job.privacy.belief
+    how = replace(job.data, path=data)
+    if is_job(belief):
+        check_public(data, job.data.path)
+    check = checked(held, how, rhythm=rhythm)
     err.print(
         "warning: do not check a belief on the data that you want to protect: the result shows that data without any "
         "noise. Use public data, or other people's data of the same kind."
@@ -51,33 +69,41 @@ def belief_check(
     if save:
         from quiltwork.beliefs.files import save_checked
 
-        save_checked(belief, check.checked(held))
+        if not isinstance(file, str):
+            raise ParameterError("a verdict is saved in a belief file", got="a belief that the job spells out")
+        save_checked(file, check.checked(held))
     if as_json:
         print_json(check.to_dict() | ({} if report is None else {"report": str(report)}))
         return
     _print_check(check)
     if save:
-        out.print(f"Saved in {belief}: {check.checked(held).words}.")
+        out.print(f"Saved in {file}: {check.checked(held).words}.")
     if report is not None:
         out.print(f"Report: {report}")
 
 
-def checked(held: "Belief", data: str, column: str, how: HowToRead, *, rhythm: "Rhythm" = "auto") -> "BeliefCheck":
+def checked(held: "Belief", how: Data, *, rhythm: "Rhythm" = "auto") -> "BeliefCheck":
     """How a belief fits the public data of a file."""
     from quiltwork import check_belief
+    from quiltwork.data.of_job import public_rows
 
-    series = how.public(held, data, column=column)
+    series = counted(public_rows, how, held)
     with progress("Checking"):
-        return _check_numbers(held, series, rhythm) if held.real else check_belief(held, series)
+        return check_belief(held, series, rhythm=rhythm)
 
 
-def _check_numbers(held: "Belief", series: "Series", rhythm: "Rhythm") -> "BeliefCheck":
-    from quiltwork import GaussianBelief, Measurements
-    from quiltwork.fitting.gaussian_check import check_gaussian
-
-    if not isinstance(held, GaussianBelief) or not isinstance(series, Measurements):
-        raise ParameterError("real values need a Gaussian belief", got=repr(held))
-    return check_gaussian(held, series, rhythm=rhythm)
+def check_public(public: str, protected: str | None) -> None:
+    """Data to check a belief against are shown without noise: never the data that are to be protected."""
+    same = protected is not None and Path(public) == Path(protected)
+    with suppress(OSError, ValueError, TypeError):
+        same = same or Path(public).samefile(str(protected))
+    if same:
+        raise ParameterError(
+            "a belief must not be checked on the data that is to be protected",
+            got="the same file twice",
+            why="the report would show it without noise",
+            fix="Use public data, or other people's data of the same kind",
+        )
 
 
 def _print_check(check: "BeliefCheck") -> None:

@@ -2,6 +2,7 @@
 
 import math
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,33 +11,28 @@ import typer
 from quiltwork.cli.options import (
     AsJson,
     BeliefFile,
-    Delta,
     DividedBy,
-    GuaranteeName,
-    HowToRead,
     Method,
     NoiseScale,
     QueryText,
-    SecretsText,
-    SecretTimes,
     Seen,
-    StateValues,
     about,
     as_said,
     can_ask,
+    counted,
+    job_options,
     known_values,
     length_of,
     needed_length,
     query_of,
-    reads_data,
     secrets_of,
-    segment_of,
     whole_of,
 )
 from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.job import Data, segment_of
 from quiltwork.show.output import err, out, print_json, progress, table
 from quiltwork.show.terminal import MOST_ROWS, print_composed
-from quiltwork.types import Noise
+from quiltwork.types import Guarantee, Noise
 
 if TYPE_CHECKING:
     from quiltwork.beliefs import Secrets
@@ -52,6 +48,7 @@ DrawnNoise = Annotated[
 ]
 
 
+@job_options()
 def audit(
     belief: BeliefFile,
     query: QueryText,
@@ -68,7 +65,7 @@ def audit(
     ] = None,
     releases: Seen = 1,
     values: DividedBy = None,
-    state_values: StateValues = None,
+    state_values: str | None = None,
     know: Annotated[
         list[str] | None,
         typer.Option("--know", metavar="POS=STATE", help="Value that the adversary knows; may be repeated."),
@@ -80,8 +77,8 @@ def audit(
         float, typer.Option("--delta", metavar="D", help="Find the smallest ε at this δ instead of the exact loss.")
     ] = 0.0,
     noise: DrawnNoise = "laplace-total",
-    secrets: SecretsText = None,
-    secret_times: SecretTimes = None,
+    secrets: str | None = None,
+    secret_times: str | None = None,
     report: Annotated[
         Path | None, typer.Option("--out", metavar="FILE.html", help="Plot the loss over time and the two densities.")
     ] = None,
@@ -145,6 +142,7 @@ def _draw_audit(
     write_audit(path, found=found, lines=found.lines(), charts=charts)
 
 
+@job_options()
 def compose(
     belief: BeliefFile,
     releases: Annotated[Path, typer.Argument(metavar="RELEASES", help="JSON file with a list of releases.")],
@@ -154,10 +152,10 @@ def compose(
     budget: Annotated[
         float | None, typer.Option("--budget", metavar="E", help="Compare the total with this ε.")
     ] = None,
-    delta: Delta = 0.0,
-    guarantee: GuaranteeName = "pufferfish",
-    secrets: SecretsText = None,
-    secret_times: SecretTimes = None,
+    delta: float = 0.0,
+    guarantee: Guarantee = "pufferfish",
+    secrets: str | None = None,
+    secret_times: str | None = None,
     report: Annotated[
         Path | None, typer.Option("--out", metavar="FILE.html", help="Plot the privacy loss over time.")
     ] = None,
@@ -189,6 +187,7 @@ def compose(
         out.print(f"Report: {report}")
 
 
+@job_options()
 def leakage(
     belief: BeliefFile,
     query: QueryText,
@@ -198,7 +197,7 @@ def leakage(
     ] = None,
     releases: Seen = 1,
     values: DividedBy = None,
-    state_values: StateValues = None,
+    state_values: str | None = None,
     method: Annotated[
         Method | None,
         typer.Option("--method", help="Exact search, or a bound for chains and trees (default: exact where possible)."),
@@ -206,9 +205,9 @@ def leakage(
     seconds: Annotated[
         float, typer.Option("--seconds", metavar="S", help="Time limit for the exact search, in seconds.")
     ] = 60.0,
-    secrets: SecretsText = None,
-    secret_times: SecretTimes = None,
-    delta: Delta = 0.0,
+    secrets: str | None = None,
+    secret_times: str | None = None,
+    delta: float = 0.0,
     noise: DrawnNoise = "laplace-total",
     as_json: AsJson = False,
 ) -> None:
@@ -258,12 +257,12 @@ def _ask_to_show(folder: Path) -> None:
         raise typer.Abort
 
 
-@reads_data
+@job_options()
 def reproduce(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="Result to recompute, or all. An unknown name lists them.")
     ],
-    how: HowToRead,
+    how: Data,
     folder: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Folder for tables and figures.")] = Path(
         "reproduced"
     ),
@@ -294,17 +293,19 @@ def reproduce(
     downloaded = data if name in ON_PUBLIC_DATA else None
     if downloaded is None:
         _check_own_data(data, column, belief, yes=yes)
-    elif column is not None or belief is not None or yes or how.given():
+    elif column is not None or belief is not None or yes or how.said():
         raise ParameterError(f"{name} takes --data alone", got="other options for data", why="its files are known")
     held = None if belief is None else load_belief(belief)
     series = None
     if data is not None and name == "activity" and not yes:
         _ask_to_show(folder)
     if data is not None and column is not None and held is not None:
-        series = how.read(data, column=column, states=held.states)
-    elif how.given():
+        from quiltwork.data.of_job import series_of
+
+        series = counted(series_of, replace(how, path=data, column=column), states=held.states)
+    elif how.said():
         raise ParameterError(
-            "options for reading data need --data", got=f"--{how.given()[0].replace(chr(95), chr(45))}"
+            "options for reading data need --data", got=f"--{next(iter(how.said())).replace(chr(95), chr(45))}"
         )
     with progress(f"Computing {name}") as report:
         if name == "all":

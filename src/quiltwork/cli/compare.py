@@ -11,7 +11,7 @@ from quiltwork.cli.options import (
     DividedBy,
     NoiseScale,
     QueryText,
-    StateValues,
+    job_options,
     length_of,
     query_of,
     whole_of,
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from quiltwork.accounting.compare import Comparison
 
 
+@job_options()
 def belief_compare(
     belief: BeliefFile,
     query: QueryText,
@@ -34,7 +35,7 @@ def belief_compare(
         str, typer.Option("--length", metavar="N", help="Length of the series, or any. Not for records.")
     ] = "any",
     values: DividedBy = None,
-    state_values: StateValues = None,
+    state_values: str | None = None,
     exact: Annotated[
         bool, typer.Option("--exact", help="Compute the exact loss under both beliefs (short series, known start).")
     ] = False,

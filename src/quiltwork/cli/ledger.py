@@ -2,31 +2,26 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from quiltwork.cli.options import (
+    HOW,
+    MACHINE,
     AsJson,
-    GapsName,
-    GuaranteeName,
-    HowToRead,
-    KeyFile,
-    SecretsText,
-    SecretTimes,
-    ValueColumn,
-    VariableColumn,
-    WhoName,
-    reads_data,
+    believed,
+    job_of,
+    job_options,
+    needed,
     secrets_of,
 )
 from quiltwork.errors import LedgerError, ParameterError
+from quiltwork.job import Data
 from quiltwork.show.output import err, json_line, out, print_json
 from quiltwork.show.terminal import print_statement
-from quiltwork.types import Gaps
 
 if TYPE_CHECKING:
-    from quiltwork.data.how import ReadAs
     from quiltwork.ledger import Ledger, Row
 
 LONGEST_REASON = 200
@@ -35,27 +30,21 @@ Address = Annotated[
 ]
 
 
-@reads_data
+@job_options("belief", "budget", "column", "variable", "gaps", "guarantee", "secrets", "secret_times", *HOW, *MACHINE)
 def create(
-    url: Address,
-    belief: Annotated[Path, typer.Option("--belief", metavar="B", help="Belief file (JSON or TOML).")],
-    budget: Annotated[float, typer.Option("--budget", metavar="E", help="Total ε for all releases together.")],
-    how: HowToRead,
-    column: ValueColumn = None,
-    variable: VariableColumn = None,
-    gaps: GapsName = "dependent",
-    guarantee: GuaranteeName = "pufferfish",
-    secrets: SecretsText = None,
-    secret_times: SecretTimes = None,
-    delta: Annotated[
-        float, typer.Option("--delta", metavar="D", help="Budget on (ε, δ): releases add up by squares. 1e-6 is usual.")
-    ] = 0.0,
-    envelope: Annotated[
-        str | None,
-        typer.Option(
-            "--envelope", metavar="Q", help="With --delta: the query in whose shape room is made (default: histogram)."
+    url: Annotated[
+        str,
+        typer.Argument(
+            metavar="URL",
+            help="Ledger: sqlite:///path, postgresql://..., the path of a SQLite file, or a job file that names it.",
         ),
+    ],
+    said: dict[str, Any],
+    delta: Annotated[
+        float | None,
+        typer.Option("--delta", metavar="D", help="Budget on (ε, δ): releases add up by squares. 1e-6 is usual."),
     ] = None,
+    envelope: str | None = None,
     key: Annotated[
         Path | None,
         typer.Option(
@@ -70,27 +59,29 @@ def create(
 
     With the options for reading data it also fixes how they are read: `serve --data-folder` needs that.
     """
-    from quiltwork import load_belief
     from quiltwork.influence.delta import large_delta
     from quiltwork.ledger import Ledger, new_key, read_key
 
-    if envelope is not None and not delta:
+    more = {"delta": delta, "envelope": envelope, "key": key}
+    job = job_of(url, said | {name: value for name, value in more.items() if value is not None}, "ledger")
+    terms = job.privacy
+    if terms.envelope is not None and not terms.delta:
         raise ParameterError(
             "room for squares needs a delta", got="--envelope without --delta", fix="Add --delta 1e-6, or leave it out"
         )
-    held, is_new = load_belief(belief), key is not None and not key.exists()
-    seal = None if key is None else new_key(key) if is_new else read_key(key)
-    apart = secrets_of(secrets, secret_times)
+    held, budget = believed(job), needed(terms, "budget", "it limits the total privacy loss of all releases")
+    file = None if terms.key is None else Path(terms.key)
+    is_new = file is not None and not file.exists()
     created = Ledger.create(
-        url,
+        needed(terms, "ledger"),
         belief=held,
         budget=budget,
-        guarantee=guarantee,
-        secrets=apart,
-        delta=delta,
-        envelope=envelope or "histogram",
-        read=_read_as(how, column, variable, gaps),
-        key=seal,
+        guarantee=terms.guarantee,
+        secrets=secrets_of(terms.secrets, terms.secret_times),
+        delta=terms.delta,
+        envelope=terms.envelope or "histogram",
+        read=_read_as(job.data),
+        key=None if file is None else new_key(file) if is_new else read_key(file),
     )
     statement = created.statement()
     if as_json:
@@ -110,20 +101,18 @@ def create(
     if statement.terms.read is not None:
         out.print(f"It fixes how a service reads the data: {statement.terms.read}.")
     if is_new:
-        out.print(f"Wrote a new key to {key}. Keep it apart from the ledger; nothing can be released without it.")
+        out.print(f"Wrote a new key to {file}. Keep it apart from the ledger; nothing can be released without it.")
 
 
-def _read_as(how: HowToRead, column: str | None, variable: str | None, gaps: Gaps) -> "ReadAs | None":
+def _read_as(data: Data) -> Data | None:
     """How data are read, if anything was said about it."""
-    from quiltwork.data.how import ReadAs
-
-    if how.engine != "polars" or how.master is not None:
+    if data.engine != "polars":
         raise ParameterError("a service reads files itself", got="--engine or --master", fix="Leave it out")
-    read = ReadAs(column, variable, gaps, how)
-    return None if read == ReadAs() else read
+    return data if data.reading else None
 
 
-def show(url: Address, key: KeyFile = None, as_json: AsJson = False) -> None:
+@job_options()
+def show(url: Address, key: Path | None = None, as_json: AsJson = False) -> None:
     """Show what was spent, who spent it, and what remains."""
     now = _opened(url, key).statement()
     if as_json:
@@ -132,6 +121,7 @@ def show(url: Address, key: KeyFile = None, as_json: AsJson = False) -> None:
         print_statement(now)
 
 
+@job_options()
 def verify(
     url: Annotated[str, typer.Argument(metavar="URL", help="Ledger, or a .jsonl file written by `ledger export`.")],
     head: Annotated[
@@ -142,8 +132,8 @@ def verify(
         str | None,
         typer.Option("--accept", metavar="WHY", help="Go on although rows are broken; writes why, and who said so."),
     ] = None,
-    key: KeyFile = None,
-    who: WhoName = None,
+    key: Path | None = None,
+    who: str | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Check a ledger for changed, removed or added rows. Also checks its sums."""

@@ -40,6 +40,11 @@ LISTED: dict[str, Listed] = {
             "    --window day --ledger sqlite:///ledger.db",
         ),
     ),
+    "new": Listed(
+        "new:new",
+        "Write a job file for a data file.",
+        ("quiltwork new diary.csv --out job.toml",),
+    ),
     "audit": Listed(
         "check:audit",
         "Compute the exact privacy loss of noise.",

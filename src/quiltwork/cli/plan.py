@@ -1,29 +1,25 @@
 """The command that plans: how much noise, or what a wanted accuracy takes."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from quiltwork.cli.options import (
     AsJson,
-    BeliefFile,
-    Delta,
-    GuaranteeName,
-    NoiseName,
-    QueryTexts,
-    QuiltSize,
-    SecretsText,
-    SecretTimes,
-    StateValues,
-    WorkloadFile,
-    asked_in,
+    BeliefOrJob,
+    believed,
     in_options,
+    job_of,
+    job_options,
     needed_length,
+    questions_of,
     secrets_of,
 )
 from quiltwork.errors import NotCoveredError
+from quiltwork.job import Job, is_job
 from quiltwork.show.output import out, print_json, progress, table
 from quiltwork.show.terminal import print_plan
 
@@ -31,57 +27,22 @@ if TYPE_CHECKING:
     from quiltwork import Belief, Plan
     from quiltwork.calibration.plan import Offer
     from quiltwork.question import Said
+    from quiltwork.releases.of_job import QuestionPlan
 
 
+@job_options(
+    *("epsilon", "ask", "workload", "state_values", "length", "values", "people", "target_error", "delta", "noise"),
+    *("guarantee", "secrets", "secret_times", "quilt_size", "distance", "window", "by_subject"),
+)
 def plan(
-    belief: BeliefFile,
-    epsilon: Annotated[
-        float | None,
-        typer.Option("--epsilon", metavar="E", help="Privacy loss allowed for any one moment; smaller is safer."),
-    ] = None,
-    query: QueryTexts = None,
-    workload: WorkloadFile = None,
-    state_values: StateValues = None,
-    length: Annotated[
-        str | None, typer.Option("--length", metavar="N", help="Length of the longest series, or any. Not for records.")
-    ] = None,
-    values: Annotated[
-        int | None,
-        typer.Option("--values", metavar="N", help="Total number of values, for frequencies and mean."),
-    ] = None,
-    people: Annotated[
-        int | None,
-        typer.Option("--people", metavar="N", help="Number of series of that length, instead of --values."),
-    ] = None,
-    target_error: Annotated[
-        str | None,
-        typer.Option(
-            "--target-error",
-            metavar="5%",
-            help="Show which ε, how many people or which window keeps the error within this with probability 95 %: a "
-            "number, or a percentage of what the answer can be.",
-        ),
-    ] = None,
+    belief: BeliefOrJob,
+    said: dict[str, Any],
     mechanism: Annotated[
         list[str] | None, typer.Option("--mechanism", metavar="M", help="Show only this mechanism; may be repeated.")
     ] = None,
-    delta: Delta = 0.0,
-    noise: NoiseName = None,
     releases: Annotated[
         int, typer.Option("--releases", metavar="K", help="Share ε among K releases; shows the noise of each.")
     ] = 1,
-    guarantee: GuaranteeName = "pufferfish",
-    secrets: SecretsText = None,
-    secret_times: SecretTimes = None,
-    quilt_size: QuiltSize = None,
-    distance: Annotated[
-        list[float] | None,
-        typer.Option(
-            "--distance",
-            metavar="D",
-            help="For real values: hide differences of up to D instead of the belief's. Repeat it to compare several.",
-        ),
-    ] = None,
     also: Annotated[
         Path | None,
         typer.Option("--also", metavar="OTHER", help="Also show the ε of each noise scale if this belief is true."),
@@ -95,29 +56,37 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Show how much noise each mechanism needs. Reads no data and spends no budget."""
-    from quiltwork import load_belief
-    from quiltwork.calibration.wanted import distances_to_dict, plan_wanted, values_of
+    from quiltwork.calibration.wanted import asked as asked_by, distances_to_dict, in_each, plan_wanted, values_of
     from quiltwork.influence.delta import USUAL_DELTA
 
-    held = load_belief(belief)
-    asked = asked_in(query, workload, state_values, held)
-    span = needed_length(length, held)
+    job = job_of(belief, said, "belief")
+    if is_job(belief):
+        _plan_job(job, mechanism, as_json=as_json)
+        return
+    held, data, terms = believed(job), job.data, job.privacy
+    (ask,) = questions_of(job)
+    asked = asked_by(ask, held)
+    span = needed_length(data.length, held)
+    people, size = data.people, span
+    if ask.window is not None:
+        people, size = people or 1, in_each(ask.window, span, held.step)
     with progress("Calibrating"):
         held, made, by_distance = plan_wanted(
             asked,
             belief=held,
-            epsilon=epsilon,
-            distances=distance,
-            target_error=target_error,
+            window=ask.window,
+            epsilon=ask.epsilon,
+            distances=terms.distance,
+            target_error=ask.target_error,
             length=span,
-            values=values_of(values, people, span),
-            delta=delta or (USUAL_DELTA if noise == "gaussian" else 0.0),
-            noise=noise or "best",
+            values=values_of(data.values, people, size),
+            delta=terms.delta or (USUAL_DELTA if terms.noise == "gaussian" else 0.0),
+            noise=terms.noise or "best",
             mechanisms=mechanism,
             releases=releases,
-            guarantee=guarantee,
-            secrets=secrets_of(secrets, secret_times),
-            quilt_size=quilt_size,
+            guarantee=terms.guarantee,
+            secrets=secrets_of(terms.secrets, terms.secret_times),
+            quilt_size=terms.quilt_size,
         )
     made = replace(made, offers=tuple(_in_options(offer) for offer in made.offers))
     if all(offer.refused for offer in made.offers):
@@ -143,6 +112,35 @@ def plan(
         out.print(table([{name: row[key] for key, name in names.items()} for row in rows]))
     if report is not None:
         out.print(f"Report: {report}")
+
+
+def _plan_job(job: Job, mechanisms: list[str] | None, *, as_json: bool) -> None:
+    """What each question of a job would be worth; of its data only the shape is read."""
+    from quiltwork.releases.of_job import plan_questions
+
+    questions_of(job)
+    with progress("Calibrating"):
+        planned = plan_questions(job, believed(job), compare=as_json or bool(mechanisms), mechanisms=mechanisms)
+    if as_json:
+        print_json({"questions": [one.to_dict() for one in planned]})
+    else:
+        out.print(table(rows_of_plan(planned)))
+
+
+def rows_of_plan(planned: "Sequence[QuestionPlan]") -> list[dict[str, Any]]:
+    """A row for each question: its noise, and how much of a typical answer that is."""
+    return [
+        {
+            "question": one.ask,
+            "answers": one.answers,
+            "ε": one.epsilon,
+            "noise scale": one.noise_scale,
+            "±95 %": one.error_95,
+            "of the answer": "" if one.relative_error is None else f"{100 * one.relative_error:.2g} %",
+            "verdict": one.verdict,
+        }
+        for one in planned
+    ]
 
 
 def _under_other(made: "Plan", asked: "Said", held: "Belief", also: Path) -> dict[str, float | None]:

@@ -1,205 +1,164 @@
 """The command that makes releases."""
 
 import sys
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from quiltwork.cli.belief_check import check_public, checked
 from quiltwork.cli.options import (
+    HOW,
+    MACHINE,
     AsJson,
-    DataFile,
-    Delta,
-    EpsilonValue,
-    GapsName,
-    GuaranteeName,
-    HowToRead,
-    KeyFile,
-    NoiseName,
-    QueryTexts,
-    QuiltSize,
-    SecretsText,
-    SecretTimes,
-    SpreadValue,
-    StateValues,
-    ValueColumn,
-    VariableColumn,
-    WhoName,
-    WorkloadFile,
-    asked_in,
-    reads_data,
-    secrets_of,
-    segment_of,
+    DataOrJob,
+    believed,
+    counted,
+    job_of,
+    job_options,
+    needed,
+    questions_of,
 )
 from quiltwork.cli.repeat import given_command
 from quiltwork.data.about import source_name
 from quiltwork.errors import ParameterError, QuiltworkError, visible
+from quiltwork.job import Data, Format, Job
 from quiltwork.show.output import err, give_up_output, json_line, out, print_json, progress
 from quiltwork.show.terminal import print_release
 
 PAGES = (".html", ".htm")
-Form = Literal["table", "csv", "parquet", "json", "markdown"]
 
 if TYPE_CHECKING:
-    from quiltwork import Belief, BeliefCheck, Release
-    from quiltwork.releases.prepared import Prepared
+    from quiltwork import Belief, BeliefCheck, Ledger, Release
+    from quiltwork.releases.prepared import Answer, Prepared
 
 
-@reads_data
-def release(
-    context: typer.Context,
-    data: DataFile,
-    belief: Annotated[Path, typer.Option("--belief", metavar="B", help="Belief file (JSON or TOML).")],
-    epsilon: EpsilonValue,
-    how: HowToRead,
-    query: QueryTexts = None,
-    workload: WorkloadFile = None,
-    state_values: StateValues = None,
-    column: ValueColumn = None,
-    variable: VariableColumn = None,
-    mechanism: Annotated[
-        str | None,
-        typer.Option(
-            "--mechanism",
-            metavar="M",
-            help="Mechanism to use. Default: curve for series and networks, wasserstein for joint tables.",
-        ),
-    ] = None,
-    segment: Annotated[
-        str | None,
-        typer.Option("--segment", metavar="A:B", help="Use only values A to B of each series, counted from 1."),
-    ] = None,
-    window: Annotated[
-        str | None,
-        typer.Option(
-            "--window",
-            metavar="W",
-            help="One answer per window: day, hour, week, month, hour-of-day, weekday, or a number of values.",
-        ),
-    ] = None,
-    by_subject: Annotated[
-        bool, typer.Option("--by-subject", help="One answer per subject, published by name.")
-    ] = False,
-    gaps: GapsName = "dependent",
-    delta: Delta = 0.0,
-    noise: NoiseName = None,
-    guarantee: GuaranteeName = "pufferfish",
-    secrets: SecretsText = None,
-    secret_times: SecretTimes = None,
-    quilt_size: QuiltSize = None,
-    ledger: Annotated[
-        str | None,
-        typer.Option("--ledger", metavar="URL", help="Charge the release to this ledger and its budget."),
-    ] = None,
-    key: KeyFile = None,
-    who: WhoName = None,
-    spread: SpreadValue = None,
-    anyway: Annotated[bool, typer.Option("--anyway", help="Release answers that are noise only.")] = False,
-    files: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--out",
-            metavar="FILE",
-            help="Also write a file: .html for a report, .csv, .parquet or .md for a table, .json for everything. "
-            "May be repeated.",
-        ),
-    ] = None,
-    check: Annotated[
-        str | None,
-        typer.Option(
-            "--check",
-            metavar="PUBLIC_DATA",
-            help="Public data, in the same columns, to check the belief against. A report shows them without noise.",
-        ),
-    ] = None,
-    despite_check: Annotated[
-        bool, typer.Option("--despite-check", help="Release under a belief that its check refuted.")
-    ] = False,
-    form: Annotated[Form, typer.Option("--format", help="What to print. json is the same as --json.")] = "table",
-    as_json: AsJson = False,
-) -> None:
-    """Release a statistic with noise that protects every value."""
-    from quiltwork import Secrets, load_belief
-    from quiltwork.calibration.request import Request
-    from quiltwork.influence.delta import USUAL_DELTA
-    from quiltwork.ledger import Ledger, read_key
-    from quiltwork.releases.pipeline import prepare
-    from quiltwork.session import written_down
-
-    used: list[str | Path] = [data, belief, *([] if key is None else [key])]
-    used += [] if ledger is None else [ledger.removeprefix("sqlite:///")]
-    files = _checked(files or [], used)  # before anything is spent
-    _check_public(check, data)
-    form = _printed_as(form, as_json=as_json)
+@job_options(
+    *("belief", "epsilon", "ask", "workload", "state_values", "column", "variable", "mechanism", "segment", "window"),
+    *("by_subject", "gaps", "delta", "noise", "guarantee", "secrets", "secret_times", "quilt_size", "ledger", "key"),
+    *("who", "spread", "anyway", "files", "check", "despite_check", "form", *HOW, *MACHINE),
+)
+def release(context: typer.Context, data: DataOrJob, said: dict[str, Any], as_json: AsJson = False) -> None:
+    """Release a statistic with noise that protects every value. A job file may ask for several."""
+    job = job_of(data, said, "path")
+    files = _checked(job)  # before anything is spent
+    protected = needed(job.data, "path")
+    if job.out.check is not None:
+        check_public(job.out.check, protected)
+    form = _printed_as(job.out.form, as_json=as_json)
     if sys.stdout is None:
         raise ParameterError("the value needs somewhere to go", got="a standard output that is closed")
-    if key is not None and ledger is None:
-        raise ParameterError("a key is that of a ledger", got="--key without --ledger", fix="Name the ledger too")
-    if who is not None and ledger is None:
-        raise ParameterError(
-            "a name can only be recorded in a ledger", got="--who without --ledger", fix="Add --ledger URL"
-        )
-    held = load_belief(belief)
-    asked = asked_in(query, workload, state_values, held)
-    times = None if segment is None else segment_of(segment)
-    rows = how.rows(held, data, column=column, variable=variable, segment=times, gaps=gaps)
-    fits = None if check is None else _compared(check, held, column, how)
-    book = None if ledger is None else Ledger(ledger, key=None if key is None else read_key(key))
-    apart = secrets_of(secrets, secret_times)
-    if apart is None:
-        apart = Secrets.all() if book is None else book.terms.secrets
-    if book is not None:
-        noise, delta = book.noise_and_delta(noise, delta)
-    elif not delta and noise == "gaussian":
-        delta = USUAL_DELTA
-    with progress("Calibrating"):
-        request = Request(
-            query=asked,
-            belief=held,
-            epsilon=epsilon,
-            mechanism=mechanism,
-            delta=delta,
-            noise=noise or ("best" if delta else "laplace"),
-            guarantee=guarantee,
-            secrets=apart,
-            quilt_size=quilt_size,
-            gaps=gaps,
-            window=window,
-            by_subject=by_subject,
-            spread=spread,
-            anyway=anyway,
-            checked=None if fits is None else fits.checked(held),
-            despite_check=despite_check,
-            alone=ledger is None,
-        )
-        ready = prepare(rows, request)
+    prepared, book, fits = _prepared(job)
+    answers = _counted(prepared)
+    if book is not None and len(prepared) > 1:
+        book.check_room([ready.record for ready in prepared])
+    released = _drawn(job, prepared, answers, book, files, form)
+    for number, (ready, result) in enumerate(zip(prepared, released, strict=True), 1):
+        for file in files:
+            path = file.with_stem(f"{file.stem}-{number}") if len(released) > 1 else file
+            if _write(path, result, ready, fits, context) and form == "table":
+                out.print(f"{'Report' if path.suffix.lower() in PAGES else 'Written'}: {path}")
+
+
+def _counted(prepared: "list[Prepared]") -> "list[list[Answer]]":
+    """What is true, of all questions; answers that would be noise only are refused."""
     with progress("Counting"):
-        answers = ready.answers()
-        ready.check_worth(answers)
-        warnings = ready.warnings(answers)
-    for warning in warnings:
+        answers = [ready.answers() for ready in prepared]
+        for ready, own in zip(prepared, answers, strict=True):
+            ready.check_worth(own)
+        warnings = [text for ready, own in zip(prepared, answers, strict=True) for text in ready.warnings(own)]
+    for warning in dict.fromkeys(warnings):
         err.print(f"warning: {warning}")
-    result = ready.draw(answers) if book is None else ready.draw_within(book, written_down(who), answers)
-    if result.about is not None and result.about.source is None:  # a table made from the file
-        result = replace(result, about=replace(result.about, source=source_name(data)))
-    _show(result, files, form)  # what was spent is shown, whatever becomes of the files
-    for file in files:
-        if _write(file, result, ready, fits, context) and form == "table":
-            out.print(f"{'Report' if file.suffix.lower() in PAGES else 'Written'}: {file}")
+    return answers
 
 
-def _checked(files: list[Path], used: "list[str | Path]") -> list[Path]:
-    """Files that can be written, none of them twice."""
-    if not files:
+def _drawn(
+    job: Job,
+    prepared: "list[Prepared]",
+    answers: "list[list[Answer]]",
+    book: "Ledger | None",
+    files: list[Path],
+    form: Format,
+) -> "list[Release]":
+    """Charge and draw one after the other. What was spent is shown, whatever becomes of the rest."""
+    from quiltwork.session import written_down
+
+    who, together = written_down(job.privacy.who), len(prepared) > 1 and form == "json"
+    released: list[Release] = []
+    try:
+        for ready, own in zip(prepared, answers, strict=True):
+            result = ready.draw(own) if book is None else ready.draw_within(book, who, own)
+            if result.about is not None and result.about.source is None:  # a table made from the file
+                result = replace(result, about=replace(result.about, source=source_name(str(job.data.path))))
+            if result.ledger is not None and job.privacy.ledger is None:
+                result = replace(result, ledger=result.ledger | {"address": "an account in memory"})
+            released.append(result)
+            if not together:
+                _show(result, files, form)
+    finally:
+        if together and released:
+            _print_all(released)
+    return released
+
+
+def _prepared(job: Job) -> "tuple[list[Prepared], Ledger | None, BeliefCheck | None]":
+    """Everything that can be refused is refused here: nothing is counted, drawn or spent."""
+    from quiltwork.calibration.wanted import asked
+    from quiltwork.data.of_job import rows_of
+    from quiltwork.releases.of_job import requests_of
+    from quiltwork.releases.pipeline import prepare
+
+    held = believed(job)
+    for one in questions_of(job):
+        asked(one, held)  # refused before data are read
+    segments = dict.fromkeys(one.segment for one in job.questions)
+    rows = {segment: counted(rows_of, job.data, held, segment=segment) for segment in segments}
+    fits = None if job.out.check is None else _compared(job.out.check, held, job.data)
+    book = _ledger(job, held)
+    with progress("Calibrating"):
+        requests = requests_of(job, held, ledger=book, checked=None if fits is None else fits.checked(held))
+        prepared = [prepare(rows[one.segment], request) for one, request in zip(job.questions, requests, strict=True)]
+    return prepared, book, fits
+
+
+def _ledger(job: Job, belief: "Belief") -> "Ledger | None":
+    """The ledger of a job. Without one, several questions are counted in an account in memory."""
+    from quiltwork.ledger import Ledger, read_key
+    from quiltwork.releases.of_job import secrets_of
+
+    said = job.privacy
+    if said.ledger is not None:
+        return Ledger(said.ledger, key=None if said.key is None else read_key(Path(said.key)))
+    if len(job.questions) == 1 and said.budget is None:
+        return None
+    budget = sum(one.epsilon or 0.0 for one in job.questions) if said.budget is None else said.budget
+    promised: dict[str, Any] = {"guarantee": said.guarantee, "secrets": secrets_of(job), "delta": said.delta}
+    return Ledger.in_memory(belief=belief, budget=budget, **promised)
+
+
+def _print_all(released: "list[Release]") -> None:
+    """All releases of a job as one object; what was spent is shown, also where a later one failed."""
+    try:
+        print_json({"releases": [result.to_dict() for result in released]})
+    except (OSError, ValueError, AttributeError):
+        give_up_output()
+        err.print(json_line({"releases": [result.to_dict() for result in released]}))
+
+
+def _checked(job: Job) -> list[Path]:
+    """Files that can be written, none of them twice, and none that the job reads."""
+    if not job.out.written:
         return []
     from quiltwork.show.files import check_file
 
-    return [check_file(file, *used) for file in dict.fromkeys(files)]
+    said = job.privacy
+    used = [job.data.path, said.belief, said.key, said.ledger and said.ledger.removeprefix("sqlite:///")]
+    named = [one for one in used if isinstance(one, str)]
+    return [check_file(Path(file), *named) for file in job.out.written]
 
 
-def _printed_as(form: Form, *, as_json: bool) -> Form:
+def _printed_as(form: Format, *, as_json: bool) -> Format:
     if as_json and form not in ("table", "json"):
         raise ParameterError("one form can be printed", got=f"--json and --format {form}", fix="Leave one of them out")
     if form == "parquet" and sys.stdout is not None and sys.stdout.isatty():
@@ -209,7 +168,7 @@ def _printed_as(form: Form, *, as_json: bool) -> Form:
     return "json" if as_json else form
 
 
-def _show(result: "Release", files: list[Path], form: Form) -> None:
+def _show(result: "Release", files: list[Path], form: Format) -> None:
     """Print the value. It is spent: where standard output does not take it, standard error does."""
     from quiltwork.data.steps import NO_STEP
     from quiltwork.influence.delta import large_delta
@@ -264,30 +223,12 @@ def _write(
     return True
 
 
-def _check_public(check: str | None, data: str) -> None:
-    """Data to check a belief against is shown without noise: never the data that is to be protected."""
-    if check is None:
-        return
-    same = Path(check) == Path(data)
-    with suppress(OSError, ValueError):
-        same = same or Path(check).samefile(data)
-    if same:
-        raise ParameterError(
-            "a belief must not be checked on the data that is to be protected",
-            got="the same file twice",
-            why="the report would show it without noise",
-            fix="--check with public data, or other people's data of the same kind",
-        )
-
-
-def _compared(check: str, held: "Belief", column: str | None, how: HowToRead) -> "BeliefCheck":
+def _compared(check: str, held: "Belief", data: Data) -> "BeliefCheck":
     """How the belief fits public data that is read in the same way."""
-    from quiltwork.cli.belief_check import checked
-
-    if held.variables is not None or column is None:
+    if held.variables is not None or data.column is None:
         raise ParameterError(
             "a belief is checked on series with a column of values",
             got="records" if held.variables is not None else "no --column",
             fix="Leave --check out",
         )
-    return checked(held, check, column, how)
+    return checked(held, replace(data, path=check))

@@ -5,13 +5,14 @@ from typing import Annotated
 
 import typer
 
-from quiltwork.cli.options import KeyFile
+from quiltwork.cli.options import job_options
 from quiltwork.errors import NotInstalledError, ParameterError
 from quiltwork.show.output import err
 
 PORT = 8765
 
 
+@job_options()
 def serve(
     host: Annotated[
         str, typer.Option("--host", metavar="H", help="Address to serve at (default: this machine only).")
@@ -40,7 +41,7 @@ def serve(
         str | None,
         typer.Option("--ledger", metavar="URL", help="Charge releases to this ledger and its budget."),
     ] = None,
-    key: KeyFile = None,
+    key: Path | None = None,
     allow_host: Annotated[
         list[str] | None,
         typer.Option("--allow-host", metavar="NAME", help="Name under which browsers reach the service; repeatable."),

@@ -16,12 +16,12 @@ import numpy as np
 import polars as pl
 
 from quiltwork.data.matching import NumberMatching
-from quiltwork.data.reading import Missing
 from quiltwork.data.stored import StoredSeries, part_label
 from quiltwork.data.tables import Frame
 from quiltwork.data.times import Window
 from quiltwork.data.values import natural
 from quiltwork.errors import DataError
+from quiltwork.job import Missing
 from quiltwork.types import Codes, Duration, Floats, Integers
 
 PART = 2**31

@@ -14,13 +14,14 @@ from quiltwork.data.engines.base import Columns, Engine
 from quiltwork.data.engines.polars import PolarsEngine
 from quiltwork.data.engines.sql import DuckDBEngine, SparkEngine
 from quiltwork.data.measured import Measurements
-from quiltwork.data.reading import Decimal, Duplicates, Missing, Reading, Take, Unsorted
+from quiltwork.data.reading import Reading
 from quiltwork.data.recode import check_targets
 from quiltwork.data.rewritten import decimal_of, moments, rewritten, spare_subject, time_parts
 from quiltwork.data.stored import StoredSeries
 from quiltwork.data.tables import Frame, as_frame, joined, mixed_types, names_of, pattern_of, together
 from quiltwork.data.text_files import are_names
 from quiltwork.errors import DataError
+from quiltwork.job import Decimal, Duplicates, Missing, Take, Unsorted
 from quiltwork.types import Progress, Segment
 
 
@@ -28,7 +29,7 @@ def read_series(  # noqa: PLR0913 - the public signature is meant to be read
     source: object,
     *,
     column: str | Sequence[str],
-    states: Sequence[str] | None,
+    states: Sequence[str] | None = None,
     subject: str | None = None,
     time: str | None = None,
     missing: Missing = "refuse",

@@ -4,27 +4,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from quiltwork.data.recode import Recode, recode_of
+from quiltwork.data.recode import Recode, read_mapping, recode_of
 from quiltwork.data.times import date_format_of
 from quiltwork.data.values import Bins
 from quiltwork.errors import DataError, ParameterError
+from quiltwork.job import READING, Data, Decimal, Duplicates, Missing, Take, Unsorted
 from quiltwork.types import Duration, Segment
 
-Missing = Literal["refuse", "split"]
-Take = Literal["first", "last", "mean"]
-Unsorted = Literal["refuse", "sort"]
-Duplicates = Literal["refuse", "drop"]
 Layout = Literal["series", "numbers", "rows", "columns"]
-Decimal = Literal[".", ","]
+_CHOSEN = {"missing": Missing, "take": Take, "unsorted": Unsorted, "duplicates": Duplicates}
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "layout": ("series", "numbers", "rows", "columns"),
-    "missing": ("refuse", "split"),
-    "take": ("first", "last", "mean"),
-    "unsorted": ("refuse", "sort"),
-    "duplicates": ("refuse", "drop"),
-    "decimal": (".", ",", "auto"),
+    **{kind: get_args(known) for kind, known in _CHOSEN.items()},
+    "decimal": (*get_args(Decimal), "auto"),
 }
 
 
@@ -196,6 +190,33 @@ class Reading:
         if self.duplicates == "drop":
             names += ["duplicates"]
         return self.difference(later, names)
+
+
+def fixed(data: Data | Mapping[str, Any]) -> Data:
+    """How rows become values, and nothing else: what a ledger keeps. A file of names is read now, for it may change.
+
+    >>> fixed(Data(path="diary.csv", column="activity", recode="1=sleep")).reading
+    {'column': 'activity', 'recode': {'1': 'sleep'}}
+    >>> fixed({"path": "diary.csv"})
+    Traceback (most recent call last):
+    quiltwork.errors.ParameterError: how data are read has no key 'path', got one that does not say how...
+    """
+    if not isinstance(data, Data):
+        data = Data.of(data)
+        other = next((name for name in data.said() if name not in READING), None)
+        if other is not None:
+            raise ParameterError(
+                f"how data are read has no key {other!r}",
+                got="one that does not say how rows become values",
+                fix=f"Known: {', '.join(READING)}",
+            )
+    recode = recoded(data)
+    return Data(**(data.reading | ({} if recode is None else {"recode": dict(recode_of(recode))})))
+
+
+def recoded(data: Data) -> Mapping[str, str | None] | None:
+    """Which values of the data are which states, if they have other names there."""
+    return read_mapping(data.recode, "recoded values") if isinstance(data.recode, str) else data.recode
 
 
 def _written(value: Any) -> Any:

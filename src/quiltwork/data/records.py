@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quiltwork.beliefs import Belief
+from quiltwork.beliefs import Believed, as_belief
 from quiltwork.data import Reading, codes_of, names_in
 from quiltwork.data.about import About, source_name
 from quiltwork.data.recode import REST, Recode, recode_of, recoded_names
@@ -86,7 +86,7 @@ class Records:
 def read_records(
     source: object,
     *,
-    belief: Belief,
+    belief: Believed,
     column: str | None = None,
     variable: str | None = None,
     subject: str | None = None,
@@ -104,6 +104,7 @@ def read_records(
     >>> read_records(households_path(), belief=contagion_belief())
     Records(250 records of 4 variables)
     """
+    belief = as_belief(belief)
     variables = belief.variables
     if variables is None:
         raise DataError(

@@ -8,12 +8,13 @@ from typing import Any, Literal
 import narwhals as nw
 import polars as pl
 
-from quiltwork.data.reading import Decimal, Reading
+from quiltwork.data.reading import Reading
 from quiltwork.data.recode import REST, Recode
 from quiltwork.data.tables import Frame, files_of, names_of, scan
 from quiltwork.data.text_files import ENDINGS, ending_of, reading, separator_of
 from quiltwork.data.values import MISSING_WORDS, name_of
 from quiltwork.errors import DataError
+from quiltwork.job import Decimal
 
 COMMA = r"^\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*$"
 DOT = r"^\s*[-+]?[\d.,]*\.[\d.,]*([eE][-+]?\d+)?\s*$"

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quiltwork.data.about import About
-from quiltwork.data.reading import Missing, Reading, check_segment
+from quiltwork.data.reading import Reading, check_segment
 from quiltwork.data.timelines import Timeline
 from quiltwork.data.times import Window
-from quiltwork.data.values import codes_of, is_missing, name_of
+from quiltwork.data.values import codes_of, is_missing, name_of, natural
 from quiltwork.errors import DataError
+from quiltwork.job import Missing
 from quiltwork.types import Codes, Duration, Segment
 
 POSITIONS = Duration(1, steps=True)
@@ -224,15 +225,18 @@ class Series(Countable):
     def from_values(
         values: Iterable[object],
         *,
-        states: Sequence[str],
+        states: Sequence[str] | None = None,
         subject: Iterable[object] | None = None,
         missing: Missing = "refuse",
     ) -> "HeldSeries":
         """Match values to states by name; ``None`` and NaN are missing.
 
-        Values are in time order; with ``subject``, in time order for each subject.
+        Without ``states`` they are the values that occur, sorted: only do that with public data. Values are in time
+        order; with ``subject``, in time order for each subject.
         """
-        codes = _by_subject(values, states, subject)
+        names = _names(values)
+        states = sorted({*names} - {""}, key=natural) if states is None else states
+        codes = _by_subject(names, states, subject)
         reading = Reading(missing=missing, subject=None if subject is None else TOLD_APART)
         return HeldSeries.of(codes, states=states, reading=reading)
 
@@ -371,7 +375,7 @@ class HeldSeries(Series):
         if self.segment is not None:
             raise DataError("values cannot be appended to a segment", got="a segment", fix="Append to the whole series")
         held = self._named
-        further = _by_subject(more, self.states, subject)
+        further = _by_subject(_names(more), self.states, subject)
         if subject is None:
             if len(held) != 1:
                 raise DataError("appended values need a subject", got="none", fix="subject=[...]")
@@ -380,9 +384,13 @@ class HeldSeries(Series):
         return HeldSeries.of(joined, states=self.states, reading=self.reading)
 
 
-def _by_subject(values: Iterable[object], states: Sequence[str], subject: Iterable[object] | None) -> dict[str, Codes]:
-    """The codes of each subject's values, in the order in which they come."""
-    codes = codes_of(["" if is_missing(v) else name_of(v) for v in values], states)
+def _names(values: Iterable[object]) -> list[str]:
+    return ["" if is_missing(v) else name_of(v) for v in values]
+
+
+def _by_subject(names: Sequence[str], states: Sequence[str], subject: Iterable[object] | None) -> dict[str, Codes]:
+    """The codes of each subject's values, by their names, in the order in which they come."""
+    codes = codes_of(names, states)
     if subject is None:
         return {"1": codes}
     labels = list(subject)

@@ -7,13 +7,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from quiltwork.beliefs import Belief, Fitted
 from quiltwork.beliefs.chain import ChainSet, MarkovChain, square_table
 from quiltwork.beliefs.interval import IntervalChain
 from quiltwork.data.series import Countable
 from quiltwork.errors import DataError, ParameterError
 from quiltwork.fitting.slower import forgotten_after, lasting_longer, like, slowest_within
 from quiltwork.forks import working
-from quiltwork.types import Codes, Floats, Shown
+from quiltwork.types import Codes, Floats
 
 FEW = 5
 """Fewer changes than this out of a state say little about how long it lasts."""
@@ -22,9 +23,9 @@ MOST_NUMBERS = 32
 """More different numbers than this are measurements, not names of states."""
 
 
-@dataclass(frozen=True)
-class Fit(Shown):
-    """A chain fitted to public data, with the counts behind every row.
+@dataclass(frozen=True, repr=False)
+class Fit(Fitted):
+    """A belief fitted to public data, and the chain with the counts behind every row; taken wherever a belief is.
 
     >>> fit = fit_chain([[90, 10, 0], [9, 40, 1], [1, 0, 4]], states=["sit", "walk", "run"])
     >>> fit.rows()[2]
@@ -33,9 +34,14 @@ class Fit(Shown):
     1 change out of 'run' was seen: how long it lasts is a guess. Fit on more data, or use confidence.
     """
 
+    belief: Belief
+    """The chain, or what else was fitted to the same data: a class of chains around it, a cycle, phases."""
     chain: MarkovChain
     counts: Codes
     smoothing: float | None = None
+
+    def __repr__(self) -> str:
+        return f"Fit({self.belief!r}, from {int(self.counts.sum()):,} transitions)"
 
     @property
     def visits(self) -> Codes:
@@ -152,7 +158,7 @@ def fit_chain(
         chain = MarkovChain.from_counts(counts, smoothing=smoothing, initial=initial, states=states)
     else:
         chain = MarkovChain(_filled(counts), initial=initial, states=states)
-    return Fit(chain, np.asarray(counts, dtype=np.int64), smoothing)
+    return Fit(chain, chain, np.asarray(counts, dtype=np.int64), smoothing)
 
 
 def longer_stays(belief: MarkovChain | ChainSet, factor: float) -> ChainSet:

@@ -5,17 +5,16 @@ more likely a state is some time after another than otherwise, in the data and u
 of something (levels) is not memory, and is reported apart.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from quiltwork.beliefs import Belief, GaussianBelief
-from quiltwork.data.series import Series
+from quiltwork.beliefs import Believed, GaussianBelief, as_belief
+from quiltwork.data.held import held_series
 from quiltwork.data.steps import check_step
-from quiltwork.errors import BeliefError, DataError
 from quiltwork.fitting.arranged import Arranged
+from quiltwork.fitting.autocorrelation import Rhythm
 from quiltwork.fitting.evidence import hours_of_day, order_two, stays
 from quiltwork.fitting.outcome import BeliefCheck, Followed, Level, Remembered, Together
 from quiltwork.fitting.reference import Reference, Shares
@@ -27,13 +26,15 @@ FIRST_ORDER = ("chain", "set", "mixing", "interval")
 """Kinds under which only the last value says something about the next."""
 
 
-def check_memory(belief: Belief, data: Series | Iterable[object]) -> BeliefCheck:
+def check_memory(belief: Believed, data: object, *, rhythm: Rhythm = "auto") -> BeliefCheck:
     """What :func:`check_belief` finds, without trying remedies."""
+    belief = as_belief(belief)
     if isinstance(belief, GaussianBelief):
         from quiltwork.fitting.gaussian_check import check_gaussian  # its result is one of this module
 
-        return check_gaussian(belief, data)  # type: ignore[arg-type]
-    series = _series(belief, data)
+        return check_gaussian(belief, data, rhythm=rhythm)
+    belief.again([1])  # refused at once by beliefs that cannot say
+    series = held_series(data, belief)
     notes = check_step(series, belief)
     step = series.step if series.reading.time is not None else belief.step
     arranged = Arranged.of(belief, series, step)
@@ -56,20 +57,6 @@ def check_memory(belief: Belief, data: Series | Iterable[object]) -> BeliefCheck
         order=order_two(series.stretches, len(series.states)),
     )
     return worded(check, first_order=belief.to_dict()["kind"] in FIRST_ORDER)
-
-
-def _series(belief: Belief, data: Series | Iterable[object]) -> Series:
-    if not isinstance(belief, Belief):
-        raise BeliefError("belief must be a Belief", got=type(belief).__name__)
-    belief.again([1])  # refused at once by beliefs that cannot say
-    series = data if isinstance(data, Series) else Series.from_values(data, states=belief.states)
-    if series.states != belief.states:
-        raise DataError(
-            "the series must have the belief's states, in the same order",
-            got=f"{len(series.states)} others",
-            fix="Make the series with states=belief.states",
-        )
-    return series
 
 
 def _unseen(arranged: Arranged, step: Duration | None) -> tuple[str, ...]:

@@ -1,16 +1,17 @@
 """Gaussian beliefs from public data: a class of correlations that covers what the data show, with a margin."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from quiltwork.beliefs import Fitted
 from quiltwork.beliefs.correlation import Correlation
 from quiltwork.beliefs.gaussian import LARGEST, GaussianBelief
+from quiltwork.data.held import measured
 from quiltwork.data.measured import Measurements
-from quiltwork.data.series import Series
 from quiltwork.errors import DataError, ParameterError
 from quiltwork.fitting.autocorrelation import Autocorrelation, Rhythm, autocorrelation, compared_lags, left_over
 from quiltwork.fitting.words import in_words
@@ -39,8 +40,8 @@ class Estimate(NamedTuple):
     high: float
 
 
-@dataclass(frozen=True)
-class GaussianFit:
+@dataclass(frozen=True, repr=False)
+class GaussianFit(Fitted):
     """A class of Gaussian beliefs that covers public data, and what it rests on.
 
     ``told`` is the last lag at which the data show correlation that is not chance. What the belief says beyond it is an
@@ -75,6 +76,9 @@ class GaussianFit:
     longest: int
     """Values of the longest series."""
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"GaussianFit({self.belief!r}, from {self.values:,} values)"
 
     def below(self, level: float) -> int | None:
         """The first lag at which the belief's bound is below a level."""
@@ -210,7 +214,7 @@ def first_below(correlation: Correlation, level: float) -> int | None:
 
 @working()
 def fit_gaussian(
-    data: Measurements | Iterable[object],
+    data: object,
     *,
     distance: float,
     unit: str | None = None,
@@ -243,7 +247,7 @@ def fit_gaussian(
         raise ParameterError(
             "margin must be from 1 to 100", got=f"{margin:g}", why="correlations last this many times as long as fitted"
         )
-    series = as_measurements(data)
+    series = measured(data)
     if series.step is None:
         raise DataError(
             "times must be evenly spaced for an autocorrelation",
@@ -285,20 +289,6 @@ def _spread(series: Measurements) -> float | None:
 
 def _hidden(distance: float, unit: str | None) -> str:
     return f"{distance:g}" + ("" if unit is None else f" {unit}")
-
-
-def as_measurements(data: object) -> Measurements:
-    """Series of real values, from those or from numbers in memory."""
-    if isinstance(data, Measurements):
-        return data
-    if isinstance(data, Series) or not isinstance(data, Iterable) or isinstance(data, str):
-        raise DataError(
-            "the data must be numbers",
-            got="states" if isinstance(data, Series) else type(data).__name__,
-            why="a Gaussian belief is about real values",
-            fix="Read them with read_measurements",
-        )
-    return Measurements.of_numbers(data)
 
 
 def day_lags(step: Duration | None) -> tuple[int, ...]:

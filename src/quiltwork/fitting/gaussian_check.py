@@ -1,6 +1,5 @@
 """Does a Gaussian belief fit public data? Correlations, the shape of what is left, and whether its spread is stable."""
 
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import takewhile
@@ -10,7 +9,7 @@ import numpy as np
 
 from quiltwork.beliefs.checked import Outcome
 from quiltwork.beliefs.gaussian import GaussianBelief
-from quiltwork.data.measured import Measurements
+from quiltwork.data.held import measured
 from quiltwork.data.steps import check_step
 from quiltwork.errors import BeliefError
 from quiltwork.fitting.autocorrelation import (
@@ -23,7 +22,7 @@ from quiltwork.fitting.autocorrelation import (
     left_over,
 )
 from quiltwork.fitting.evidence import LEVEL
-from quiltwork.fitting.gaussian import as_measurements, day_lags
+from quiltwork.fitting.gaussian import day_lags
 from quiltwork.fitting.outcome import BeliefCheck, Remembered, looked_at
 from quiltwork.fitting.reference import MARGIN
 from quiltwork.fitting.verdict import LONGER, TOO_SHORT, VAGUE
@@ -165,9 +164,7 @@ class GaussianCheck(BeliefCheck):
         }
 
 
-def check_gaussian(
-    belief: GaussianBelief, data: Measurements | Iterable[object], *, rhythm: Rhythm = "auto"
-) -> GaussianCheck:
+def check_gaussian(belief: GaussianBelief, data: object, *, rhythm: Rhythm = "auto") -> GaussianCheck:
     """Compare a Gaussian belief with public data: never with the data that is to be protected.
 
     The means are taken out and the autocorrelation is estimated as by :func:`fit_gaussian`. It is compared at
@@ -182,7 +179,7 @@ def check_gaussian(
     """
     if not isinstance(belief, GaussianBelief):
         raise BeliefError("belief must be a GaussianBelief", got=type(belief).__name__, fix="Use check_belief")
-    series = as_measurements(data)
+    series = measured(data)
     notes = check_step(series, belief)
     step = series.step if series.reading.time is not None else belief.step
     common: dict[str, Any] = {"step": step, "subjects": series.subjects}

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any
 
-from quiltwork.beliefs import Belief
+from quiltwork.beliefs import Belief, Believed, as_belief
 from quiltwork.beliefs.checked import Checked, Outcome
 from quiltwork.fitting.evidence import Hour, Order, Stay
 from quiltwork.types import Duration, Shown
@@ -139,11 +139,13 @@ class BeliefCheck(Shown):
                 by_lag[lag] = min(near, key=lambda one: one.last - one.first).would_show
         return tuple(by_lag.items())
 
-    def checked(self, belief: Belief, *, on: date | None = None) -> Checked:
+    def checked(self, belief: Believed, *, on: date | None = None) -> Checked:
         """The check in brief, as it stands beside ε: for :func:`release`, belief files and ledgers."""
         when = date.today() if on is None else on
         outcome: Outcome = "levels differ" if self.levels_differ and self.outcome != "refuted" else self.outcome
-        return Checked(outcome, self.verdict, self.values, self.subjects, when.isoformat(), belief.fingerprint)
+        return Checked(
+            outcome, self.verdict, self.values, self.subjects, when.isoformat(), as_belief(belief).fingerprint
+        )
 
     def summary(self) -> dict[str, Any]:
         """The check in brief, as plain values that fit into a belief file or a ledger.
@@ -177,6 +179,11 @@ class BeliefCheck(Shown):
             "order": None if self.order is None else asdict(self.order) | {"significant": self.order.significant},
             "notes": list(self.notes),
         }
+
+
+def as_checked(check: "Checked | BeliefCheck | None", belief: Belief) -> Checked | None:
+    """The check of a belief in brief."""
+    return check.checked(belief) if isinstance(check, BeliefCheck) else check
 
 
 def looked_at(step: Duration | None) -> tuple[int, ...]:

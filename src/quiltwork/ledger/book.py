@@ -2,7 +2,7 @@
 
 import base64
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from secrets import token_hex
@@ -11,12 +11,13 @@ from typing import Any
 from quiltwork.accounting.envelope import Envelope, check_chosen_as_you_go
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.accounting.total import Total
-from quiltwork.beliefs import Belief, Secrets
+from quiltwork.beliefs import Believed, Secrets, as_belief
 from quiltwork.beliefs.text import similar_file
-from quiltwork.data.how import ReadAs
-from quiltwork.errors import InputError, LedgerError, NotCoveredError
+from quiltwork.data.reading import fixed
+from quiltwork.errors import BudgetError, InputError, LedgerError, NotCoveredError
 from quiltwork.forks import working
 from quiltwork.influence.curve.timeline import Losses
+from quiltwork.job import Data
 from quiltwork.ledger.address import in_memory, open_store
 from quiltwork.ledger.checks import SLACK, added_up, as_they_are, costs_what_it_asks, verify_export, verify_rows
 from quiltwork.ledger.entries import (
@@ -44,7 +45,7 @@ from quiltwork.ledger.schema import create_tables, has_tables, look_at_tables
 from quiltwork.ledger.seal import Seal, key_of_environment
 from quiltwork.ledger.store import Store, Transaction
 from quiltwork.ledger.terms import Reservation, Statement, Terms
-from quiltwork.numeric import check_delta, check_epsilon
+from quiltwork.numeric import check_delta, check_epsilon, round_up
 from quiltwork.question import Said
 from quiltwork.types import Guarantee, NoiseChoice, Shown
 
@@ -150,13 +151,13 @@ class Ledger(Shown):
         cls,
         address: str,
         *,
-        belief: Belief,
+        belief: Believed,
         budget: float,
         guarantee: Guarantee = "pufferfish",
         secrets: Secrets | str | None = None,
         delta: float = 0.0,
         envelope: Said | str = "histogram",
-        read: ReadAs | Mapping[str, Any] | None = None,
+        read: Data | Mapping[str, Any] | None = None,
         key: bytes | None = None,
         clock: Clock | None = None,
         exist_ok: bool = False,
@@ -169,7 +170,8 @@ class Ledger(Shown):
         a query: the ``envelope``. ``read`` fixes how the data are read, as a service with protected files
         needs it: the arguments of :func:`read_series` by name (``{"column": "activity", "time": "time"}``).
         """
-        read = read if read is None or isinstance(read, ReadAs) else ReadAs.from_dict(read)
+        belief = as_belief(belief)
+        read = None if read is None else fixed(read)
         seal = Seal(key or key_of_environment())
         terms = Terms(belief, _checked(budget), guarantee, seal.name, Secrets.of(secrets), read=read)
         terms.secrets.on(belief)
@@ -202,7 +204,7 @@ class Ledger(Shown):
     def in_memory(
         cls,
         *,
-        belief: Belief,
+        belief: Believed,
         budget: float,
         guarantee: Guarantee = "pufferfish",
         secrets: Secrets | str | None = None,
@@ -269,7 +271,7 @@ class Ledger(Shown):
     def check(
         self,
         *,
-        belief: Belief,
+        belief: Believed,
         budget: float | None = None,
         guarantee: Guarantee | None = None,
         secrets: Secrets | None = None,
@@ -282,6 +284,7 @@ class Ledger(Shown):
                 got=f"{delta:g}, not {self.terms.delta:g}",
                 fix="Leave delta out, or create another ledger",
             )
+        belief = as_belief(belief)
         if belief.fingerprint != self.terms.belief.fingerprint:
             raise LedgerError(
                 f"ledger {self.name} is for another belief",
@@ -310,7 +313,7 @@ class Ledger(Shown):
                 fix=f"Use secrets {self.terms.secrets.text}, or another ledger",
             )
 
-    def declared(self) -> ReadAs:
+    def declared(self) -> Data:
         """How the data are read; refused where the ledger does not say."""
         if self.terms.read is None:
             raise LedgerError(
@@ -320,11 +323,11 @@ class Ledger(Shown):
             )
         return self.terms.read
 
-    def check_read(self, read: ReadAs) -> None:
+    def check_read(self, read: Data) -> None:
         """Refuse data that are to be read in another way than the ledger says."""
         held = self.declared()
         if read != held:
-            mine, theirs = held.to_dict(), read.to_dict()
+            mine, theirs = held.reading, read.reading
             differ = next(name for name in {**mine, **theirs} if mine.get(name) != theirs.get(name))
             raise LedgerError(
                 f"ledger {self.name} is for data that are read in another way",
@@ -385,7 +388,40 @@ class Ledger(Shown):
             raise self._refusals.explain(before, record, told.epsilon)
         return told.epsilon, told.rule, self._accountant.used(total)
 
-    def room_for(self, record: ReleaseRecord) -> float:
+    @working()
+    def check_room(self, records: Sequence[ReleaseRecord]) -> None:
+        """Refuse several releases if all of them together would exceed the budget. Nothing is written.
+
+        Each is counted with the noise that it will have after those before it (see :meth:`room_for`).
+
+        >>> from quiltwork import MarkovChain, ReleaseRecord
+        >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+        >>> ledger = Ledger.in_memory(belief=chain, budget=1.0)
+        >>> half = ReleaseRecord(mechanism="curve", epsilon=0.5, noise_scale=6.38, query="count:1", length=1000)
+        >>> ledger.check_room([half] * 2), ledger.spent()
+        (None, 0.0)
+        >>> ledger.check_room([half] * 3)
+        Traceback (most recent call last):
+        quiltwork.errors.BudgetError: these 3 releases would exceed the budget (requested 1.57277, ...
+        """
+        total = self._total()
+        for record in records:
+            self._check_delta(record)
+            share, scale = self.room_for(record, before=total), record.noise_scale
+            fitted = record if share == 1 or scale is None else replace(record, noise_scale=round_up(scale / share))
+            total = self._accountant.plus(total, fitted)
+        spent, after, budget = self.spent(), self._accountant.told_by(total).epsilon, self.terms.budget
+        if not after <= budget * (1 + SLACK):
+            raise BudgetError(
+                f"these {len(records)} releases would exceed the budget",
+                requested=after - spent,
+                remaining=max(0.0, budget - spent),
+                short_by=after - budget,
+                why=f"together with earlier releases they would bring the total to {after:.6g} of {budget:g}",
+                fix="Ask for fewer, or with a smaller epsilon",
+            )
+
+    def room_for(self, record: ReleaseRecord, *, before: Total | None = None) -> float:
         """The largest share of a release's profile that costs no more than its own ε; 1 if all of it does.
 
         What releases tell together grows faster than their sum (Statement 85). With the noise that a single release
@@ -403,7 +439,7 @@ class Ledger(Shown):
         asked, scale = record.epsilon, record.noise_scale
         if not costs_what_it_asks(record, self.terms.secrets) or asked is None or scale is None or self.terms.delta:
             return 1.0
-        before = self._total()
+        before = self._total() if before is None else before
         spent = self._accountant.told_by(before).epsilon if before.count else 0.0
 
         def over(share: float) -> float:

@@ -8,8 +8,9 @@ from quiltwork.accounting.accountant import Accountant
 from quiltwork.accounting.envelope import Envelope
 from quiltwork.beliefs import Belief, Secrets, belief_from_dict
 from quiltwork.data import Reading
-from quiltwork.data.how import ReadAs
+from quiltwork.data.reading import fixed
 from quiltwork.errors import InputError, LedgerError, NotCoveredError
+from quiltwork.job import Data
 from quiltwork.ledger.rows import Outcome, Row, record_of
 from quiltwork.types import Guarantee, Shown
 
@@ -27,7 +28,7 @@ class Terms:
     """What is kept apart: every release counts for what it tells about them."""
     envelope: Envelope | None = None
     """With a δ: how large squares may grow."""
-    read: ReadAs | None = None
+    read: Data | None = None
     """How the data are read, if that is fixed: a service reads protected files in this way only."""
 
     @property
@@ -46,7 +47,7 @@ class Terms:
             ({} if self.key is None else {"key": self.key})
             | ({} if self.secrets.everything else {"secrets": self.secrets.plain})
             | ({} if self.envelope is None else {"delta": self.delta, "envelope": self.envelope.to_dict()})
-            | ({} if self.read is None else {"read": self.read.to_dict()})
+            | ({} if self.read is None else {"read": self.read.reading})
         )
 
     def accountant(self) -> Accountant:
@@ -70,7 +71,7 @@ class Terms:
             envelope = None
             if kept is not None:
                 envelope = Envelope.from_dict(kept, epsilon=budget, delta=float(content["delta"]))
-            read = ReadAs.from_dict(content["read"]) if "read" in content else None
+            read = fixed(content["read"]) if "read" in content else None
             return cls(belief, budget, content["promise"], content.get("key"), secrets, envelope, read)
         except (KeyError, TypeError, ValueError, OverflowError, InputError, NotCoveredError) as problem:
             raise LedgerError("the first row of the ledger cannot be read", why="it was changed") from problem
@@ -188,7 +189,7 @@ class Statement(Shown):
             "rule": self.rule,
             "reading": None if self.reading is None else self.reading.to_dict(),
             "mixed": self.mixed,
-            "read": None if self.terms.read is None else self.terms.read.to_dict(),
+            "read": None if self.terms.read is None else self.terms.read.reading,
             "releases": releases,
             "without_outcome": sum(one["outcome"] == "reserved" for one in releases),
             "head": self.head,

@@ -1,12 +1,14 @@
 """Does a belief fit public data, and if not, which one does and what noise it needs."""
 
-from collections.abc import Iterable
 from dataclasses import replace
+from typing import Unpack
 
-from quiltwork.beliefs import Belief
+from quiltwork.beliefs import Belief, Believed, as_belief
 from quiltwork.calibration.calibrate import calibrate
+from quiltwork.data.held import Reads, held_series, reads
 from quiltwork.data.series import Series
-from quiltwork.errors import NotCoveredError
+from quiltwork.errors import NotCoveredError, ParameterError
+from quiltwork.fitting.autocorrelation import Rhythm
 from quiltwork.fitting.check import check_memory
 from quiltwork.fitting.outcome import BeliefCheck
 from quiltwork.fitting.remedies import Remedy, tried
@@ -17,9 +19,15 @@ from quiltwork.question import Histogram
 TOGETHER = "No other kind of belief is there for people together: use longer steps (--every), or more data."
 
 
+@reads
 @working()
-def check_belief(belief: Belief, data: Series | Iterable[object], *, remedies: bool = True) -> BeliefCheck:
+def check_belief(
+    belief: Believed, data: object, *, remedies: bool = True, rhythm: Rhythm = "auto", **reading: Unpack[Reads]
+) -> BeliefCheck:
     """Compare a belief with public data: never with the data that is to be protected, which the result would reveal.
+
+    The data are given as to :func:`release`: a file or a table with its ``column``, ``subject`` and ``time``, values,
+    or series that were read.
 
     What is compared is memory: how much more likely a state is some time after a state than otherwise, for each two
     states and for all together, relative to how much each series does of it (under a cycle, at each time of it). Lags
@@ -32,20 +40,23 @@ def check_belief(belief: Belief, data: Series | Iterable[object], *, remedies: b
     set. A belief that is refuted comes with what was tried instead and passes, with its noise; ``remedies=False``
     leaves that out.
 
-    >>> from quiltwork import read_series
     >>> from quiltwork.samples import diary_belief, diary_path
-    >>> truth = diary_belief()
-    >>> diary = read_series(diary_path(), column="activity", states=truth.states, subject="person", time="time")
-    >>> found = check_belief(truth, diary)
+    >>> found = check_belief(diary_belief(), diary_path(), column="activity", subject="person", time="time")
     >>> found.outcome, found.levels_differ
     ('holds', False)
 
     A Gaussian belief is compared with numbers by their correlation: the result is then a :class:`GaussianCheck`.
+    ``rhythm`` is that of :func:`fit_gaussian`.
     """
-    check = check_memory(belief, data)
+    belief = as_belief(belief)
+    if not belief.real:
+        belief.again([1])  # refused at once by beliefs that cannot say
+        if rhythm != "auto":
+            raise ParameterError("rhythm= is for numbers", got="a belief about states", fix="Leave it out")
+    series = held_series(data, belief, reading)
+    check = check_memory(belief, series, rhythm=rhythm)
     if not (remedies and check.forgets_too_fast) or belief.real:
         return check
-    series = data if isinstance(data, Series) else Series.from_values(data, states=belief.states)
     return replace(check, remedy=_in_words(belief, series) + (f" {A_SET}" if check.levels_differ else ""))
 
 

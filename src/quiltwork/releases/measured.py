@@ -1,12 +1,10 @@
 """Releases about real values: noise for the series as they are, sums on a grid, noise on whole numbers."""
 
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
-from quiltwork.beliefs import Belief
 from quiltwork.beliefs.gaussian import GaussianBelief
 from quiltwork.calibration.calibrate import calibrated
 from quiltwork.calibration.mechanisms.shifted import shifted_for
@@ -15,7 +13,6 @@ from quiltwork.calibration.request import Request
 from quiltwork.calibration.series import with_a_promise
 from quiltwork.data import Measurements, Series, Window
 from quiltwork.data.measured import DISTANCES, FINEST
-from quiltwork.data.records import Records
 from quiltwork.data.steps import check_step
 from quiltwork.errors import DataError, NotCoveredError, ParameterError
 from quiltwork.influence.shift import grid_unit
@@ -33,29 +30,11 @@ OF_MEANS = (
 NOT_RECORDED = "Values that were not recorded are protected as well: they count as if they had weight 0."
 
 
-def as_measurements(data: Series | Records | Iterable[object], belief: Belief) -> Measurements:
-    """The data as series of real values."""
-    if isinstance(data, Measurements):
-        return data
-    if isinstance(data, Series | Records | str | Mapping) or hasattr(type(data), "columns"):
-        raise DataError(
-            "the data must be numbers, or Measurements",
-            got="records"
-            if isinstance(data, Records)
-            else "a series of states"
-            if isinstance(data, Series)
-            else "a table or a file",
-            why=f"the belief is about real values: {belief!r}",
-            fix="Read it first: read_measurements(..., column=...)",
-        )
-    return Measurements.of_numbers(data)
-
-
-def of_measurements(series: Measurements, request: Request, window: Window | None) -> Prepared:
+def of_measurements(series: Series, request: Request, window: Window | None) -> Prepared:
     """Check and calibrate a release about real values."""
     belief, question = request.belief, request.asked.only
     over_time = question.over_time
-    if not isinstance(belief, GaussianBelief) or over_time is None:
+    if not isinstance(belief, GaussianBelief) or over_time is None or not isinstance(series, Measurements):
         raise ParameterError("real values need a Gaussian belief", got=repr(belief))
     if not request.alone:
         series.reading.check_positions()

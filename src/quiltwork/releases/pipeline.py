@@ -1,10 +1,10 @@
 """Making a release: check and calibrate first, count and draw afterwards."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
-from os import PathLike
+from typing import Unpack
 
-from quiltwork.beliefs import Belief, Secrets
+from quiltwork.beliefs import Believed, Secrets, as_belief
 from quiltwork.beliefs.checked import Checked
 from quiltwork.calibration.calibrate import calibrated
 from quiltwork.calibration.record import Calibration
@@ -12,16 +12,18 @@ from quiltwork.calibration.request import Request
 from quiltwork.calibration.series import ForSeries, for_series, least_noise, with_a_promise
 from quiltwork.calibration.split import split
 from quiltwork.data import Countable, Series, Window
+from quiltwork.data.held import Reads, held, reads
 from quiltwork.data.records import Records
 from quiltwork.data.steps import check_step
 from quiltwork.errors import DataError, NotCoveredError, ParameterError
+from quiltwork.fitting.outcome import BeliefCheck, as_checked
 from quiltwork.forks import working
 from quiltwork.influence.delta import check_delta_for
 from quiltwork.question import Questions
 from quiltwork.question.groups import all_sized
 from quiltwork.releases.prepared import Answer, Prepared, check_asked, recorded, shorter
 from quiltwork.releases.result import Release
-from quiltwork.types import Gaps, Guarantee, NoiseChoice
+from quiltwork.types import Gaps, Guarantee, NoiseChoice, Segment
 
 SINGLE_RELEASE = (
     "The noise is the least for a single release. Later releases of the same data add up by their noise, not by their "
@@ -35,12 +37,13 @@ BY_ORDER = "Rows were matched to variables by their order ({}); to be sure, name
 MOST_STEPS = 2**55  # noise of a larger scale would not fit into 64-bit integers
 
 
+@reads
 @working()
 def release(  # noqa: PLR0913 - the public signature is meant to be read
-    data: Series | Records | Iterable[object],
+    data: object,
     query: Questions,
     *,
-    belief: Belief,
+    belief: Believed,
     epsilon: float,
     mechanism: str | None = None,
     gaps: Gaps = "dependent",
@@ -53,10 +56,17 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
     by_subject: bool = False,
     spread: float | None = None,
     anyway: bool = False,
-    check: "Checked | None" = None,
+    check: Checked | BeliefCheck | None = None,
     despite_check: bool = False,
+    segment: Segment | None = None,
+    **reading: Unpack[Reads],
 ) -> Release:
     """Answer a query about the data with noise that hides every single value under the belief.
+
+    The data are a file or a pattern of files, a table of polars, pandas, PyArrow, DuckDB or PySpark, values in time
+    order, or what was read before. ``column``, ``subject``, ``time`` and the other settings of :func:`read_series` say
+    how a file or a table is read; states are those of the belief. ``segment`` is the first and the last position that
+    the answer is about. The belief may be what a fit found.
 
     Subjects are independent of one another and each is protected; their number and lengths are public. The stretches
     that gaps leave of one subject's series are taken as parts of one chain; ``gaps="independent"`` declares that
@@ -74,19 +84,24 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
     spent, unless you say ``anyway``. For real values ``spread`` says how wide the range is that they lie in, if the
     belief does not.
 
-    ``check`` is what :func:`check_belief` found about the belief on public data (``check_belief(..).checked(belief)``);
-    if left out, what the belief's file says. It stands beside ε in the result. A belief that was refuted is not used,
+    ``check`` is what :func:`check_belief` found about the belief on public data; if left out, what the belief's file
+    says. It stands beside ε in the result. A belief that was refuted is not used,
     unless you say ``despite_check``.
 
-    Under a network or a joint table the data are records, a mapping of variables to states each; they are independent
-    of one another, and every value of every record is protected.
+    Under a network or a joint table the data are records: a column for each variable, or a mapping of variables to
+    states each. They are independent of one another, and every value of every record is protected.
 
     >>> from quiltwork import Histogram, MarkovChain
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary", states=["sit", "walk"])
     >>> result = release(["sit"] * 300 + ["walk"] * 100, Histogram(), belief=chain, epsilon=1.0)
     >>> sorted(result.value), round(result.noise_scale, 3), result.error(0.95)
     (['sit', 'walk'], 6.673, 10.0)
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"day": [1, 2, 3, 4], "doing": ["sit", "walk", "sit", "sit"]})
+    >>> release(table, "count:walk", belief=chain, epsilon=1.0, column="doing", time="day", anyway=True).values
+    4
     """
+    belief = as_belief(belief)
     request = Request.of(
         query,
         belief=belief,
@@ -102,31 +117,32 @@ def release(  # noqa: PLR0913 - the public signature is meant to be read
         by_subject=by_subject,
         spread=spread,
         anyway=anyway,
-        checked=check,
+        checked=as_checked(check, belief),
         despite_check=despite_check,
         alone=True,
     )
-    return prepare(data, request).draw()
+    return prepare(held(data, belief, reading, gaps=gaps, segment=segment), request).draw()
 
 
 @working()
-def prepare(data: Series | Records | Iterable[object], request: Request) -> Prepared:
+def prepare(data: object, request: Request) -> Prepared:
     """Check and calibrate a release. The function, sessions and the command all come through here."""
     request.check_belief()
     if not request.alone:
         request = replace(request, belief=request.belief.without_network())  # with a budget, series may go on
     belief = request.belief
+    found = held(data, belief)
     window = None if request.window is None else Window.parse(request.window)
-    if belief.variables is not None:
+    if isinstance(found, Records):
         if window is not None or request.by_subject:
             raise ParameterError("windows and subjects are for series", got="a belief about records")
-        prepared = _of_records(_records(data, belief.variables), split(request))
+        prepared = _of_records(found, split(request))
     elif belief.real:
-        from quiltwork.releases.measured import as_measurements, of_measurements  # it needs polars, which loads slowly
+        from quiltwork.releases.measured import of_measurements  # it needs polars, which loads slowly
 
-        prepared = of_measurements(as_measurements(data, belief), request, window)
+        prepared = of_measurements(found, request, window)
     else:
-        series = as_series(data, belief)
+        series = found
         if not request.alone:
             series.reading.check_positions()
         check_asked(series, request.asked, window, request.by_subject)
@@ -153,7 +169,7 @@ def prepare(data: Series | Records | Iterable[object], request: Request) -> Prep
             why="the noise would not fit into 64-bit integers",
             fix="Use a larger epsilon",
         )
-    return replace(prepared, again=lambda epsilon: prepare(data, replace(request, epsilon=epsilon)))
+    return replace(prepared, again=lambda epsilon: prepare(found, replace(request, epsilon=epsilon)))
 
 
 def of_series(
@@ -265,43 +281,3 @@ def of_records(records: Records, request: Request, calibration: Calibration, abo
             *about,
         ),
     ).with_each()
-
-
-def _records(data: object, variables: Mapping[str, tuple[str, ...]]) -> Records:
-    """The data as records over the belief's variables."""
-    if not isinstance(data, Records):
-        if isinstance(data, Series | str | Mapping) or not isinstance(data, Iterable):
-            raise DataError(
-                "the data must be records: a list of mappings of variables to states",
-                got=type(data).__name__,
-                why="the belief is about named variables",
-            )
-        data = Records.from_rows(data, variables=variables)
-    if list(data.variables.items()) != list(variables.items()):
-        raise DataError(
-            "the records must have the belief's variables and states, in the same order",
-            got="others",
-            fix="Make them with variables=belief.variables",
-        )
-    return data
-
-
-def as_series(data: Series | Records | Iterable[object], belief: Belief) -> Series:
-    """The data as series over the belief's states."""
-    if isinstance(data, Records):
-        raise DataError("the data must be a series", got="records", why="the belief is about values in time")
-    if isinstance(data, str | PathLike | Mapping) or hasattr(type(data), "columns"):
-        raise DataError(
-            "the data must be values, or a Series",
-            got="a table or a file",
-            fix="Read it first: read_series(..., column=...)",
-        )
-    series = data if isinstance(data, Series) else Series.from_values(belief.values_of(data), states=belief.states)
-    if series.states != belief.states:
-        raise DataError(
-            "the series must have the belief's states, in the same order",
-            got=f"{len(series.states)} others",
-            why="the noise is calibrated for the states that the belief knows",
-            fix="Make the series with states=belief.states",
-        )
-    return series

@@ -139,6 +139,13 @@ class Prepared:
             if poor:
                 yield place, poor, f" for {len(poor):,} of {len(own):,} parts" if poor[0].part else ""
 
+    def shares(self, answers: list[Answer]) -> list[float]:
+        """The ± of each question's least precise answer, as a share of what it can be. It looks at public sizes."""
+        return [
+            max(question._share(answer) for answer in answers if answer.question == place)
+            for place, question in enumerate(self.each or (self,))
+        ]
+
     def expected(self, answers: list[Answer]) -> list[dict[str, Any]]:
         """The noise and the ± of each question's least precise answer. It looks at sizes, which are public."""
         expected = []

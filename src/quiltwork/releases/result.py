@@ -141,6 +141,31 @@ class Release(Shown):
         return tuple(label for answer in self.answers for label in _labels(answer))
 
     @property
+    def epsilon(self) -> float:
+        """The ε of its promise."""
+        return self.calibration.epsilon
+
+    @property
+    def mechanism(self) -> str:
+        """What chose the noise."""
+        return self.calibration.mechanism
+
+    @property
+    def guarantee(self) -> str:
+        """What kind of adversaries its promise is about."""
+        return self.calibration.guarantee
+
+    def verify(self) -> float:
+        """The ε that a certificate proves for its noise; an error says what is not proved.
+
+        >>> from quiltwork import MarkovChain, release
+        >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
+        >>> release(["0", "1"] * 50, "histogram", belief=chain, epsilon=1.0, mechanism="curve").verify() <= 1.0
+        True
+        """
+        return self.calibration.verify(self.belief)
+
+    @property
     def noise_scale(self) -> float:
         """The scale of the noise on each number; where they are divided by different numbers, the largest."""
         return max(answer.noise_scale for answer in self.answers)

@@ -20,7 +20,7 @@ from quiltwork.calibration.plan import Plan
 from quiltwork.calibration.record import Calibration
 from quiltwork.errors import QuiltworkError, visible
 from quiltwork.fitting import Fit, forgotten_after, in_time
-from quiltwork.fitting.gaussian import belief_lines
+from quiltwork.fitting.gaussian import GaussianFit, belief_lines
 from quiltwork.fitting.outcome import BeliefCheck
 from quiltwork.fitting.words import percent
 from quiltwork.influence.curve.timeline import Losses
@@ -151,7 +151,12 @@ def _forgetting(belief: Belief) -> list[str]:
 def _(fit: Fit) -> str:
     rows = [row | {"stays": in_time(row["stays"], fit.chain.step)} for row in fit.rows() if row["stays"] is not None]
     parts = picture(fit), table(rows), lines(*fit.warnings())
-    return block(f"Fitted: {fit.chain!r}", *parts, lead=f"{int(fit.counts.sum()):,} transitions in public data")
+    return block(f"Fitted: {fit.belief!r}", *parts, lead=f"{int(fit.counts.sum()):,} transitions in public data")
+
+
+@as_html.register
+def _(fit: GaussianFit) -> str:
+    return block(f"Fitted: {fit.belief!r}", picture(fit.belief), lines(*fit.lines()))
 
 
 @as_html.register

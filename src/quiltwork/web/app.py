@@ -18,7 +18,7 @@ from quiltwork import __version__
 from quiltwork.errors import QuiltworkError
 from quiltwork.show.output import json_line
 from quiltwork.show.page import style
-from quiltwork.web import pages
+from quiltwork.web import job_files, pages
 from quiltwork.web.guard import Client, Guard
 from quiltwork.web.jobs import CANCELLED, Job
 from quiltwork.web.models import (
@@ -27,6 +27,8 @@ from quiltwork.web.models import (
     ColumnsForm,
     ComposeForm,
     EditForm,
+    JobForm,
+    JobText,
     PlanForm,
     RehearseForm,
     ReleaseForm,
@@ -255,6 +257,18 @@ async def release(form: ReleaseForm, service: Served, client: Asking, wait: Wait
     if form.confirm is not False:
         return await _outcome(service.confirm(client, form.confirm), wait)
     return await _outcome(service.preview(client, _given(form)), wait)
+
+
+@api.post("/job/fields")
+async def job_fields(form: JobText) -> Response:
+    """Read a job file: the fields of a release, and the names of those that only the service sets. Opens no file."""
+    return Json(job_files.form_of(form.text, JobForm.model_fields))
+
+
+@api.post("/job/text")
+async def job_text(form: JobForm) -> Response:
+    """Write a job file from the fields of a release."""
+    return Json({"text": job_files.text_of(_given(form))})
 
 
 @api.get("/ledger")

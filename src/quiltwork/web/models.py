@@ -1,24 +1,18 @@
-"""What requests look like: the options of the commands, as JSON. Keys that are not known are refused."""
+"""What requests look like: the fields of a job, as JSON. Keys that are not known are refused."""
 
-from typing import Annotated, Any, Literal
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
-from quiltwork.types import Gaps, Guarantee, NoiseChoice
+from quiltwork.job import NAME, READING, TEXT, fields_by_name
 
-Text = Annotated[str, Field(max_length=10_000)]
-Name = Annotated[str, Field(max_length=1000)]
+Text = Annotated[str, Field(max_length=TEXT)]
+Name = Annotated[str, Field(max_length=NAME)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Query = Annotated[
-    Text | list[Text],
-    Field(description="A question such as `histogram`, or several that share ε.", examples=["histogram"]),
-]
-Secrets = Annotated[Text | None, Field(description="What is secret: `all` if left out.")]
-Times = Annotated[Text | None, Field(description="When it is secret.")]
-Length = Annotated[
-    Annotated[int, Field(ge=1)] | Literal["any"] | None,
-    Field(description="Values of the longest series, or `any`. Left out for records.", examples=[672]),
-]
+
+
+LARGEST_JOB = 1_000_000
 
 
 class Form(BaseModel):
@@ -27,6 +21,52 @@ class Form(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
+Made = TypeVar("Made", bound=Form)
+IN_JSON: dict[str, Any] = {
+    "epsilon": Positive | None,
+    "spread": Positive | None,
+    "segment": Annotated[list[int], Field(min_length=2, max_length=2)] | None,
+    "window": Name | int | None,
+    "recode": dict[str, str | None] | None,
+    "state_values": dict[str, float] | None,
+    "distance": list[Positive] | None,
+    "target_error": Name | None,
+    "length": Annotated[int, Field(ge=1)] | Literal["any"] | None,
+}
+"""Fields that JSON says in another way than a job file does: lists in place of text, tables in place of files."""
+
+
+EXAMPLES: dict[str, list[Any]] = {"epsilon": [1.0], "length": [672]}
+
+
+def of_job(*names: str, given: bool = False) -> Callable[[type[Made]], type[Made]]:
+    """Gives a form the fields of a job with these names; with ``given``, none has a value before it is sent."""
+
+    def made(form: type[Made]) -> type[Made]:
+        return create_model(form.__name__, __base__=form, __module__=form.__module__, __doc__=form.__doc__, **fields)
+
+    fields: dict[str, Any] = {name: _field(name, given=given) for name in names}
+    return made
+
+
+def _field(name: str, *, given: bool) -> tuple[Any, Any]:
+    """The type and the default of a field in a form; what a service decides for itself is in none."""
+    one = fields_by_name()[name]
+    if not one.metadata["web"]:
+        raise AssertionError(f"{name} is no field of a form")
+    limits = one.metadata["limits"]
+    kind = IN_JSON.get(name, one.type)
+    if name not in IN_JSON and limits:
+        kind = Annotated[one.type, Field(**limits)]
+    none = given or isinstance(one.default, tuple)
+    default, examples = None if none else one.default, EXAMPLES.get(name)
+    return kind | None if none else kind, Field(default=default, description=one.metadata["help"], examples=examples)
+
+
+Query = Annotated[
+    Text | list[Text],
+    Field(description="A question such as `histogram`, or several that share ε.", examples=["histogram"]),
+]
 Belief = Annotated[
     dict[str, Any],
     Field(
@@ -34,9 +74,8 @@ Belief = Annotated[
         examples=[{"kind": "chain", "states": ["sit", "walk"], "transition": [[0.9, 0.1], [0.4, 0.6]]}],
     ),
 ]
-
-
 Charts = Annotated[bool, Field(description="Also pictures as Vega-Lite, and words for them.")]
+PROMISED = ("guarantee", "secrets", "secret_times")
 
 
 class Data(Form):
@@ -52,73 +91,45 @@ class Data(Form):
         return self
 
 
+@of_job(*(name for name in READING if name not in ("column", "variable", "gaps")))
 class Read(Form):
     """How rows become series: the options of the command."""
 
-    subject: Name | None = Field(default=None, description="Column identifying the subject.")
-    time: Name | None = Field(default=None, description="Time column, or `DATE,TIME` for two columns.")
-    missing: Literal["refuse", "split"] = "refuse"
-    gap: Name | None = Field(default=None, description="Split the series at pauses longer than this: `15min`.")
-    every: Name | None = Field(default=None, description="Keep one row per step: `5min`.")
-    take: Literal["first", "last", "mean"] = "first"
-    bins: Text | None = Field(default=None, description="Group numbers into levels: `100,500` or `LOW:HIGH:LEVELS`.")
-    unsorted: Literal["refuse", "sort"] = "refuse"
-    duplicates: Literal["refuse", "drop"] = "refuse"
-    together: Name | None = Field(default=None, description="Column naming people who influence each other.")
-    separator: Name | None = None
-    decimal: Literal[".", ","] | None = None
-    date_format: Name | None = Field(default=None, description="How dates are written in text: `dd/mm/yyyy`.")
-    recode: dict[str, str | None] | None = Field(default=None, description="Names of states for values of the data.")
 
-
+@of_job(
+    *("epsilon", "length", "values", "people", "target_error", "state_values", "delta", "noise", "quilt_size"),
+    *("distance", *PROMISED),
+)
 class PlanForm(Form):
     """How much noise each mechanism would need."""
 
     belief: Belief
     query: Query
-    epsilon: Positive | None = Field(default=None, description="Privacy loss allowed for any moment.", examples=[1.0])
-    length: Length = None
-    values: Annotated[int, Field(ge=1)] | None = None
-    people: Annotated[int, Field(ge=1)] | None = None
-    target_error: Name | None = Field(default=None, description="Wanted error, such as `5%`, instead of ε.")
     mechanisms: list[Name] | None = None
-    state_values: dict[str, float] | None = None
-    delta: float = Field(default=0.0, description="Allow for a weaker (ε, δ) guarantee.")
-    noise: NoiseChoice | None = Field(default=None, description="Which noise; the best one with a δ if left out.")
     releases: Annotated[int, Field(ge=1)] = 1
-    guarantee: Guarantee = "pufferfish"
-    secrets: Secrets = None
-    secret_times: Times = None
-    quilt_size: int | None = None
-    distance: list[Positive] | None = None
     advice: bool = Field(
         default=True, description="Search for the ε that would do where an answer would be noise only; takes longer."
     )
-
     window: Annotated[int, Field(ge=1)] | None = Field(
         default=None, description="Values of each series that one answer is about, if there is one for each window."
     )
     charts: Charts = False
 
 
+@of_job("length", "people", "state_values", *PROMISED)
 class RehearseForm(Form):
     """How an answer would look, on data that the belief makes up."""
 
     belief: Belief
     query: Query
     epsilon: Positive
-    length: Length = None
-    people: Annotated[int, Field(ge=1)] | None = None
     window: Annotated[int, Field(ge=1)] | None = Field(default=None, description="Values of each series in one answer.")
     mechanisms: Annotated[list[Name], Field(min_length=1, max_length=1)] | None = None
-    state_values: dict[str, float] | None = None
-    guarantee: Guarantee = "pufferfish"
-    secrets: Secrets = None
-    secret_times: Times = None
     seed: Annotated[int, Field(ge=0)] = Field(default=0, description="Which simulated data.")
     draw: Annotated[int, Field(ge=0)] = Field(default=0, description="Another number draws new noise.")
 
 
+@of_job("length", *PROMISED)
 class ComposeForm(Form):
     """The total privacy loss of several releases."""
 
@@ -127,12 +138,8 @@ class ComposeForm(Form):
         description="Records of releases, as `release --json` prints them.",
         examples=[[{"mechanism": "curve", "epsilon": 1.0, "noise_scale": 3.4, "lipschitz": 1.0}]],
     )
-    length: Length = None
     delta: float = Field(default=0.0, description="The δ at which ε is wanted.")
     budget: Positive | None = None
-    guarantee: Guarantee = "pufferfish"
-    secrets: Secrets = None
-    secret_times: Times = None
 
 
 class BeliefForm(Form):
@@ -200,32 +207,30 @@ class ColumnsForm(Form):
     separator: Name | None = None
 
 
-class ReleaseForm(Form):
-    """A release: first everything but `confirm`, for a preview; then `confirm` alone, to make it."""
+@of_job(
+    *("column", "variable", "state_values", "mechanism", "segment", "window", "by_subject", "delta", "noise"),
+    *("secrets", "secret_times", "quilt_size", "spread", "anyway", "despite_check"),
+)
+@of_job("epsilon", "gaps", "guarantee", given=True)
+class JobForm(Form):
+    """What a release asks, as a job file may say it."""
 
-    confirm: Literal[False] | Name = Field(default=False, description="What the preview returned, to make the release.")
     data: Data | None = None
     belief: Belief | None = Field(default=None, description="That of the ledger if left out.")
     query: Query | None = None
-    epsilon: Positive | None = None
-    column: Name | None = None
-    variable: Name | None = None
     read: Read | None = Field(default=None, description="That of the ledger if left out.")
-    state_values: dict[str, float] | None = None
-    mechanism: Name | None = None
-    segment: list[int] | None = Field(default=None, min_length=2, max_length=2)
-    window: Name | int | None = None
-    by_subject: bool = False
-    gaps: Gaps | None = None
-    delta: float = Field(default=0.0, description="Allow for a weaker (ε, δ) guarantee.")
-    noise: NoiseChoice | None = Field(default=None, description="Which noise; the best one with a δ if left out.")
-    guarantee: Guarantee | None = Field(default=None, description="That of the ledger if left out.")
-    secrets: Secrets = None
-    secret_times: Times = None
-    quilt_size: int | None = None
-    spread: Positive | None = Field(default=None, description="For numbers: how wide the range is that values lie in.")
-    anyway: bool = Field(default=False, description="Release answers that are noise only.")
-    despite_check: bool = Field(default=False, description="Release under a belief that its check refuted.")
+
+
+class JobText(Form):
+    """A job file."""
+
+    text: Annotated[str, Field(max_length=LARGEST_JOB)]
+
+
+class ReleaseForm(JobForm):
+    """A release: first everything but `confirm`, for a preview; then `confirm` alone, to make it."""
+
+    confirm: Literal[False] | Name = Field(default=False, description="What the preview returned, to make the release.")
 
     @model_validator(mode="after")
     def _complete(self) -> "ReleaseForm":

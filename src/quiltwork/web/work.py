@@ -18,19 +18,20 @@ from quiltwork.beliefs.files import belief_from_dict, load_belief
 from quiltwork.calibration.plan import Plan
 from quiltwork.calibration.request import Request
 from quiltwork.calibration.wanted import distances_to_dict, plan_wanted, questions, values_of
-from quiltwork.data.how import HowToRead, ReadAs
+from quiltwork.data.reading import fixed
 from quiltwork.errors import BeliefError, DataError, LedgerError, ParameterError, QuiltworkError
 from quiltwork.fitting import described
 from quiltwork.fitting.edits import edited
-from quiltwork.fitting.outcome import BeliefCheck
+from quiltwork.job import Data
 from quiltwork.ledger import Ledger, read_key
 from quiltwork.numeric import check_length
+from quiltwork.releases.of_job import requests_of
 from quiltwork.releases.pipeline import prepare
 from quiltwork.releases.prepared import Answer, Prepared
 from quiltwork.releases.result import Release
 from quiltwork.session import written_down
-from quiltwork.types import NoiseChoice
 from quiltwork.web import drawn
+from quiltwork.web.job_files import job_of, read_of
 
 Ask = Mapping[str, Any]
 KEPT = 4  # prepared releases that wait for a confirmation in one worker
@@ -171,25 +172,14 @@ def _about(held: Belief, ask: Ask) -> dict[str, Any]:
 
 def check(ask: Ask, report: Reporter) -> dict[str, Any]:
     """As ``belief check --json``."""
-    held, rhythm = _belief(ask["belief"]), ask.get("rhythm", "auto")
-    if rhythm != "auto" and not held.real:
-        raise ParameterError("rhythm= is for numbers", got="a belief about states", fix="Leave it out")
+    from quiltwork.data.of_job import public_rows
+    from quiltwork.releases.checking import check_belief
+
+    held, read = _belief(ask["belief"]), ask.get("read") or {}
     report.phase("Reading")
-    how = HowToRead(**(ask.get("read") or {}))
-    series = how.public(held, ask["data"]["file"], column=ask["column"])
+    series = public_rows(Data(path=ask["data"]["file"], column=ask["column"], **read), held)
     report.phase("Checking")
-    if held.real:
-        from quiltwork.beliefs import GaussianBelief
-        from quiltwork.data.measured import Measurements
-        from quiltwork.fitting.gaussian_check import check_gaussian
-
-        if not isinstance(held, GaussianBelief) or not isinstance(series, Measurements):
-            raise ParameterError("real values need a Gaussian belief", got=repr(held))
-        found: BeliefCheck = check_gaussian(held, series, rhythm=rhythm)
-    else:
-        from quiltwork.releases.checking import check_belief
-
-        found = check_belief(held, series)
+    found = check_belief(held, series, rhythm=ask.get("rhythm", "auto"))
     more = drawn.of_check(found) if ask.get("charts") else {}
     return found.to_dict() | {"warning": PUBLIC_DATA, "checked": found.checked(held).to_dict()} | more
 
@@ -327,7 +317,7 @@ def ledger_belief(ask: Ask, report: Reporter) -> dict[str, Any]:
     report.phase("Reading")
     with _ledger(ask) as book:
         terms = _given(book).terms
-    read = None if terms.read is None else terms.read.to_dict() | {"text": str(terms.read)}
+    read = None if terms.read is None else terms.read.reading | {"text": str(terms.read)}
     return described(terms.belief) | {"facts": belief_on_screen(terms.belief), "read": read}
 
 
@@ -359,13 +349,16 @@ def _prepared(ask: Ask, report: Reporter) -> _Ready:
     kept = _READY.get(name)
     if kept is not None and kept.file == stamp:
         return kept
+    from quiltwork.data.of_job import rows_of
+
     request, read = _agreed(ask)  # nothing is read before
+    read = replace(read, path=file)
     segment = ask.get("segment")
     report.phase("Reading")
     with _silent(report):
-        rows = read.rows(request.belief, file)  # all of it: what is wrong in a part must not tell where it is
+        rows = rows_of(read, request.belief)  # all of it: what is wrong in a part must not tell where it is
         if segment is not None:
-            rows = read.rows(request.belief, file, segment=(segment[0], segment[1]))
+            rows = rows_of(read, request.belief, segment=(segment[0], segment[1]))
     report.phase("Calibrating")
     with _silent(report, only=DataError):  # other refusals depend on public sizes alone
         prepared = prepare(rows, request)
@@ -385,16 +378,13 @@ def _prepared(ask: Ask, report: Reporter) -> _Ready:
     return ready
 
 
-def _agreed(ask: Ask) -> tuple[Request, ReadAs]:
+def _agreed(ask: Ask) -> tuple[Request, Data]:
     """What is asked, and how the data are read: with a ledger as it says, whatever else was sent is refused.
 
     Whoever could choose the states or the reading would learn values from what is refused.
     """
-    own = {name: ask[name] for name in ("column", "variable", "gaps") if ask.get(name) is not None}
-    own |= {name: value for name, value in (ask.get("read") or {}).items() if value is not None}
-    said, secrets, guarantee = ReadAs.from_dict(own), _secrets(ask), ask.get("guarantee")
-    delta = float(ask.get("delta", 0.0))
-    noise: NoiseChoice = ask.get("noise") or ("best" if delta else "laplace")
+    job, own = job_of(ask), read_of(ask)
+    said = fixed(own)
     with _ledger(ask) as book:
         if book is None:
             if not ask["data"].get("sent"):
@@ -409,32 +399,14 @@ def _agreed(ask: Ask) -> tuple[Request, ReadAs]:
             belief, read = _belief(ask["belief"]), said
         else:
             belief = book.terms.belief if ask.get("belief") is None else _belief(ask["belief"])
-            book.check(belief=belief, guarantee=guarantee, secrets=secrets)
-            noise, delta = book.noise_and_delta(ask.get("noise"), delta)
-            secrets, guarantee = book.terms.secrets, book.terms.guarantee
+            book.check(belief=belief, guarantee=ask.get("guarantee"), secrets=_secrets(ask))
+            job = job.with_(guarantee=book.terms.guarantee)
             undeclared = book.terms.read is None and ask["data"].get("sent")  # whoever sends a file knows it
-            if own and not undeclared:
+            if own.reading and not undeclared:
                 book.check_read(said)
             read = said if undeclared else book.declared()
-    request = Request(
-        query=questions(_texts(ask), ask.get("state_values"), belief),
-        belief=belief,
-        epsilon=ask["epsilon"],
-        mechanism=ask.get("mechanism"),
-        delta=delta,
-        noise=noise,
-        guarantee=guarantee or "pufferfish",
-        secrets=Secrets.all() if secrets is None else secrets,
-        quilt_size=ask.get("quilt_size"),
-        gaps=read.gaps,
-        window=ask.get("window"),
-        by_subject=ask.get("by_subject", False),
-        spread=ask.get("spread"),
-        anyway=ask.get("anyway", False),
-        checked=_checked(ask, belief),
-        despite_check=ask.get("despite_check", False),
-        alone=ask.get("ledger") is None,
-    )
+        job = replace(job, data=replace(read, spread=job.data.spread))
+        (request,) = requests_of(job, belief, ledger=book, checked=_checked(ask, belief))
     return request, read
 
 

@@ -206,3 +206,19 @@ def test_noise_too_small_to_say_anything_is_refused() -> None:
     nearly_sure = MarkovChain([[2e-24, 1.0], [1.0, 7e-30]], initial=[0.5, 0.5])
     with pytest.raises(NotCoveredError, match="gk16 does not apply"):
         calibrate(Count("0"), belief=nearly_sure, epsilon=1.0, length=3, mechanism="gk16")
+
+
+def test_releases_are_added_as_they_are() -> None:
+    made = release(["0", "1", "0"] * 30, "count:1", belief=LAZY, epsilon=0.5, anyway=True, mechanism="curve")
+    accountant = Accountant(LAZY, length=90).add(made)
+    assert accountant.releases == (made.record(),)
+    assert accountant.epsilon == accountant.composed().epsilon == pytest.approx(0.5, rel=1e-4)
+    assert (
+        repr(accountant)
+        == f"Accountant(1 release, ε = {accountant.epsilon:.6g} by {accountant.composed().rule}, {LAZY!r})"
+    )
+    both = Accountant(LAZY, length=90, releases=[made, made.record()])
+    assert both.epsilon > accountant.epsilon == Accountant(LAZY, length=90).dry_run(made).epsilon
+    assert repr(Accountant(LAZY)) == f"Accountant(0 releases, ε = 0, {LAZY!r})"
+    unknown = Accountant(LAZY, releases=[ReleaseRecord(mechanism="wasserstein", epsilon=1.0)] * 2)
+    assert "no theorem" in repr(unknown)

@@ -136,7 +136,7 @@ def test_nothing_gives_budget_back() -> None:
             ReleaseRecord.from_dict({"query": "count:1", "noise_scale": 1.0, "length": 5} | wrong)
     with pytest.raises(InputError, match="sensitivity"):
         ReleaseRecord.from_dict({"query": {"kind": "declared", "name": "x", "sensitivity": [[0, -1], [-1, 0]]}})
-    with pytest.raises(InputError, match="must be a ReleaseRecord"):
+    with pytest.raises(InputError, match="must be a Release or a ReleaseRecord"):
         ledger.reserve({"noise_scale": 1.0}, {})  # type: ignore[arg-type]
     assert ledger.spent() == 0.0
 

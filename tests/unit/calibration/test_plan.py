@@ -29,3 +29,16 @@ def test_several_quilt_releases_share_one_quilt() -> None:
     assert three.noise_scale == pytest.approx(3 * (one.noise_scale or 0.0))
     record = ReleaseRecord(noise_scale=three.noise_scale, query="count:yes")
     assert Accountant(household, releases=[record] * 3).composed().epsilon <= 1 + 1e-9
+
+
+def test_a_plan_is_a_table() -> None:
+    made = plan("count:0", belief=CHAIN, epsilon=1.0, length=5000)
+    assert [offer.mechanism for offer in made] == [made[n].mechanism for n in range(len(made))]
+    assert made["curve"].guarantee == "pufferfish"
+    assert made["audited"].guarantee is None
+    table = made.to_polars()
+    assert table["mechanism"].to_list() == [offer.mechanism for offer in made]
+    assert table.filter(mechanism="curve")["noise_scale"].item() == made["curve"].noise_scale
+    assert table.filter(mechanism="audited")["noise_scale"].item() is None
+    with pytest.raises(InputError, match=r"no such mechanism, got 'curves'\. Did you mean 'curve'"):
+        made["curves"]

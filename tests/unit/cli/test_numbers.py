@@ -93,14 +93,13 @@ def test_what_does_not_go_together(power: Path, words: list[object], message: st
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_kind_refusals(power: Path, belief: Path, tmp_path: Path) -> None:
+def test_kind_refusals(belief: Path, tmp_path: Path) -> None:
     numbers = tmp_path / "numbers.json"
     numbers.write_text('{"kind": "gaussian", "step": "1h", "distance": 1, "correlation": {"ar1": 0.5}}')
-    assert (
-        "--rhythm is for numbers" in run("belief", "check", belief, *options(power), "--rhythm", "day", code=2).stderr
-    )
     text = tmp_path / "text.csv"
     text.write_text("x\n" + "sit\nwalk\n" * 20)
+    rhythm = run("belief", "check", belief, text, "--column", "x", "--rhythm", "day", code=2)
+    assert "--rhythm is for numbers" in rhythm.stderr
     assert "finite numbers" in run("belief", "check", numbers, text, "--column", "x", code=2).stderr
     assert "needs a distance and a decay" in run("belief", "new", "--distance", 1, code=2).stderr
     both = ["--distance", 1, "--decay", 3, "--state", "sit=2"]

@@ -43,6 +43,6 @@ def test_records_in_all_their_forms(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="one without 'bob'"):
         Records.from_rows([{"ann": "yes"}], variables=household.variables)
     with pytest.raises(InputError, match="must be records"):
-        release("yes", "count:yes", belief=household, epsilon=1.0)
+        release({"ann": "yes"}, "count:yes", belief=household, epsilon=1.0)
     with pytest.raises(InputError, match="must be a series"):
         release(wide, "count:yes", belief=MarkovChain([[1.0]], states=["yes"]), epsilon=1.0)

@@ -90,8 +90,8 @@ def test_another_step_is_refused_with_a_remedy(step: str | int, remedy: str) -> 
     series = read(table([15.0 * n for n in range(40)]))
     chain = MarkovChain(P, step=step)
     for refused in (
-        lambda: release(series, "count:1", belief=chain, epsilon=1.0),  # type: ignore[arg-type]
-        lambda: Session(series, belief=chain, budget=1.0),  # type: ignore[arg-type]
+        lambda: release(series, "count:1", belief=chain, epsilon=1.0),
+        lambda: Session(series, belief=chain, budget=1.0),
     ):
         with pytest.raises(InputError, match=remedy):
             refused()

@@ -15,6 +15,7 @@ from quiltwork import (
     Measurements,
     NotCoveredError,
     QuiltworkError,
+    Series,
     Session,
     ShareAbove,
     Trend,
@@ -86,8 +87,8 @@ def test_real_questions_need_a_belief_about_real_values() -> None:
     for query in ("trend", "above:2:1", "difference:1-2|3-4", "weighted:1"):
         with pytest.raises(InputError, match="is about real values"):
             calibrate(query, belief=chain, epsilon=1.0, length=10)
-    with pytest.raises(InputError, match="must be numbers, or Measurements"):
-        release("0101", "mean", belief=BELIEF, epsilon=1.0)
+    with pytest.raises(InputError, match="must be numbers, got states"):
+        release(Series.from_values("0101"), "mean", belief=BELIEF, epsilon=1.0)
 
 
 def test_queries_are_written_and_read_back() -> None:

@@ -15,8 +15,9 @@ from web_service import BELIEF, READ, TOKEN, client_of
 
 from quiltwork import Ledger
 from quiltwork.beliefs.files import belief_from_dict
-from quiltwork.data.how import HowToRead, ReadAs
+from quiltwork.data import of_job
 from quiltwork.errors import QuiltworkError
+from quiltwork.job import Data
 from quiltwork.web import work
 from quiltwork.web.app import create_app
 from quiltwork.web.service import Settings
@@ -57,7 +58,7 @@ class Silent:
 class Held:
     """A protected file with its ledger, asked as a worker is."""
 
-    def __init__(self, folder: Path, content: str, belief: dict[str, Any], read: ReadAs):
+    def __init__(self, folder: Path, content: str, belief: dict[str, Any], read: Data):
         folder.mkdir()
         self.file, self.ledger = folder / "diary.csv", f"sqlite:///{folder / 'ledger.db'}"
         self.file.write_text(content)
@@ -133,7 +134,7 @@ def test_releases_differ_by_noise_alone(held: Callable[..., Held], asked: dict[s
 @pytest.mark.usefixtures("no_noise")
 @pytest.mark.parametrize("query", ["mean", "sum", "trend", "above:3:1"])
 def test_numbers_differ_by_noise_alone(held: Callable[..., Held], query: str) -> None:
-    read, answers = ReadAs("doing", how=HowToRead(time="time")), set()
+    read, answers = Data(column="doing", time="time"), set()
     for value in ("2", "3", "2.75", "-7.125"):  # the type of the column changes with it
         numbers = ["2" if n % 3 else "4" for n in range(60)]
         one = held(file_of([*numbers[:30], value, *numbers[31:]]), NUMBERS, read)
@@ -163,7 +164,7 @@ def test_nothing_is_read_before_all_agree(
     def rows(*_: Any, **__: Any) -> None:
         raise AssertionError("the data were read")
 
-    monkeypatch.setattr(HowToRead, "rows", rows)
+    monkeypatch.setattr(of_job, "rows_of", rows)
     one = held(file_of(VALUES))
     for place in range(0, 400, 100):
         asked = {"query": "count:sit", "epsilon": 1.0, "segment": [place + 1, place + 1]}

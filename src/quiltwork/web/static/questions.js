@@ -51,6 +51,14 @@ export function textOf(question, described) {
   return kind && kind.state ? `${question.kind}:${question.state}` : question.kind;
 }
 
+/** A question from its text, as a job file has it; what no kind here says stays text. */
+export function questionOf(text, described) {
+  const at = text.indexOf(":");
+  const [name, state] = at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + 1)];
+  const found = kindsFor(described).find((one) => one.kind === text || (one.state && one.kind === name && statesOf(described).includes(state)));
+  return found ? { kind: found.kind, state, text: "" } : { kind: OTHER.kind, state: "", text };
+}
+
 /** Choose one question; `onChange` is told the whole of it. */
 export function Question({ question, described, onChange, label = "Question" }) {
   const kinds = kindsFor(described);

@@ -2,12 +2,12 @@
 
 import { ask, get } from "../api.js";
 import {
-  BeliefChooser, Cards, Chart, Field, Progress, Refusal, Select, Slider, Warnings,
-  EPSILONS, html, mount, useBelief, useEffect, useLayoutEffect, useMemo, useRef, useState, useWork,
+  BeliefChooser, Cards, Chart, Field, FileDrop, Progress, Refusal, Select, Slider, Warnings,
+  EPSILONS, html, mount, save, useBelief, useEffect, useLayoutEffect, useMemo, useRef, useState, useWork,
 } from "../ui.js";
 import { BudgetBar, Facts, ShownTable, cardsOf } from "../shown.js";
 import { Files, ofRecords, suggested } from "../data.js";
-import { Question, firstQuestion, suited, textOf } from "../questions.js";
+import { Question, firstQuestion, questionOf, suited, textOf } from "../questions.js";
 
 const MOST_QUESTIONS = 20;
 const NOTHING = { value: "", label: "none" };
@@ -163,6 +163,29 @@ function More({ more, set, status, declared }) {
   </div></details>`;
 }
 
+/** What was filled in, as a file for version control and for the command; and the other way. */
+function JobFile({ request, onLoad }) {
+  const [work, run] = useWork();
+  const write = () => run(async () => {
+    save("job.toml", (await ask("/api/job/text", request())).text, "application/toml");
+    return { left_out: [], questions: 1 };
+  });
+  const load = (file) => run(async () => {
+    const found = await ask("/api/job/fields", { text: await file.text() });
+    onLoad(found.form);
+    return found;
+  });
+  const done = work.result;
+  return html`<details><summary>Job file</summary>
+    <p class="note">A text file of all this, for <code>quiltwork release</code> and for version control.</p>
+    <div class="row"><button type="button" disabled=${work.busy} onClick=${write}>Save as job file</button></div>
+    <${FileDrop} label="Load a job file (.toml)" accept=".toml" onFile=${load} busy=${work.busy} />
+    ${done && done.left_out.length > 0 && html`<p class="note">Not taken from the file: ${done.left_out.join(", ")}.</p>`}
+    ${done && done.questions > 1 && html`<p class="note">The file asks ${done.questions} questions, each a release. This is the first.</p>`}
+    <${Refusal} problem=${work.problem} />
+  </details>`;
+}
+
 /* ---- 3: what it costs ---- */
 
 function Preview({ preview, confirming, onConfirm, onBack }) {
@@ -272,6 +295,7 @@ function Release({ status }) {
   const [values, setValues] = useState(96);
   const [bySubject, setBySubject] = useState(false);
   const [more, setMore] = useState(FIRST_MORE);
+  const loaded = useRef(false);
   const [columns, look] = useWork(data);
   const [held, ofLedger] = useWork();
   const own = useBelief(status.ledger ? null : belief);
@@ -291,7 +315,8 @@ function Release({ status }) {
   useEffect(() => {
     if (!columns.result) return;
     const there = (name) => (columns.result.columns.some((column) => column.name === name) ? name : "");
-    setRead((before) => ({ ...before, together: there(before.together), variable: there(before.variable), ...suggested(columns.result.columns, described) }));
+    setRead((before) => ({ ...before, together: there(before.together), variable: there(before.variable),
+      ...(loaded.current ? {} : suggested(columns.result.columns, described)) }));
   }, [columns.result, described && described.kind]);
   // what was previewed is what is released: whoever changes anything has to look at the cost again
   const [preview, show, setPreview] = useWork(JSON.stringify([data, read, belief, questions, epsilon, chosen, values, bySubject, more]));
@@ -308,6 +333,27 @@ function Release({ status }) {
     const bySeries = bySubject && Boolean(declared ? declared.subject : read.subject);
     const request = requested({ status, declared, data, belief, described, questions, epsilon, read, window: chosen, values, bySubject: bySeries, more });
     show(({ onJob }) => ask("/api/release", request, { onJob }));
+  };
+  const filled = () => requested({ status, declared, data: data || {}, belief: belief || {}, described, questions, epsilon, read, window: chosen, values, bySubject, more });
+  const written = () => {
+    const { data: file, ...rest } = filled();
+    const { text, column, variable, gaps, ...how } = declared || {};
+    const reading = declared ? given({ column, variable, gaps, read: how }) : {};
+    return { ...rest, ...reading, ...given({ data: data ? file : undefined }) };
+  };
+  const load = ({ read: how = {}, column = "", variable = "", gaps, query = [], segment, window: own = "", epsilon: loss, by_subject: each, ...others }) => {
+    loaded.current = true;
+    const { recode, ...plain } = how;
+    const lines = Object.entries(recode || {}).map(([value, state]) => `${value} = ${state ?? ""}`).join("\n");
+    if (!declared) setRead({ ...FIRST, ...plain, column, variable, recode: lines });
+    if (query.length) setQuestions(query.map((text) => questionOf(text, described)));
+    const number = own !== "" && !WINDOWS.some((one) => one.value === own);
+    setWindow(number ? "values" : own);
+    if (number) setValues(Number(own));
+    if (loss) setEpsilon(loss);
+    setBySubject(Boolean(each));
+    const known = Object.fromEntries(Object.entries(others).filter(([name]) => name in FIRST_MORE));
+    setMore({ ...FIRST_MORE, ...known, ...given({ gaps }), ...(segment ? { first: String(segment[0]), last: String(segment[1]) } : {}) });
   };
   const confirm = () => make(async ({ onJob }) => {
     let job = null;
@@ -349,6 +395,7 @@ function Release({ status }) {
         <${Slider} label="Privacy loss ε" value=${epsilon} onChange=${setEpsilon} steps=${EPSILONS} least=${1e-6} most=${100}
           help="The privacy loss of this release by itself, at most." />
         <${More} more=${more} set=${setMore} status=${status} declared=${declared} />
+        <${JobFile} request=${written} onLoad=${load} />
       </section>
     </div>
     <div class="cost" aria-live="polite">
