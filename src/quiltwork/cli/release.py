@@ -87,10 +87,11 @@ def _drawn(
     who, together = written_down(job.privacy.who), len(prepared) > 1 and form == "json"
     released: list[Release] = []
     try:
-        for ready, own in zip(prepared, answers, strict=True):
+        for ready, own, asked in zip(prepared, answers, job.questions, strict=True):
             result = ready.draw(own) if book is None else ready.draw_within(book, who, own)
             if result.about is not None and result.about.source is None:  # a table made from the file
                 result = replace(result, about=replace(result.about, source=source_name(str(job.data.path))))
+            result = replace(result, job=job.with_questions([asked]).shown().to_toml())
             if result.ledger is not None and job.privacy.ledger is None:
                 result = replace(result, ledger=result.ledger | {"address": "an account in memory"})
             released.append(result)

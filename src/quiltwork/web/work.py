@@ -274,6 +274,7 @@ def confirm(ask: Ask, report: Reporter) -> dict[str, Any]:
         result = prepared.draw(answers) if book is None else prepared.draw_within(book, who, answers)
     if result.about is not None:  # the name by which the user knows the file
         result = replace(result, about=replace(result.about, source=ask["data"].get("name")))
+    result = replace(result, job=job_of(ask, path=ask["data"].get("name")).shown().to_toml())
     result = replace(result, notes=(*result.notes, *((NO_LEDGER,) if book is None else ())))
     report.phase("Writing")
     return {"result": result.to_dict(), "files": _files(result, prepared), "shown": _on_screen(result)}
