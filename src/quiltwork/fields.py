@@ -9,6 +9,8 @@ from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, ge
 
 from quiltwork.errors import ParameterError, did_you_mean, nearest
 
+NAME = 1_000  # characters of a name
+
 
 def say(
     default: Any,
@@ -27,6 +29,11 @@ def say(
     """
     facts = {"help": help, "metavar": metavar, "option": option, "web": web, "file": file, "limits": limits}
     return field(default=default, metadata=facts)
+
+
+def text(help: str, metavar: str, *, most: int = NAME, **more: Any) -> Any:  # noqa: A002
+    """A field for a line of text, which may be left out."""
+    return say(None, help, metavar=metavar, max_length=most, **more)
 
 
 class Section:

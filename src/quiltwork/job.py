@@ -10,14 +10,14 @@ import os
 import re
 import textwrap
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
 from quiltwork.errors import ParameterError, did_you_mean
-from quiltwork.fields import Section, declared, kind_of, say
+from quiltwork.fields import NAME, Section, declared, kind_of, say, text
 
 Missing = Literal["refuse", "split"]
 Take = Literal["first", "last", "mean"]
@@ -34,7 +34,7 @@ S = TypeVar("S", bound="Section")
 Format = Literal["table", "csv", "parquet", "json", "markdown"]
 EngineName = Literal["polars", "spark"]
 
-NAME, TEXT = 1_000, 10_000  # characters of a name, and of a text
+TEXT = 10_000  # characters of a long text
 LARGEST_FILE = 10_000_000  # bytes of a job file
 ENDING = ".toml"
 WIDTH = 100  # of comments in a job file
@@ -61,58 +61,30 @@ class Data(Section):
 
     label: ClassVar[str] = "[data]"
 
-    path: str | None = say(
-        None,
-        "CSV, TSV (also .gz) or Parquet file, or a pattern of several: 'logs/*.parquet'.",
-        metavar="DATA",
-        web=False,
-        file=True,
+    path: str | None = text(
+        "CSV, TSV (also .gz) or Parquet file, or a pattern of several: 'logs/*.parquet'.", "DATA", web=False, file=True
     )
-    column: str | None = say(
-        None,
-        "Column with the values. For records, omit it if each variable has its own column.",
-        metavar="C",
-        max_length=NAME,
-    )
-    variable: str | None = say(
-        None, "For records: column naming the variable in each row.", metavar="V", max_length=NAME
-    )
-    subject: str | None = say(None, "Column identifying the subject.", metavar="S", max_length=NAME)
-    time: str | None = say(
-        None,
-        "Time column, or DATE,TIME for two columns. If omitted, rows must already be in time order.",
-        metavar="T",
-        max_length=NAME,
+    column: str | None = text("Column with the values. For records, omit it if each variable has its own column.", "C")
+    variable: str | None = text("For records: column naming the variable in each row.", "V")
+    subject: str | None = text("Column identifying the subject.", "S")
+    time: str | None = text(
+        "Time column, or DATE,TIME for two columns. If omitted, rows must already be in time order.", "T"
     )
     missing: Missing = say("refuse", "Refuse missing values, or split the series at them.")
-    gap: str | None = say(
-        None,
-        "Split the series at pauses longer than this: 15min, 1h, or a number.",
-        metavar="G",
-        max_length=NAME,
-    )
-    every: str | None = say(None, "Keep one row per step: 5min, 1h, or a number.", metavar="D", max_length=NAME)
+    gap: str | None = text("Split the series at pauses longer than this: 15min, 1h, or a number.", "G")
+    every: str | None = text("Keep one row per step: 5min, 1h, or a number.", "D")
     take: Take = say("first", "With --every: row to keep in each step. mean is for numbers.")
-    bins: str | None = say(
-        None, "Group numbers into levels: edges 100,500 or LOW:HIGH:LEVELS.", metavar="B", max_length=TEXT
-    )
+    bins: str | None = text("Group numbers into levels: edges 100,500 or LOW:HIGH:LEVELS.", "B", most=TEXT)
     unsorted: Unsorted = say("refuse", "Refuse rows that are out of time order, or sort them.")
     duplicates: Duplicates = say("refuse", "Refuse repeated times, or drop repeats with the same value.")
-    together: str | None = say(
-        None, "Column naming each of several people who influence each other.", metavar="C", max_length=NAME
-    )
-    separator: str | None = say(
-        None,
-        "Character between columns of a text file (default: the one that splits its first line).",
-        metavar="X",
-        max_length=NAME,
+    together: str | None = text("Column naming each of several people who influence each other.", "C")
+    separator: str | None = text(
+        "Character between columns of a text file (default: the one that splits its first line).", "X"
     )
     decimal: Decimal | None = say(
         None, "Decimal sign of numbers in text (default: a point; a comma where columns are separated by ;)."
     )
-    date_format: str | None = say(
-        None, "How dates are written in text: dd/mm/yyyy (default: yyyy-mm-dd).", metavar="F", max_length=NAME
-    )
+    date_format: str | None = text("How dates are written in text: dd/mm/yyyy (default: yyyy-mm-dd).", "F")
     recode: str | Mapping[str, str | None] | None = say(
         None,
         "Names of states for values of the data: a JSON, TOML or CSV file, or 1=sleep,2=sit,*=other.",
@@ -179,11 +151,8 @@ class Privacy(Section):
         metavar="Q",
         max_length=TEXT,
     )
-    secret_times: str | None = say(
-        None,
-        "When it is secret: positions 10:20 or, with a belief about the time of day, 8h-18h.",
-        metavar="T",
-        max_length=TEXT,
+    secret_times: str | None = text(
+        "When it is secret: positions 10:20 or, with a belief about the time of day, 8h-18h.", "T", most=TEXT
     )
     guarantee: Guarantee = say("pufferfish", "bayesian also covers adversaries who know any other values.")
     delta: float = say(0.0, "Allow for a weaker (ε, δ) guarantee with this δ, such as 1e-6.", metavar="D")
@@ -192,11 +161,8 @@ class Privacy(Section):
         "Laplace or Gaussian noise (which needs --delta; 1e-6 if left out), or the one with the smaller error "
         "(the default with --delta). A ledger with a δ has Gaussian noise by default.",
     )
-    mechanism: str | None = say(
-        None,
-        "Mechanism to use. Default: curve for series and networks, wasserstein for joint tables.",
-        metavar="M",
-        max_length=NAME,
+    mechanism: str | None = text(
+        "Mechanism to use. Default: curve for series and networks, wasserstein for joint tables.", "M"
     )
     quilt_size: int | None = say(None, "For networks: largest quilt to try, in variables (default: 3).", metavar="M")
     distance: tuple[float, ...] = say(
@@ -205,22 +171,13 @@ class Privacy(Section):
         metavar="D",
         gt=0,
     )
-    ledger: str | None = say(
-        None, "Charge the release to this ledger and its budget.", metavar="URL", web=False, file=True
-    )
-    key: str | None = say(
-        None,
-        "File with the ledger's key (default: QUILTWORK_LEDGER_KEY, if set).",
-        metavar="FILE",
-        web=False,
-        file=True,
+    ledger: str | None = text("Charge the release to this ledger and its budget.", "URL", web=False, file=True)
+    key: str | None = text(
+        "File with the ledger's key (default: QUILTWORK_LEDGER_KEY, if set).", "FILE", web=False, file=True
     )
     budget: float | None = say(None, "Total ε for all releases together.", metavar="E", web=False)
-    envelope: str | None = say(
-        None,
-        "With --delta: the query in whose shape room is made (default: histogram).",
-        metavar="Q",
-        web=False,
+    envelope: str | None = text(
+        "With --delta: the query in whose shape room is made (default: histogram).", "Q", web=False
     )
     who: str | None = say(None, "Name to record in the ledger (default: current user).", metavar="NAME", web=False)
     anyway: bool = say(False, "Release answers that are noise only.")
@@ -260,12 +217,8 @@ class Ask(Section):
     weight: tuple[float, ...] = say(
         (), "Of several questions that share ε: how precise each is to be, in proportion.", web=False, gt=0
     )
-    workload: str | None = say(
-        None,
-        "Questions that share ε, with weights (JSON or TOML), instead of --query.",
-        metavar="FILE",
-        web=False,
-        file=True,
+    workload: str | None = text(
+        "Questions that share ε, with weights (JSON or TOML), instead of --query.", "FILE", web=False, file=True
     )
     state_values: str | Mapping[str, float | str] | None = say(
         None,
@@ -327,10 +280,8 @@ class Out(Section):
 
     label: ClassVar[str] = "[out]"
 
-    report: str | None = say(None, "Write a report with charts.", metavar="FILE.html", web=False, file=True)
-    table: str | None = say(
-        None, "Write the answers as a table: .csv, .parquet or .md.", metavar="FILE", web=False, file=True
-    )
+    report: str | None = text("Write a report with charts.", "FILE.html", web=False, file=True)
+    table: str | None = text("Write the answers as a table: .csv, .parquet or .md.", "FILE", web=False, file=True)
     files: tuple[str, ...] = say(
         (),
         "Also write a file: .html for a report, .csv, .parquet or .md for a table, .json for everything. "
@@ -496,6 +447,26 @@ class Job:
             out=_placed(self.out, folder, back=True),
         )
 
+    def shown(self) -> "Job":
+        """The same as a report may show it: files by their names alone, a ledger without who may open it, no key.
+
+        >>> job = Job.of(path="/home/ann/diary.csv", ledger="postgresql://ann:secret@host/budget", key="/home/ann/key")
+        >>> print(job.shown().to_toml())
+        [data]
+        path = "diary.csv"
+        <BLANKLINE>
+        [privacy]
+        ledger = "postgresql://host/budget"
+        <BLANKLINE>
+        """
+
+        def named(section: S) -> S:
+            return _moved(section, lambda _, text: _name_of(text))
+
+        privacy = named(replace(self.privacy, key=None))
+        questions = tuple(named(one) for one in self.questions)
+        return Job(data=named(self.data), privacy=privacy, questions=questions, out=named(self.out))
+
     def save(self, path: str | os.PathLike[str], *, comments: bool = False) -> None:
         """Write a job file; the files that it names are written relative to it."""
         Path(path).write_text(self.near(path).to_toml(comments=comments), encoding="utf-8")
@@ -575,21 +546,35 @@ def _question(n: int, said: object, folder: str) -> Ask:
 
 def _placed(section: S, folder: str, *, back: bool = False) -> S:
     """A section with its files where a job file in this folder means them, or as one there would name them."""
-    moved = {}
+    return _moved(section, lambda name, text: _path(name, text, folder, back=back)) if folder else section
+
+
+def _moved(section: S, path: Callable[[str, str], str]) -> S:
+    """A section with other paths of its files, given the name of a field and what it says."""
+    moved: dict[str, Any] = {}
     for name, one in declared(type(section)).items():
         value = getattr(section, name)
-        if folder and one.metadata["file"] and value:
-            files = [value] if isinstance(value, str) else list(value) if isinstance(value, tuple) else []
-            paths = [_path(name, file, folder, back=back) for file in files]
-            moved[name] = value if not files else paths[0] if isinstance(value, str) else tuple(paths)
+        if one.metadata["file"] and value and not _spelled_out(name, value):
+            moved[name] = path(name, value) if isinstance(value, str) else tuple(path(name, file) for file in value)
     return replace(section, **moved) if moved else section  # type: ignore[type-var]
 
 
+def _spelled_out(name: str, value: Any) -> bool:
+    """Whether a field that may name a file holds what would stand in it, or a name that is no path."""
+    if not isinstance(value, str):
+        return not isinstance(value, tuple)
+    return (name in ("recode", "state_values") and "=" in value) or value.startswith("library:")
+
+
+def _name_of(text: str) -> str:
+    """A file by its name; an address without user and password."""
+    scheme, found, rest = text.partition("://")
+    if not found:
+        return os.path.basename(text)
+    return f"sqlite:///{os.path.basename(rest)}" if scheme == "sqlite" else f"{scheme}://{rest.rpartition('@')[2]}"
+
+
 def _path(name: str, text: str, folder: str, *, back: bool) -> str:
-    if name in ("recode", "state_values") and "=" in text:
-        return text  # written out
-    if name == "belief" and text.startswith("library:"):
-        return text
     scheme = "sqlite:///" if name == "ledger" and text.startswith("sqlite:///") else ""
     path = text.removeprefix(scheme)
     inside = back and os.path.isabs(path) and path.startswith(os.path.join(os.path.abspath(folder), ""))

@@ -24,7 +24,7 @@ def values_of(name: str, kind: Any, default: Any) -> st.SearchStrategy[Any]:
     if name in ("gap", "every"):
         found: st.SearchStrategy[Any] = st.sampled_from(["15min", "3", "1h"])
     elif name in ENDINGS:
-        found = texts.map(lambda text: text + ENDINGS[name])
+        found = texts.map(lambda text: f"{text}answers{ENDINGS[name]}")
     elif name == "belief":
         found = texts | st.just({"kind": "chain", "transition": [[0.5, 0.5], [1, 0]], "initial": "any"})
     elif name == "delta":

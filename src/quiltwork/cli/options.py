@@ -14,6 +14,7 @@ import typer
 from quiltwork.errors import ParameterError
 from quiltwork.fields import Section
 from quiltwork.job import (
+    ENDING,
     QUERIES,
     READING,
     SECTIONS,
@@ -152,7 +153,7 @@ def job_of(file: str | Path, said: dict[str, Any], argument: str) -> Job:
 
     ``argument`` is the field that the command's first argument sets, where it is no job file.
     """
-    if is_job(file):
+    if is_job(file) or (argument == "path" and Path(file).suffix.lower() == ENDING):  # data are no TOML
         return Job.load(file).with_(**said)
     return Job.of(**(said | {argument: str(file)}))
 

@@ -1,6 +1,7 @@
 """The command that plans: how much noise, or what a wanted accuracy takes."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,7 +19,7 @@ from quiltwork.cli.options import (
     questions_of,
     secrets_of,
 )
-from quiltwork.errors import NotCoveredError
+from quiltwork.errors import LedgerError, NotCoveredError
 from quiltwork.job import Job, is_job
 from quiltwork.show.output import out, print_json, progress, table
 from quiltwork.show.terminal import print_plan
@@ -116,11 +117,15 @@ def plan(
 
 def _plan_job(job: Job, mechanisms: list[str] | None, *, as_json: bool) -> None:
     """What each question of a job would be worth; of its data only the shape is read."""
+    from quiltwork.ledger import Ledger
     from quiltwork.releases.of_job import plan_questions
 
     questions_of(job)
+    held, book, compare = believed(job), None, as_json or bool(mechanisms)
+    with suppress(LedgerError):  # it may still have to be created
+        book = None if job.privacy.ledger is None else Ledger(job.privacy.ledger)
     with progress("Calibrating"):
-        planned = plan_questions(job, believed(job), compare=as_json or bool(mechanisms), mechanisms=mechanisms)
+        planned = plan_questions(job, held, ledger=book, compare=compare, mechanisms=mechanisms)
     if as_json:
         print_json({"questions": [one.to_dict() for one in planned]})
     else:

@@ -85,12 +85,14 @@ def _drawn(
     from quiltwork.session import written_down
 
     who, together = written_down(job.privacy.who), len(prepared) > 1 and form == "json"
+    texts = [job.with_questions([asked]).shown().to_toml() for asked in job.questions]
     released: list[Release] = []
     try:
-        for ready, own in zip(prepared, answers, strict=True):
+        for ready, own, text in zip(prepared, answers, texts, strict=True):
             result = ready.draw(own) if book is None else ready.draw_within(book, who, own)
             if result.about is not None and result.about.source is None:  # a table made from the file
                 result = replace(result, about=replace(result.about, source=source_name(str(job.data.path))))
+            result = replace(result, job=text)
             if result.ledger is not None and job.privacy.ledger is None:
                 result = replace(result, ledger=result.ledger | {"address": "an account in memory"})
             released.append(result)
@@ -98,7 +100,7 @@ def _drawn(
                 _show(result, files, form)
     finally:
         if together and released:
-            _print_all(released)
+            _print_all(released, whole=len(released) == len(prepared))
     return released
 
 
@@ -137,13 +139,17 @@ def _ledger(job: Job, belief: "Belief") -> "Ledger | None":
     return Ledger.in_memory(belief=belief, budget=budget, **promised)
 
 
-def _print_all(released: "list[Release]") -> None:
-    """All releases of a job as one object; what was spent is shown, also where a later one failed."""
-    try:
-        print_json({"releases": [result.to_dict() for result in released]})
-    except (OSError, ValueError, AttributeError):
-        give_up_output()
-        err.print(json_line({"releases": [result.to_dict() for result in released]}))
+def _print_all(released: "list[Release]", *, whole: bool) -> None:
+    """All releases of a job as one object. Where a later one failed, its refusal is that object: these go beside it."""
+    content = {"releases": [result.to_dict() for result in released]}
+    if whole:
+        try:
+            print_json(content)
+            return
+        except (OSError, ValueError, AttributeError):
+            give_up_output()
+    err.print("warning: these were released before:" if not whole else "warning: the values:")
+    err.print(json_line(content))
 
 
 def _checked(job: Job) -> list[Path]:

@@ -116,12 +116,17 @@ class QuestionPlan:
 
 
 def plan_questions(
-    job: Job, belief: Belief, *, compare: bool = False, mechanisms: Sequence[str] | None = None
+    job: Job,
+    belief: Belief,
+    *,
+    ledger: Ledger | None = None,
+    compare: bool = False,
+    mechanisms: Sequence[str] | None = None,
 ) -> tuple[QuestionPlan, ...]:
     """What each question of a job would be worth. Of its data only the shape is read; nothing is spent.
 
     Without data, the job says how long series are and of how many people. With ``compare`` the noise of every
-    mechanism is computed too.
+    mechanism is computed too. Under a ledger its terms count; what was spent before may ask for a little more noise.
 
     >>> from quiltwork.samples import diary_belief
     >>> job = Job.of(ask=["histogram", "share:sleep"], epsilon=1, length=672, people=100)
@@ -129,7 +134,7 @@ def plan_questions(
     [('histogram', 'good'), ('share:sleep', 'good')]
     """
     alone = job.privacy.ledger is None and len(job.questions) == 1
-    requests = requests_of(job, belief, alone=alone)
+    requests = requests_of(job, belief, ledger=ledger, alone=alone)
     rows: dict[tuple[int, int] | None, Series | Records] = {}
     made: list[QuestionPlan] = []
     for one, request in zip(job.questions, requests, strict=True):

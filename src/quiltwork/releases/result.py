@@ -57,6 +57,8 @@ class Release(Shown):
     """Where its spending was recorded, and what is left."""
     notes: tuple[str, ...] = ()
     """What else to know about the data."""
+    job: str | None = None
+    """What was asked for, as a job file says it; files by their names alone."""
     questions: tuple["Release", ...] = ()
     """The answer to each question by itself, if several were asked in one release; they share ε, record and ledger."""
 

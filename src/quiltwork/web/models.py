@@ -5,7 +5,8 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
-from quiltwork.job import NAME, READING, TEXT, fields_by_name
+from quiltwork.fields import NAME
+from quiltwork.job import READING, TEXT, fields_by_name
 
 Text = Annotated[str, Field(max_length=TEXT)]
 Name = Annotated[str, Field(max_length=NAME)]

@@ -245,7 +245,7 @@ def confirm(ask: Ask, report: Reporter) -> dict[str, Any]:
             why="its cost or its noise would be another",
             fix="Ask for a new preview",
         )
-    who = written_down(ask.get("who"), ask.get("program"))
+    who, text = written_down(ask.get("who"), ask.get("program")), _as_job(ask)
     with _ledger(ask) as book:
         if book is not None and prepared.within(book) is not prepared:
             raise LedgerError(
@@ -261,9 +261,19 @@ def confirm(ask: Ask, report: Reporter) -> dict[str, Any]:
         result = prepared.draw(answers) if book is None else prepared.draw_within(book, who, answers)
     if result.about is not None:  # the name by which the user knows the file
         result = replace(result, about=replace(result.about, source=ask["data"].get("name")))
+    result = replace(result, job=text)
     result = replace(result, notes=(*result.notes, *((NO_LEDGER,) if book is None else ())))
     report.phase("Writing")
     return {"result": result.to_dict(), "files": _files(result, prepared), "shown": _on_screen(result)}
+
+
+def _as_job(ask: Ask) -> str:
+    """What was asked for as a job file, with files by the names that the user knows."""
+    belief = ask.get("belief")
+    if isinstance(belief, Mapping) and set(belief) == {"file"}:
+        belief = str(belief["file"])
+    own = {name: value for name, value in ask.items() if name != "belief"}
+    return job_of(own, path=ask["data"].get("name"), belief=belief).shown().to_toml()
 
 
 def _on_screen(result: Release) -> dict[str, Any] | None:

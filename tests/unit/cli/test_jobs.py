@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 from shell import answer, run
 
+from quiltwork.errors import LedgerError
 from quiltwork.job import Job
+from quiltwork.releases.prepared import Prepared
+from quiltwork.releases.result import Release
 
 CHAIN = {"kind": "chain", "states": ["sit", "walk"], "transition": [[0.7, 0.3], [0.6, 0.4]], "initial": "any"}
 QUESTIONS = """
@@ -187,3 +190,40 @@ def test_a_belief_may_stand_in_the_job(folder: Path) -> None:
     job.save(folder / "whole.toml")
     assert Job.load(folder / "whole.toml").privacy.belief == belief
     assert answer("release", folder / "whole.toml", "--query", "histogram", "--epsilon", 1)["query"] == "histogram"
+
+
+def test_a_plan_keeps_to_the_terms_of_the_ledger(folder: Path) -> None:
+    file = job_with(folder, QUESTIONS, ledger="ledger.db", budget=2.0, delta=1e-6)
+    before = answer("plan", file)["questions"]
+    answer("ledger", "create", file)
+    assert answer("plan", file)["questions"][0]["mechanism"] == "curve"
+    assert [one["ask"] for one in before] == ["histogram", "share:walk", "transitions"]
+
+
+def test_what_was_released_is_shown_where_a_later_one_fails(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn, held = [], Prepared.draw_within
+
+    def draw_within(self: Prepared, *given: Any) -> Any:
+        drawn.append(self)
+        if len(drawn) > 1:
+            raise LedgerError("the ledger is away")
+        return held(self, *given)
+
+    monkeypatch.setattr(Prepared, "draw_within", draw_within)
+    done = run("release", job_with(folder, QUESTIONS), "--anyway", "--json", code=2)
+    assert json.loads(done.stdout)["kind"] == "ledger"
+    assert json.loads(done.stderr.splitlines()[-2])["releases"][0]["query"] == "histogram"
+
+
+def test_a_release_holds_its_job(folder: Path) -> None:
+    kept: list[Release] = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Release, "save", lambda self, _: kept.append(self))
+        run("release", job_with(folder, QUESTIONS + '[out]\ntable = "a.csv"\n'), "--anyway", code=0)
+    assert [Job.parse(one.job or "").questions[0].text for one in kept] == ["histogram", "share:walk + transitions"]
+    assert str(folder) not in (kept[0].job or "")
+
+
+def test_a_toml_file_that_is_no_job_is_refused(folder: Path) -> None:
+    (folder / "no.toml").write_text("[dta]\npath = 'x'\n")
+    assert "no section 'dta'" in run("release", folder / "no.toml", code=2).stderr
