@@ -1,6 +1,7 @@
 """The command that makes releases."""
 
 import sys
+import warnings
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -249,11 +250,15 @@ def _write(
     try:
         if page:
             from quiltwork.show.beside import write_with_others
+            from quiltwork.show.drawing import PictureWarning
 
-            with progress("Writing the report"):
+            with progress("Writing the report"), warnings.catch_warnings(record=True) as missing:
+                warnings.simplefilter("always", PictureWarning)
                 write_with_others(
                     path, release=result, request=ready.request, check=fits, command=given_command(context)
                 )
+            for text in dict.fromkeys(str(warning.message) for warning in missing):
+                err.print(f"warning: {text}. The report says so in its place.")
         else:
             result.save(path)
     except Exception as problem:

@@ -22,8 +22,9 @@ from quiltwork import (
 )
 from quiltwork.calibration.request import Request
 from quiltwork.influence.curve import any_start, constant
-from quiltwork.influence.curve.constant import curve_members, forget_prepared
-from quiltwork.influence.curve.timeline import follow
+from quiltwork.influence.curve.constant import InfluenceCurve, curve_members, forget_prepared
+from quiltwork.influence.curve.profile import Profile
+from quiltwork.influence.curve.timeline import Losses, follow
 from quiltwork.releases.pipeline import prepare
 
 ROWS = [[0.9, 0.06, 0.04], [0.2, 0.7, 0.1], [0.1, 0.3, 0.6]]
@@ -99,12 +100,12 @@ def test_secret_pairs_that_differ_have_keys_that_differ() -> None:
 
 def test_prepared_curves_are_of_one_thread() -> None:
     here = curve_members(ANY)[0]
-    there: list[Any] = []
+    there: list[InfluenceCurve] = []
     other = threading.Thread(target=lambda: there.extend(curve_members(ANY)))
     other.start()
     other.join()
     assert curve_members(ANY)[0].past._powers is here.past._powers  # type: ignore[attr-defined]
-    assert there[0].past._powers is not here.past._powers
+    assert there[0].past._powers is not here.past._powers  # type: ignore[attr-defined]
 
 
 def test_a_release_with_a_ledger_walks_its_bridges_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +126,12 @@ def test_a_release_with_a_ledger_walks_its_bridges_once(monkeypatch: pytest.Monk
 
 def test_an_account_follows_a_total_once(monkeypatch: pytest.MonkeyPatch) -> None:
     followed = []
-    monkeypatch.setattr("quiltwork.accounting.case.follow", lambda *asked: (followed.append(asked), follow(*asked))[1])
+
+    def counted(curve: InfluenceCurve, profile: Profile) -> Losses:
+        followed.append(profile)
+        return follow(curve, profile)
+
+    monkeypatch.setattr("quiltwork.accounting.case.follow", counted)
     request = Request.of("histogram", belief=STEADY, epsilon=1.0, anyway=True)
     prepare(list("012") * 40, request).draw_within(Ledger.in_memory(belief=STEADY, budget=2.0), {})
     assert len(followed) == 1
