@@ -40,6 +40,11 @@ LISTED: dict[str, Listed] = {
             "    --window day --ledger sqlite:///ledger.db",
         ),
     ),
+    "kept": Listed(
+        "kept:kept",
+        "Show results that were paid for and not taken.",
+        ("quiltwork kept", "quiltwork kept 20261118-202628-1f0c9a3e > result.json"),
+    ),
     "audit": Listed(
         "check:audit",
         "Compute the exact privacy loss of noise.",

@@ -1,7 +1,9 @@
 """The command that makes releases."""
 
 import sys
+import time
 import warnings
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -41,11 +43,13 @@ from quiltwork.show.output import err, give_up_output, json_line, out, print_jso
 from quiltwork.show.terminal import print_release
 
 PAGES = (".html", ".htm")
+JUST_NOW = 5.0  # seconds: a result that is kept for less may be about to be printed
 Form = Literal["table", "csv", "parquet", "json", "markdown"]
 
 if TYPE_CHECKING:
-    from quiltwork import Belief, BeliefCheck, Release
-    from quiltwork.releases.prepared import Prepared
+    from quiltwork import Belief, BeliefCheck, Ledger, Release
+    from quiltwork.releases.keep import Kept
+    from quiltwork.releases.prepared import Answer, Prepared
 
 
 @reads_data
@@ -126,6 +130,8 @@ def release(
     from quiltwork.calibration.request import Request
     from quiltwork.influence.delta import USUAL_DELTA
     from quiltwork.ledger import Ledger, read_key
+    from quiltwork.ledger.seal import key_of_environment
+    from quiltwork.releases.keep import Kept
     from quiltwork.releases.pipeline import prepare
     from quiltwork.session import written_down
 
@@ -147,7 +153,8 @@ def release(
     times = None if segment is None else segment_of(segment)
     rows = how.rows(held, data, column=column, variable=variable, segment=times, gaps=gaps)
     fits = None if check is None else _compared(check, held, column, how)
-    book = None if ledger is None else Ledger(ledger, key=None if key is None else read_key(key))
+    secret = None if ledger is None else key_of_environment() if key is None else read_key(key)
+    book = None if ledger is None else Ledger(ledger, key=secret)
     apart = secrets_of(secrets, secret_times)
     if apart is None:
         apart = Secrets.all() if book is None else book.terms.secrets
@@ -180,15 +187,69 @@ def release(
         answers = ready.answers()
         ready.check_worth(answers)
         warnings = ready.warnings(answers)
-    for warning in warnings:
+    for warning in (*warnings, *_not_taken()):
         err.print(f"warning: {warning}")
-    result = ready.draw(answers) if book is None else ready.draw_within(book, written_down(who), answers)
-    if result.about is not None and result.about.source is None:  # a table made from the file
-        result = replace(result, about=replace(result.about, source=source_name(data)))
-    _show(result, files, form)  # what was spent is shown, whatever becomes of the files
+    result, kept, name = _made(ready, answers, book, written_down(who), Kept(key=secret), data)
+    _deliver(result, files, form, lambda file: _write(file, result, ready, fits, context), kept, name)
+
+
+def _not_taken() -> list[str]:
+    """What is said of earlier results that nobody has taken: who was stopped could not say where they are."""
+    from quiltwork.releases.keep import Kept
+
+    kept = Kept()
+    waiting = sum(kept.since(name) < time.time() - JUST_NOW for name in kept)
+    return [f"{waiting} earlier results were paid for and not taken. See quiltwork kept."] if waiting else []
+
+
+def _made(
+    ready: "Prepared",
+    answers: "list[Answer]",
+    book: "Ledger | None",
+    who: Mapping[str, str],
+    kept: "Kept",
+    data: str,
+) -> "tuple[Release, Kept, str | None]":
+    """The release, which is kept before it is shown, with the name that it is kept by."""
+    names: list[str | None] = []
+
+    def keep(made: "Release") -> None:
+        names.append(kept.put(_named(made, data).to_dict()))
+
+    if book is None:
+        keep(result := ready.draw(answers))
+    else:
+        result = ready.draw_within(book, who, answers, keep=keep)
+    return _named(result, data), kept, names[0]
+
+
+def _named(result: "Release", data: str) -> "Release":
+    """With the name of the file, where a table was made from it."""
+    if result.about is None or result.about.source is not None:
+        return result
+    return replace(result, about=replace(result.about, source=source_name(data)))
+
+
+def _deliver(
+    result: "Release",
+    files: list[Path],
+    form: Form,
+    write: "Callable[[Path], bool]",
+    kept: "Kept",
+    name: str | None,
+) -> None:
+    """The value first, whatever becomes of the files. What somebody has taken is kept no longer."""
+    taken = _show(result, files, form)
+    if taken:
+        kept.remove(name)
     for file in files:
-        if _write(file, result, ready, fits, context) and form == "table":
-            out.print(f"{'Report' if file.suffix.lower() in PAGES else 'Written'}: {file}")
+        if write(file):
+            kept.remove(name)
+            taken = True
+            if form == "table":
+                out.print(f"{'Report' if file.suffix.lower() in PAGES else 'Written'}: {file}")
+    if not taken and name is not None:
+        err.print(f"The value is kept for a day: quiltwork kept {name}")
 
 
 def _checked(files: list[Path], used: "list[str | Path]") -> list[Path]:
@@ -210,8 +271,8 @@ def _printed_as(form: Form, *, as_json: bool) -> Form:
     return "json" if as_json else form
 
 
-def _show(result: "Release", files: list[Path], form: Form) -> None:
-    """Print the value. It is spent: where standard output does not take it, standard error does."""
+def _show(result: "Release", files: list[Path], form: Form) -> bool:
+    """Print the value. It is spent: where standard output does not take it (False), standard error does."""
     from quiltwork.data.steps import NO_STEP
     from quiltwork.influence.delta import large_delta
 
@@ -236,10 +297,12 @@ def _show(result: "Release", files: list[Path], form: Form) -> None:
     except (OSError, ValueError, AttributeError) as problem:
         give_up_output()
         if files and isinstance(problem, BrokenPipeError):
-            return  # whoever read has gone with what was read; all of it is in the files
+            return False  # whoever read has gone with what was read; all of it is in the files
         why = getattr(problem, "strerror", None) or "it is closed"
         err.print(f"warning: the value cannot be written to standard output ({why}); here it is:")
         err.print(json_line(result.to_dict()))
+        return False
+    return True
 
 
 def _write(

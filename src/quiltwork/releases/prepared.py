@@ -321,10 +321,18 @@ class Prepared:
         )
 
     @working()
-    def draw_within(self, ledger: "Ledger", who: Mapping[str, Any], answers: list[Answer] | None = None) -> Release:
-        """Within the budget of a ledger: count, reserve, draw, note that it was made, in this order.
+    def draw_within(
+        self,
+        ledger: "Ledger",
+        who: Mapping[str, Any],
+        answers: list[Answer] | None = None,
+        *,
+        keep: Callable[[Release], object] | None = None,
+    ) -> Release:
+        """Within the budget of a ledger: count, reserve, draw, keep, note that it was made, in this order.
 
-        Counting can fail, and nothing is shown by it; so it comes before anything is spent.
+        Counting can fail, and nothing is shown by it; so it comes before anything is spent. ``keep`` writes the result
+        down before the ledger says that it was made: whatever ends the process, it can be had or was never drawn.
         """
         ledger.check(belief=self.request.belief, guarantee=self.record.guarantee)
         check_delta_for(ledger.terms.delta, self.sizes[0])
@@ -334,16 +342,20 @@ class Prepared:
         fitted.check_worth(answers)
         reservation = ledger.reserve(fitted.record, {**who, "check": words_of(self.request.checked)})
         release = fitted.draw(answers)
-        with suppress(LedgerError):  # the reservation is durable and counts; only the note that it was made is lost
-            ledger.complete(reservation)
-        ledger.confirm(reservation)
         written = reservation.to_dict() | {"address": ledger.name}
         if not counted.everything:
             written["secrets"] = counted.text
         notes = release.notes
         if counted != self.record.secrets:
             notes = (*notes, OTHER_SECRETS.format(self.record.secrets.text, counted.text))
-        return replace(release, ledger=written, notes=notes)
+        release = replace(release, ledger=written, notes=notes)
+        if keep is not None:
+            ledger.confirm(reservation)
+            keep(release)
+        with suppress(LedgerError):  # the reservation is durable and counts; only the note that it was made is lost
+            ledger.complete(reservation)
+        ledger.confirm(reservation)
+        return release
 
 
 def check_asked(series: Series, query: Query, window: Window | None, by_subject: bool) -> None:
