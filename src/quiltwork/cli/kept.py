@@ -17,7 +17,10 @@ def kept(
     key: KeyFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show results that were paid for and not taken: of a release that was stopped before its value was printed."""
+    """Show results that were paid for and not taken.
+
+    Such as that of a release that was stopped before its value was printed.
+    """
     from quiltwork.ledger import read_key
     from quiltwork.ledger.seal import key_of_environment
     from quiltwork.releases.keep import Kept

@@ -199,7 +199,8 @@ def _not_taken() -> list[str]:
 
     kept = Kept()
     waiting = sum(kept.since(name) < time.time() - JUST_NOW for name in kept)
-    return [f"{waiting} earlier results were paid for and not taken. See quiltwork kept."] if waiting else []
+    said = "An earlier result was" if waiting == 1 else f"{waiting} earlier results were"
+    return [f"{said} paid for and not taken. See quiltwork kept."] if waiting else []
 
 
 def _made(

@@ -42,9 +42,9 @@ class Kept:
     def put(self, content: Mapping[str, Any], name: str | None = None) -> str | None:
         """Keep a result, in place of one of the same name; its name. None if the system does not let us."""
         name = name or f"{time.strftime('%Y%m%d-%H%M%S')}-{token_hex(4)}"
-        text = json.dumps(content)
         written = self._path(name).with_suffix(f".{token_hex(4)}")
         try:
+            text = json.dumps(content)
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not self._ours():
                 return None
@@ -54,7 +54,7 @@ class Kept:
                 file.flush()
                 os.fsync(handle)
             os.replace(written, self._path(name))
-        except OSError:
+        except (OSError, TypeError, ValueError):  # the release goes on: its value may still be taken
             with suppress(OSError):
                 written.unlink()
             return None

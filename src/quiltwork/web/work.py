@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,6 +26,7 @@ from quiltwork.fitting.edits import edited
 from quiltwork.fitting.outcome import BeliefCheck
 from quiltwork.ledger import Ledger, read_key
 from quiltwork.numeric import check_length
+from quiltwork.releases.keep import Kept
 from quiltwork.releases.pipeline import prepare
 from quiltwork.releases.prepared import Answer, Prepared
 from quiltwork.releases.result import Release
@@ -266,13 +268,32 @@ def confirm(ask: Ask, report: Reporter) -> dict[str, Any]:
         report.commit()
         report.phase("Drawing")
         _READY.pop(name, None)  # whatever happens: an answer is not drawn twice
-        answers = ready.answers
-        result = prepared.draw(answers) if book is None else prepared.draw_within(book, who, answers)
-    if result.about is not None:  # the name by which the user knows the file
-        result = replace(result, about=replace(result.about, source=ask["data"].get("name")))
-    result = replace(result, notes=(*result.notes, *((NO_LEDGER,) if book is None else ())))
+        keep = partial(_keep, ask)
+        if book is None:
+            keep(result := prepared.draw(ready.answers))
+        else:
+            result = prepared.draw_within(book, who, ready.answers, keep=keep)
     report.phase("Writing")
-    return {"result": result.to_dict(), "files": _files(result, prepared), "shown": _on_screen(result)}
+    shown = _named(result, ask)
+    answer = {"result": shown.to_dict(), "files": _files(shown, prepared), "shown": _on_screen(shown)}
+    return keep(result, answer)
+
+
+def _named(result: Release, ask: Ask) -> Release:
+    """A release with the name by which the user knows the file, and with what is missing."""
+    if result.about is not None:
+        result = replace(result, about=replace(result.about, source=ask["data"].get("name")))
+    return replace(result, notes=(*result.notes, *((NO_LEDGER,) if ask.get("ledger") is None else ())))
+
+
+def _keep(ask: Ask, result: Release, answer: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Write an answer down until the service has given it to whoever asked: first the value, later the rest."""
+    answer = answer or {"result": _named(result, ask).to_dict(), "files": {}, "shown": None}
+    place = ask.get("keep")
+    if place is not None:
+        kept = Kept(place["folder"], key=place["key"].encode("latin-1"))
+        kept.put(answer | {"owner": place["owner"]}, place["name"])
+    return answer
 
 
 def _on_screen(result: Release) -> dict[str, Any] | None:

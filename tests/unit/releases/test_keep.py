@@ -15,7 +15,6 @@ from shell import run, without_reader
 
 from quiltwork import Ledger, save_belief
 from quiltwork.ledger import new_key
-from quiltwork.releases import keep
 from quiltwork.releases.keep import DAY, FOLDER, Kept, usual_folder
 
 KEY = b"k" * 20
@@ -70,7 +69,7 @@ def test_names_stay_within_the_folder(name: str, kept: Kept) -> None:
 def test_results_are_forgotten_after_a_day(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     kept.put({"value": 1}, "old")
     later = time.time() + DAY + 1
-    monkeypatch.setattr(keep.time, "time", lambda: later)
+    monkeypatch.setattr("quiltwork.releases.keep.time.time", lambda: later)
     assert kept.get("old") is None
     assert list(kept) == []
     os.utime(kept.folder, (later, later))
@@ -170,7 +169,7 @@ def test_the_next_release_says_that_a_result_waits(desk: Path) -> None:
     file = desk / "kept" / f"{name}.json"
     assert "not taken" not in run("release", *ASK, cwd=desk, code=0).stderr  # it may be about to be printed
     os.utime(file, (time.time() - 60,) * 2)
-    assert "1 earlier results were paid for and not taken" in run("release", *ASK, cwd=desk, code=0).stderr
+    assert "An earlier result was paid for and not taken" in run("release", *ASK, cwd=desk, code=0).stderr
     listed = json.loads(run("kept", "--json", cwd=desk, code=0).stdout)["kept"]
     assert [row["name"] for row in listed] == [name]
     assert "value" not in listed[0]
