@@ -214,8 +214,9 @@ def _made(
     """The release, which is kept before it is shown, with the name that it is kept by."""
     names: list[str | None] = []
 
-    def keep(made: "Release") -> None:
+    def keep(made: "Release") -> Callable[[], None]:
         names.append(kept.put(_named(made, data).to_dict()))
+        return lambda: kept.remove(names[0])
 
     if book is None:
         keep(result := ready.draw(answers))

@@ -31,6 +31,7 @@ from quiltwork.releases.result import Release
 
 if TYPE_CHECKING:
     from quiltwork.ledger import Ledger
+    from quiltwork.ledger.terms import Reservation
 
 Drawn = Fraction | float
 MORE_NOISE = (
@@ -327,12 +328,13 @@ class Prepared:
         who: Mapping[str, Any],
         answers: list[Answer] | None = None,
         *,
-        keep: Callable[[Release], object] | None = None,
+        keep: Callable[[Release], Callable[[], None]] | None = None,
     ) -> Release:
         """Within the budget of a ledger: count, reserve, draw, keep, note that it was made, in this order.
 
         Counting can fail, and nothing is shown by it; so it comes before anything is spent. ``keep`` writes the result
-        down before the ledger says that it was made: whatever ends the process, it can be had or was never drawn.
+        down before the ledger says that it was made, and returns what forgets it again: whatever ends the process, the
+        result can be had or was never drawn.
         """
         ledger.check(belief=self.request.belief, guarantee=self.record.guarantee)
         check_delta_for(ledger.terms.delta, self.sizes[0])
@@ -349,13 +351,23 @@ class Prepared:
         if counted != self.record.secrets:
             notes = (*notes, OTHER_SECRETS.format(self.record.secrets.text, counted.text))
         release = replace(release, ledger=written, notes=notes)
-        if keep is not None:
-            ledger.confirm(reservation)
-            keep(release)
+        if keep is None:
+            self._made(ledger, reservation)
+            return release
+        ledger.confirm(reservation)
+        forget = keep(release)
+        try:
+            self._made(ledger, reservation)
+        except LedgerError:  # it must not be shown
+            forget()
+            raise
+        return release
+
+    def _made(self, ledger: "Ledger", reservation: "Reservation") -> None:
+        """Note that a release was made, and look once more before it is shown."""
         with suppress(LedgerError):  # the reservation is durable and counts; only the note that it was made is lost
             ledger.complete(reservation)
         ledger.confirm(reservation)
-        return release
 
 
 def check_asked(series: Series, query: Query, window: Window | None, by_subject: bool) -> None:

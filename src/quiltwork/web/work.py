@@ -268,15 +268,15 @@ def confirm(ask: Ask, report: Reporter) -> dict[str, Any]:
         report.commit()
         report.phase("Drawing")
         _READY.pop(name, None)  # whatever happens: an answer is not drawn twice
-        keep = partial(_keep, ask)
         if book is None:
-            keep(result := prepared.draw(ready.answers))
+            _keep(ask, _valued(result := prepared.draw(ready.answers), ask))
         else:
-            result = prepared.draw_within(book, who, ready.answers, keep=keep)
+            result = prepared.draw_within(book, who, ready.answers, keep=lambda made: _keep(ask, _valued(made, ask)))
     report.phase("Writing")
-    shown = _named(result, ask)
-    answer = {"result": shown.to_dict(), "files": _files(shown, prepared), "shown": _on_screen(shown)}
-    return keep(result, answer)
+    answer, shown = _valued(result, ask), _named(result, ask)
+    answer |= {"files": _files(shown, prepared), "shown": _on_screen(shown)}
+    _keep(ask, answer)
+    return answer
 
 
 def _named(result: Release, ask: Ask) -> Release:
@@ -286,14 +286,19 @@ def _named(result: Release, ask: Ask) -> Release:
     return replace(result, notes=(*result.notes, *((NO_LEDGER,) if ask.get("ledger") is None else ())))
 
 
-def _keep(ask: Ask, result: Release, answer: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Write an answer down until the service has given it to whoever asked: first the value, later the rest."""
-    answer = answer or {"result": _named(result, ask).to_dict(), "files": {}, "shown": None}
+def _valued(result: Release, ask: Ask) -> dict[str, Any]:
+    """The answer to whoever asked, without its files."""
+    return {"result": _named(result, ask).to_dict(), "files": {}, "shown": None}
+
+
+def _keep(ask: Ask, answer: dict[str, Any]) -> Callable[[], None]:
+    """Write an answer down until the service has given it to whoever asked; returns what forgets it."""
     place = ask.get("keep")
-    if place is not None:
-        kept = Kept(place["folder"], key=place["key"].encode("latin-1"))
-        kept.put(answer | {"owner": place["owner"]}, place["name"])
-    return answer
+    if place is None:
+        return lambda: None
+    kept = Kept(place["folder"], key=place["key"].encode("latin-1"))
+    kept.put(answer | {"owner": place["owner"]}, place["name"])
+    return partial(kept.remove, place["name"])
 
 
 def _on_screen(result: Release) -> dict[str, Any] | None:
