@@ -35,6 +35,7 @@ from measured import exact_sums, levels_against_gaussian, shifts_of_long_weights
 from networks import network_of_width, random_network
 from plain import plain_network_score, plain_quilt_score
 from published import published_networks
+from releasing import release_with_a_ledger
 from scales import (
     any_start_at_every_scale,
     curve_against_memory_length,
@@ -267,6 +268,7 @@ BENCHMARKS = (
     quilts_against_plain,
     length_does_not_matter,
     command_start,
+    release_with_a_ledger,
     exact_audit,
     curve_against_quilts,
     curve_on_random_chains,

@@ -52,6 +52,12 @@ def _nothing_is_left_behind() -> Iterator[None]:
     assert not left, f"a test has written {', '.join(sorted(left))} into the folder of the project"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _results_are_kept_apart(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Results that are kept until they are taken go to a folder of the tests, also those of programs they start."""
+    os.environ["QUILTWORK_KEPT"] = str(tmp_path_factory.mktemp("kept") / "results")
+
+
 @pytest.fixture(autouse=True)
 def _plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")

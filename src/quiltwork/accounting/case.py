@@ -1,9 +1,10 @@
 """What was released from one data set, as the rules see it: a total under a belief and a guarantee."""
 
 import math
+import threading
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from quiltwork.influence.shift import check_bayesian
 from quiltwork.numeric import round_up, sum_of
 from quiltwork.types import Guarantee
 
+REMEMBERED = 8  # profiles
 LATER = 2**40  # values that may still come: 30,000 years of seconds
 
 
@@ -33,7 +35,8 @@ class Basis:
     guarantee: Guarantee = "pufferfish"
     secrets: Secrets = field(default_factory=Secrets.all)
     """What is kept apart."""
-    _curves: dict[bool, list[InfluenceCurve]] = field(default_factory=dict, compare=False, repr=False)
+    _curves: dict[tuple[int, bool], list[InfluenceCurve]] = field(default_factory=dict, compare=False, repr=False)
+    _followed: dict[tuple[bool, bytes], Losses] = field(default_factory=dict, compare=False, repr=False)
     own_epsilons: dict[tuple[str, int | None], float | str] = field(default_factory=dict, compare=False, repr=False)
     """What was found about the ε of single releases, by record and length."""
 
@@ -45,7 +48,11 @@ class Basis:
     @cached_property
     def about_all(self) -> "Basis":
         """The same about every pair: what holds for all pairs holds for some."""
-        return self if self.secret.everything else replace(self, secrets=Secrets.all(), _curves={}, own_epsilons={})
+        return self if self.secret.everything else self.anew(secrets=Secrets.all())
+
+    def anew(self, **changes: Any) -> "Basis":
+        """With other terms, of which nothing is known yet."""
+        return replace(self, **changes, _curves={}, _followed={}, own_epsilons={})
 
     @property
     def chain_like(self) -> bool:
@@ -62,11 +69,23 @@ class Basis:
         return self.belief if started else self.belief.without_given_start()
 
     def curves(self, *, started: bool) -> list[InfluenceCurve]:
-        """The influence curve of each chain."""
-        if started not in self._curves:
+        """The influence curve of each chain; each thread has its own, for they change with what they are asked."""
+        mine = threading.get_ident(), started
+        if mine not in self._curves:
             held = self.held(started=started)
-            self._curves[started] = curve_members(held, guarantee=self.guarantee, secret=self.secret)
-        return self._curves[started]
+            self._curves[mine] = curve_members(held, guarantee=self.guarantee, secret=self.secret)
+        return self._curves[mine]
+
+    def losses(self, profile: Profile, *, started: bool) -> Losses:
+        """What a profile tells along time; of the last ones it is known, for accounts ask more than once."""
+        asked = started, profile.key
+        losses = self._followed.get(asked)
+        if losses is None:
+            losses = largest_losses([follow(curve, profile) for curve in self.curves(started=started)])
+            for old in list(self._followed)[: 1 - REMEMBERED]:
+                self._followed.pop(old, None)
+            self._followed[asked] = losses
+        return losses
 
 
 class Cluster(NamedTuple):
@@ -164,12 +183,12 @@ class Case:
             return None
         if isinstance(self.belief, GaussianBelief):
             return along_time(self.belief, self.total.profile, self.total.grid, guarantee=self.terms.guarantee)
-        curves, profile = self.terms.curves(started=self.total.started), self.total.profile
+        profile = self.total.profile
         if self.length is None:
             end = self.total.length
             nothing = Stretch(end + 1, end + LATER, np.zeros_like(profile.stretches[0].matrix))
             profile = Profile((*profile.stretches, nothing))  # Statement 63
-        return largest_losses([follow(curve, profile) for curve in curves])
+        return self.terms.losses(profile, started=self.total.started)
 
     @cached_property
     def by_curve(self) -> float:

@@ -39,7 +39,7 @@ class Odometer:
         """ε of all that fits into a level, from series of any length."""
         if level not in self._read:
             belief = self.terms.belief.without_given_start()  # data may begin later than the belief
-            terms = replace(self.terms, belief=belief, _curves={}, own_epsilons={})
+            terms = self.terms.anew(belief=belief)
             nothing = Total.nothing(belief, length=None if belief.variables is None else 0, squares=True)
             full = nothing.plus(self.envelope.filled(level.share), belief)
             found = at_delta(terms, full, level.delta, "squares", first=self.envelope.epsilon)

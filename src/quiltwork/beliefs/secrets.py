@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -305,7 +305,10 @@ class Secrets:
         return self.on_variables({"": tuple(states)})
 
     def on_variables(self, variables: Mapping[str, Sequence[str]]) -> "SecretPairs":
-        """The pairs of each variable."""
+        """The pairs of each variable; a release asks for them many times."""
+        return _resolved(self, tuple((name, tuple(states)) for name, states in variables.items()))
+
+    def _on_variables(self, variables: Mapping[str, Sequence[str]]) -> "SecretPairs":
         self._check_names(variables)
         pairs, sets = [], []
         for name, states in variables.items():
@@ -463,6 +466,14 @@ class SecretPairs:
         off = (~np.eye(len(pairs), dtype=bool) for pairs in self.pairs)
         return self.always and all((pairs == every).all() for pairs, every in zip(self.pairs, off, strict=True))
 
+    @cached_property
+    def key(self) -> bytes:
+        """What tells it from others about the same belief."""
+        tables = [*self.pairs, *(side for sets in self.sets for both in sets for side in both)]
+        tables += [] if self.cycle is None else [self.cycle]
+        places = self.names, [len(sets) for sets in self.sets], self.times, self.cycle is None
+        return repr(places).encode() + b"".join(table.tobytes() for table in tables)
+
     @property
     def always(self) -> bool:
         """Whether values at all times are secret."""
@@ -589,6 +600,11 @@ def _joined(segments: Iterable[Segment]) -> list[Segment]:
         else:
             kept.append((first, last))
     return kept
+
+
+@lru_cache(maxsize=64)
+def _resolved(secrets: Secrets, variables: tuple[tuple[str, tuple[str, ...]], ...]) -> SecretPairs:
+    return secrets._on_variables(dict(variables))
 
 
 def _pairs_of(part: Part, states: Sequence[str]) -> Iterator[SetPair]:

@@ -45,6 +45,11 @@ LISTED: dict[str, Listed] = {
         "Write a job file for a data file.",
         ("quiltwork new diary.csv --out job.toml",),
     ),
+    "kept": Listed(
+        "kept:kept",
+        "Show results that were paid for and not taken.",
+        ("quiltwork kept", "quiltwork kept 20261118-202628-1f0c9a3e > result.json"),
+    ),
     "audit": Listed(
         "check:audit",
         "Compute the exact privacy loss of noise.",

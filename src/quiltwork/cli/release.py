@@ -1,7 +1,10 @@
 """The command that makes releases."""
 
 import sys
-from dataclasses import replace
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +31,22 @@ from quiltwork.show.output import err, give_up_output, json_line, out, print_jso
 from quiltwork.show.terminal import print_release
 
 PAGES = (".html", ".htm")
+JUST_NOW = 5.0  # seconds: a result that is kept for less may be about to be printed
 
 if TYPE_CHECKING:
     from quiltwork import Belief, BeliefCheck, Ledger, Release
+    from quiltwork.releases.keep import Kept
     from quiltwork.releases.prepared import Answer, Prepared
+
+
+@dataclass
+class _Made:
+    """A release, what it was prepared as, and by which name it is kept until somebody has taken it."""
+
+    result: "Release"
+    ready: "Prepared"
+    name: str | None
+    taken: bool = False
 
 
 @job_options(
@@ -53,12 +68,35 @@ def release(context: typer.Context, data: DataOrJob, said: dict[str, Any], as_js
     answers = _counted(prepared)
     if book is not None and len(prepared) > 1:
         book.check_room([ready.record for ready in prepared])
-    released = _drawn(job, prepared, answers, book, files, form)
-    for number, (ready, result) in enumerate(zip(prepared, released, strict=True), 1):
+    kept = _kept(job)
+    made = _delivered(job, zip(prepared, answers, strict=True), book, files, form, kept)
+    for number, one in enumerate(made, 1):
         for file in files:
-            path = file.with_stem(f"{file.stem}-{number}") if len(released) > 1 else file
-            if _write(path, result, ready, fits, context) and form == "table":
-                out.print(f"{'Report' if path.suffix.lower() in PAGES else 'Written'}: {path}")
+            path = file.with_stem(f"{file.stem}-{number}") if len(made) > 1 else file
+            if _write(path, one, fits, context):
+                _take(one, kept)
+                if form == "table":
+                    out.print(f"{'Report' if path.suffix.lower() in PAGES else 'Written'}: {path}")
+        if not one.taken and one.name is not None:
+            err.print(f"The value is kept for a day: quiltwork kept {one.name}")
+
+
+def _kept(job: Job) -> "Kept":
+    """Where results are until somebody has them, sealed with the ledger's key if it has one."""
+    from quiltwork.ledger import read_key
+    from quiltwork.ledger.seal import key_of_environment
+    from quiltwork.releases.keep import Kept
+
+    said = job.privacy
+    if said.ledger is None:
+        return Kept()
+    return Kept(key=key_of_environment() if said.key is None else read_key(Path(said.key)))
+
+
+def _take(one: _Made, kept: "Kept") -> None:
+    """What somebody has is kept no longer."""
+    kept.remove(one.name)
+    one.taken = True
 
 
 def _counted(prepared: "list[Prepared]") -> "list[list[Answer]]":
@@ -68,40 +106,77 @@ def _counted(prepared: "list[Prepared]") -> "list[list[Answer]]":
         for ready, own in zip(prepared, answers, strict=True):
             ready.check_worth(own)
         warnings = [text for ready, own in zip(prepared, answers, strict=True) for text in ready.warnings(own)]
-    for warning in dict.fromkeys(warnings):
+    for warning in (*dict.fromkeys(warnings), *_not_taken()):
         err.print(f"warning: {warning}")
     return answers
 
 
-def _drawn(
+def _not_taken() -> list[str]:
+    """What is said of earlier results that nobody has taken: who was stopped could not say where they are."""
+    from quiltwork.releases.keep import Kept
+
+    kept = Kept()
+    waiting = sum(kept.since(name) < time.time() - JUST_NOW for name in kept)
+    said = "An earlier result was" if waiting == 1 else f"{waiting} earlier results were"
+    return [f"{said} paid for and not taken. See quiltwork kept."] if waiting else []
+
+
+def _delivered(
     job: Job,
-    prepared: "list[Prepared]",
-    answers: "list[list[Answer]]",
+    counted: "Iterator[tuple[Prepared, list[Answer]]]",
     book: "Ledger | None",
     files: list[Path],
     form: Format,
-) -> "list[Release]":
-    """Charge and draw one after the other. What was spent is shown, whatever becomes of the rest."""
+    kept: "Kept",
+) -> list[_Made]:
+    """Charge, draw, keep and show one after the other. What was spent is shown, whatever becomes of the rest."""
     from quiltwork.session import written_down
 
-    who, together = written_down(job.privacy.who), len(prepared) > 1 and form == "json"
-    texts = [job.with_questions([asked]).shown().to_toml() for asked in job.questions]
-    released: list[Release] = []
+    who, together = written_down(job.privacy.who), len(job.questions) > 1 and form == "json"
+    made: list[_Made] = []
     try:
-        for ready, own, text in zip(prepared, answers, texts, strict=True):
-            result = ready.draw(own) if book is None else ready.draw_within(book, who, own)
-            if result.about is not None and result.about.source is None:  # a table made from the file
-                result = replace(result, about=replace(result.about, source=source_name(str(job.data.path))))
-            result = replace(result, job=text)
-            if result.ledger is not None and job.privacy.ledger is None:
-                result = replace(result, ledger=result.ledger | {"address": "an account in memory"})
-            released.append(result)
-            if not together:
-                _show(result, files, form)
+        for asked, (ready, own) in zip(job.questions, counted, strict=True):
+            text = job.with_questions([asked]).shown().to_toml()
+            result, name = _draw(job, ready, own, book, who, kept, text)
+            made.append(_Made(result, ready, name))
+            if not together and _show(result, files, form):
+                _take(made[-1], kept)
     finally:
-        if together and released:
-            _print_all(released, whole=len(released) == len(prepared))
-    return released
+        whole = len(made) == len(job.questions)
+        if together and made and _print_all([one.result for one in made], whole=whole):
+            for one in made:
+                _take(one, kept)
+    return made
+
+
+def _draw(
+    job: Job,
+    ready: "Prepared",
+    answers: "list[Answer]",
+    book: "Ledger | None",
+    who: dict[str, str],
+    kept: "Kept",
+    text: str,
+) -> "tuple[Release, str | None]":
+    """A release, which is kept before it is shown, and the name that it is kept by."""
+    names: list[str | None] = []
+
+    def as_shown(result: "Release") -> "Release":
+        if result.about is not None and result.about.source is None:  # a table made from the file
+            result = replace(result, about=replace(result.about, source=source_name(str(job.data.path))))
+        if result.ledger is not None and job.privacy.ledger is None:
+            result = replace(result, ledger=result.ledger | {"address": "an account in memory"})
+        return replace(result, job=text)
+
+    def keep(result: "Release") -> Callable[[], None]:
+        names.append(kept.put(as_shown(result).to_dict()))
+        return lambda: kept.remove(names[0])
+
+    if book is None:
+        keep(result := ready.draw(answers))
+    else:
+        result = ready.draw_within(book, who, answers, keep=keep)
+    return as_shown(result), names[0]
 
 
 def _prepared(job: Job) -> "tuple[list[Prepared], Ledger | None, BeliefCheck | None]":
@@ -139,17 +214,21 @@ def _ledger(job: Job, belief: "Belief") -> "Ledger | None":
     return Ledger.in_memory(belief=belief, budget=budget, **promised)
 
 
-def _print_all(released: "list[Release]", *, whole: bool) -> None:
-    """All releases of a job as one object. Where a later one failed, its refusal is that object: these go beside it."""
+def _print_all(released: "list[Release]", *, whole: bool) -> bool:
+    """All releases of a job as one object. Where a later one failed, its refusal is that object: these go beside it.
+
+    Whether standard output took them.
+    """
     content = {"releases": [result.to_dict() for result in released]}
     if whole:
         try:
             print_json(content)
-            return
+            return True
         except (OSError, ValueError, AttributeError):
             give_up_output()
     err.print("warning: these were released before:" if not whole else "warning: the values:")
     err.print(json_line(content))
+    return False
 
 
 def _checked(job: Job) -> list[Path]:
@@ -174,8 +253,8 @@ def _printed_as(form: Format, *, as_json: bool) -> Format:
     return "json" if as_json else form
 
 
-def _show(result: "Release", files: list[Path], form: Format) -> None:
-    """Print the value. It is spent: where standard output does not take it, standard error does."""
+def _show(result: "Release", files: list[Path], form: Format) -> bool:
+    """Print the value. It is spent: where standard output does not take it (False), standard error does."""
     from quiltwork.data.steps import NO_STEP
     from quiltwork.influence.delta import large_delta
 
@@ -200,27 +279,31 @@ def _show(result: "Release", files: list[Path], form: Format) -> None:
     except (OSError, ValueError, AttributeError) as problem:
         give_up_output()
         if files and isinstance(problem, BrokenPipeError):
-            return  # whoever read has gone with what was read; all of it is in the files
+            return False  # whoever read has gone with what was read; all of it is in the files
         why = getattr(problem, "strerror", None) or "it is closed"
         err.print(f"warning: the value cannot be written to standard output ({why}); here it is:")
         err.print(json_line(result.to_dict()))
+        return False
+    return True
 
 
-def _write(
-    path: Path, result: "Release", ready: "Prepared", fits: "BeliefCheck | None", context: typer.Context
-) -> bool:
+def _write(path: Path, one: _Made, fits: "BeliefCheck | None", context: typer.Context) -> bool:
     """A file; the value is out already, so that one which fails is no more than a warning."""
     page = path.suffix.lower() in PAGES
     try:
         if page:
             from quiltwork.show.beside import write_with_others
+            from quiltwork.show.drawing import PictureWarning
 
-            with progress("Writing the report"):
+            with progress("Writing the report"), warnings.catch_warnings(record=True) as missing:
+                warnings.simplefilter("always", PictureWarning)
                 write_with_others(
-                    path, release=result, request=ready.request, check=fits, command=given_command(context)
+                    path, release=one.result, request=one.ready.request, check=fits, command=given_command(context)
                 )
+            for text in dict.fromkeys(str(warning.message) for warning in missing):
+                err.print(f"warning: {text}. The report says so in its place.")
         else:
-            result.save(path)
+            one.result.save(path)
     except Exception as problem:
         why = str(problem) if isinstance(problem, QuiltworkError) else type(problem).__name__
         what = "the report" if page else visible(str(path))

@@ -62,6 +62,14 @@ def serve(
             help="Keep the token in this file, and do not print it; it is made if it is not there.",
         ),
     ] = None,
+    keep_folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--keep-folder",
+            metavar="K",
+            help="Folder for results until they are fetched, for a day at most (default: one of the current user).",
+        ),
+    ] = None,
     max_upload: Annotated[
         int, typer.Option("--max-upload", metavar="MIB", min=1, help="Largest file that can be sent, in MiB.")
     ] = 512,
@@ -117,6 +125,7 @@ def serve(
         max_upload=max_upload * 2**20,
         time_limit=time_limit,
         workers=workers,
+        kept=keep_folder,
     )
 
     def say(address: str, with_token: str) -> None:

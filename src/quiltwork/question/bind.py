@@ -92,7 +92,9 @@ def question_of(query: Query, belief: Belief, *, windows: bool) -> Question:
             why="the values of a series have times, not names",
             fix="Use a network or a joint table, or a query without names",
         )
-    return entry.of_states(query, belief.states, windows)
+    question = entry.of_states(query, belief.states)
+    twice = question.pairs is not None and any(steps.any() for steps in question.steps)
+    return replace(question, windows=windows and twice)
 
 
 def _of_numbers(query: Query, belief: Belief) -> Question:
@@ -126,7 +128,7 @@ def _of_records(query: Query, variables: Variables) -> Question:
     weights = dict(query.over) or dict.fromkeys(variables, Fraction(1))
     check_names(weights, variables)
     states = tuple(dict.fromkeys(state for name in weights for state in variables[name]))
-    alone = entry.of_states(query, states, False)
+    alone = entry.of_states(query, states)
     common = math.lcm(*(weight.denominator for weight in weights.values()))
     step = math.gcd(*(int(weight * common) for weight in weights.values())) or 1
     parts: list[Part] = []

@@ -137,7 +137,7 @@ def _counted(query: Query, series: Series) -> tuple[Codes, Codes]:
     return one, other
 
 
-def _difference(query: Query, states: States, windows: bool) -> Question:
+def _difference(query: Query, states: States) -> Question:
     inside, name = among(query["state"], states)
     known: Segment | None = query["sizes"]
 
@@ -171,7 +171,6 @@ def _difference(query: Query, states: States, windows: bool) -> Question:
         limited=lambda size, links: Limits((-1.0,), (1.0,)),  # noqa: ARG005 - a difference of shares
         ordered=True,
         by_part=False,
-        windows=windows,
     )
 
 

@@ -203,7 +203,7 @@ def _own_name(name: object) -> str:
     )
 
 
-def _of_function(query: Query, states: States, windows: bool) -> Question:
+def _of_function(query: Query, states: States) -> Question:
     """A function of states, or what is left of one in a record."""
     integer = query.kind == "declared" or query["integer"]
     return Question(
@@ -214,7 +214,6 @@ def _of_function(query: Query, states: States, windows: bool) -> Question:
         integer=integer,
         ordered=query.kind == "custom",
         by_part=query.kind == "declared",
-        windows=windows,
     )
 
 

@@ -84,7 +84,7 @@ class Kind:
     """One kind of question. ``make`` checks its arguments and is its public name; the rest follows from them.
 
     - ``write`` gives the text, and ``reads`` what begins it with how its argument looks and is read.
-    - ``of_states(query, states, windows)`` is the question about series over these states, or about variables with
+    - ``of_states(query, states)`` is the question about series over these states, or about variables with
       them; ``whole_steps`` if only about whole values of a series, which cannot be told apart by variable.
     - ``of_variables(query, variables)`` is the question about records, for kinds that name variables themselves.
     - ``of_numbers(query)`` is the question about real values.
@@ -93,7 +93,7 @@ class Kind:
     make: Callable[..., Query]
     write: Callable[[Query], str]
     reads: Mapping[str, tuple[str, Callable[[str], Query]]]
-    of_states: "Callable[[Query, tuple[str, ...], bool], Question] | None" = None
+    of_states: "Callable[[Query, tuple[str, ...]], Question] | None" = None
     of_variables: "Callable[[Query, Mapping[str, tuple[str, ...]]], Question] | None" = None
     of_numbers: "Callable[[Query], Question] | None" = None
     whole: bool = False

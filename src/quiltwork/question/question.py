@@ -90,7 +90,7 @@ class Question:
     over_time: OverTime | None = None
     """Of real values: the weight of each time."""
     windows: bool = False
-    """Whether it is asked of each window of a series."""
+    """Whether it is asked of each window of a series, and a value may matter to two of them."""
     ordered: bool = False
     """Whether it needs the order of values."""
     by_part: bool = True
@@ -189,8 +189,8 @@ class Question:
 
     def limits(self, size: int, links: int | None = None) -> Limits | None:
         """What is public about the answer, given the number of values, or records, and how many follow another."""
-        if self.limited is not None:
-            return self.limited(size, links)
+        if self.limited is not None:  # which values of a window follow others of it says little about stays
+            return self.limited(size, None if self.windows else links)
         if not self.additive:
             return None if self.join == "sum" else Limits((0.0,), (float(size),))
         divisor = self.divisor(self.values_in(size))

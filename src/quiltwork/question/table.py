@@ -31,7 +31,7 @@ from quiltwork.question.sensitivity import Pairs
 from quiltwork.types import Codes, Flags
 
 States = tuple[str, ...]
-Build = Callable[[Query, States, bool], Question]
+Build = Callable[[Query, States], Question]
 Variables = Mapping[str, States]
 
 
@@ -315,7 +315,7 @@ def _read_lengths(text: str) -> Query:
     return StayLengths(":".join(state), listed)
 
 
-def _counts(query: Query, states: States, windows: bool) -> Question:  # noqa: ARG001 - the same for windows
+def _counts(query: Query, states: States) -> Question:
     inside, name = among(query["state"], states)
     return Question(
         query=query.with_args(state=name),
@@ -324,7 +324,7 @@ def _counts(query: Query, states: States, windows: bool) -> Question:  # noqa: A
     )
 
 
-def _every_state(query: Query, states: States, windows: bool) -> Question:  # noqa: ARG001
+def _every_state(query: Query, states: States) -> Question:
     derive: StateAtShare | MostFrequent | None = None
     if query.kind == "quantile":
         derive = StateAtShare(Fraction(query["at"]), query.text)
@@ -340,7 +340,7 @@ def _every_state(query: Query, states: States, windows: bool) -> Question:  # no
     )
 
 
-def _sums(query: Query, states: States, windows: bool) -> Question:  # noqa: ARG001
+def _sums(query: Query, states: States) -> Question:
     numbers = _numbers(query, states)
     common = math.lcm(*(n.denominator for n in numbers))
     unit = Fraction(math.gcd(*(int(n * common) for n in numbers)), common) or Fraction(1)
@@ -384,7 +384,7 @@ def _numbers(query: Query, states: States) -> list[Fraction]:
     return numbers
 
 
-def _transitions(query: Query, states: States, windows: bool) -> Question:
+def _transitions(query: Query, states: States) -> Question:
     k = len(states)
     rows = np.arange(k * k, dtype=np.int64).reshape(k, k)
 
@@ -399,11 +399,10 @@ def _transitions(query: Query, states: States, windows: bool) -> Question:
         labels=tuple((x, y) for x in states for y in states),
         limited=limited,
         ordered=True,
-        windows=windows,
     )
 
 
-def _stays(query: Query, states: States, windows: bool) -> Question:
+def _stays(query: Query, states: States) -> Question:
     k = len(states)
     rows, steps = np.full((k, k), -1, dtype=np.int64), np.zeros((k, k), dtype=np.int64)
     if query["state"] is None:
@@ -423,7 +422,7 @@ def _stays(query: Query, states: States, windows: bool) -> Question:
         rows[both], steps[both] = count - 1, -1
 
     def limited(size: int, links: int | None) -> Limits:
-        most = float(size if windows else most_stays(size, links))
+        most = float(most_stays(size, links))
         high = (float(size), most) if query.kind == "stay-length" else (most,) * count
         return Limits((0.0,) * count, high)
 
@@ -435,11 +434,10 @@ def _stays(query: Query, states: States, windows: bool) -> Question:
         limited=limited,
         derive=MeanLength() if query.kind == "stay-length" else None,
         ordered=True,
-        windows=windows,
     )
 
 
-def _stay_lengths(query: Query, states: States, windows: bool) -> Question:
+def _stay_lengths(query: Query, states: States) -> Question:
     inside, name = among(query["state"], states)
     edges = query["edges"]
     inner = [(low, high - 1) for low, high in pairwise((1, *edges))]
@@ -468,7 +466,6 @@ def _stay_lengths(query: Query, states: States, windows: bool) -> Question:
         limited=limited,
         ordered=True,
         by_part=False,
-        windows=windows,
     )
 
 

@@ -30,6 +30,7 @@ from quiltwork.releases.result import Release
 
 if TYPE_CHECKING:
     from quiltwork.ledger import Ledger
+    from quiltwork.ledger.terms import Reservation
 
 Drawn = Fraction | float
 MORE_NOISE = (
@@ -316,10 +317,19 @@ class Prepared:
         )
 
     @working()
-    def draw_within(self, ledger: "Ledger", who: Mapping[str, Any], answers: list[Answer] | None = None) -> Release:
-        """Within the budget of a ledger: count, reserve, draw, note that it was made, in this order.
+    def draw_within(
+        self,
+        ledger: "Ledger",
+        who: Mapping[str, Any],
+        answers: list[Answer] | None = None,
+        *,
+        keep: Callable[[Release], Callable[[], None]] | None = None,
+    ) -> Release:
+        """Within the budget of a ledger: count, reserve, draw, keep, note that it was made, in this order.
 
-        Counting can fail, and nothing is shown by it; so it comes before anything is spent.
+        Counting can fail, and nothing is shown by it; so it comes before anything is spent. ``keep`` writes the result
+        down before the ledger says that it was made, and returns what forgets it again: whatever ends the process, the
+        result can be had or was never drawn.
         """
         ledger.check(belief=self.request.belief, guarantee=self.record.guarantee)
         check_delta_for(ledger.terms.delta, self.sizes[0])
@@ -329,16 +339,30 @@ class Prepared:
         fitted.check_worth(answers)
         reservation = ledger.reserve(fitted.record, {**who, "check": words_of(self.request.checked)})
         release = fitted.draw(answers)
-        with suppress(LedgerError):  # the reservation is durable and counts; only the note that it was made is lost
-            ledger.complete(reservation)
-        ledger.confirm(reservation)
         written = reservation.to_dict() | {"address": ledger.name}
         if not counted.everything:
             written["secrets"] = counted.text
         notes = release.notes
         if counted != self.record.secrets:
             notes = (*notes, OTHER_SECRETS.format(self.record.secrets.text, counted.text))
-        return replace(release, ledger=written, notes=notes)
+        release = replace(release, ledger=written, notes=notes)
+        if keep is None:
+            self._made(ledger, reservation)
+            return release
+        ledger.confirm(reservation)
+        forget = keep(release)
+        try:
+            self._made(ledger, reservation)
+        except LedgerError:  # it must not be shown
+            forget()
+            raise
+        return release
+
+    def _made(self, ledger: "Ledger", reservation: "Reservation") -> None:
+        """Note that a release was made, and look once more before it is shown."""
+        with suppress(LedgerError):  # the reservation is durable and counts; only the note that it was made is lost
+            ledger.complete(reservation)
+        ledger.confirm(reservation)
 
 
 def check_asked(series: Series, asked: Asked, window: Window | None, by_subject: bool) -> None:

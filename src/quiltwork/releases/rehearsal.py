@@ -85,10 +85,11 @@ def typical_sizes(prepared: Prepared, answers: list[Answer]) -> list[float | Non
         length = min(LONGEST, max(1, values // max(1, people)))
         data = simulated(request.belief, length, min(people, MOST_PEOPLE), seed=0)
         once = replace(request, window=None, by_subject=False, anyway=True)
+        calibration = replace(prepared.calibration, asked=once.asked, lipschitz=once.lipschitz)
         if isinstance(data, Records):
-            made = of_records(data, once, prepared.calibration, ())
+            made = of_records(data, once, calibration, ())
         else:
-            made = of_series(data, once, ForSeries(request.belief, prepared.calibration, data.longest), None, ())
+            made = of_series(data, once, ForSeries(request.belief, calibration, data.longest), None, ())
         true = made.answers()
     except (InputError, NotCoveredError):
         return [None] * len(questions)

@@ -91,6 +91,9 @@ def check_file(path: str | Path, *others: str | Path) -> Path:
                 raise InputError(f"{path} must be a file of its own", got="one with another use")
     if form == "html":
         import quiltwork.show.pictures  # noqa: F401 - before anything is spent
+        from quiltwork.show.drawing import begin
+
+        begin()  # it gets ready while the release is made
     if form is None:
         raise InputError(
             f"{path} must end in {', '.join(list(ENDINGS)[:-2])} or .html",

@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.table import Table
@@ -25,8 +25,14 @@ class Terminal(Console):
         super().__init__(stderr=stderr, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print texts and tables."""
-        super().print(*(visible(one) if isinstance(one, str) else one for one in objects), **options)
+        """Print texts and tables. Remarks that cannot be written are given up, and cost no value."""
+        try:
+            super().print(*(visible(one) if isinstance(one, str) else one for one in objects), **options)
+        except OSError:
+            if not self.stderr:
+                raise
+            self.quiet = True
+            give_up_output(sys.stderr)
 
     def on_broken_pipe(self) -> None:
         """Whoever read has gone. Remarks are given up; what that means for a result is for the caller to say."""
@@ -38,10 +44,13 @@ class Terminal(Console):
 out, err = Terminal(), Terminal(stderr=True)
 
 
-def give_up_output() -> None:
-    """Nothing more can be written to standard output: what is left in its buffer must not end the program later."""
+def give_up_output(stream: TextIO | None = None) -> None:
+    """Nothing more can be written to standard output, or to another stream: what is left in its buffer is dropped.
+
+    Else it would end the program later.
+    """
     with suppress(OSError, ValueError, AttributeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), (stream or sys.stdout).fileno())
 
 
 def print_json(content: dict[str, Any]) -> None:

@@ -1,11 +1,14 @@
 """The look of all pictures, and how they are drawn without a network."""
 
+import html
+import warnings
 from typing import Any, cast
 
 from altair.typing import ChartType
 
 from quiltwork.errors import visible
-from quiltwork.show.pictures import alt, vl_convert
+from quiltwork.show.drawing import PictureWarning, svg_of
+from quiltwork.show.pictures import alt
 
 INK, QUIET, ACCENT, WARNING = "#22304a", "#8792a6", "#2f6fb3", "#c2703d"
 LINE, FAINT = "#e6e9ef", "#f4f7fb"
@@ -13,6 +16,12 @@ PALETTE = (ACCENT, WARNING, "#5d9160", "#8b6fb5", "#b39a3c", "#4b9a9c", "#ab5d76
 """Colours that tell lines apart, on light and dark paper."""
 FONT = "system-ui, sans-serif"
 NARROW = 330  # pixels of a picture's plot that fit on a phone with names beside it
+
+MISSING = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="32"><text x="0" y="20" font-size="12" '
+    f'font-family="{FONT}" fill="{WARNING}">{{why}}</text></svg>'
+)
+"""In place of a picture that could not be drawn."""
 
 Chart = ChartType
 """A chart of Altair; what draws it turns it into Vega-Lite's own form."""
@@ -71,9 +80,15 @@ def to_spec(chart: Chart) -> dict[str, Any]:
 
 def to_png(chart: Chart) -> bytes:
     """A chart as a PNG picture, drawn without a network."""
+    import vl_convert  # a process of its own draws SVG
+
     return bytes(vl_convert.vegalite_to_png(shown(chart.to_dict()), scale=2))
 
 
 def to_svg(chart: Chart) -> str:
-    """A chart as SVG text, drawn without a network."""
-    return str(vl_convert.vegalite_to_svg(shown(chart.to_dict())))
+    """A chart as SVG text, drawn without a network; a line that says why where it cannot be drawn."""
+    try:
+        return svg_of(shown(chart.to_dict()))
+    except PictureWarning as problem:
+        warnings.warn(problem, stacklevel=2)
+        return MISSING.format(width=7 * len(str(problem)), why=html.escape(f"{problem}."))

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, Response, StreamingResponse
+from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
@@ -357,13 +358,15 @@ async def delete_upload(name: str, service: Served, client: Asking) -> Response:
 @api.get("/jobs")
 async def jobs(service: Served, client: Asking) -> Response:
     """List the jobs of this client, of results only what a release asked and answered: `/api/jobs/{name}` has all."""
-    return Json({"jobs": [job.to_dict(brief=True) for job in service.pool.of(client.owner)]})
+    found = await asyncio.to_thread(service.jobs, client)
+    return Json({"jobs": [job.to_dict(brief=True) for job in found]})
 
 
 @api.get("/jobs/{name}")
 async def job(name: str, service: Served, client: Asking) -> Response:
     """Show how far a job is, with its result or its refusal when it is done."""
-    return Json(service.job(client, name).to_dict())
+    found = await asyncio.to_thread(service.job, client, name)
+    return Json(found.to_dict(), background=_taken(found))
 
 
 @api.delete("/jobs/{name}")
@@ -419,9 +422,14 @@ async def _outcome(job: Job, wait: float) -> Response:
         return Json(job.to_dict() | {"events": f"{where}/events"}, 202, headers={"Location": where})
     headers = {"X-Quiltwork-Job": job.id}
     if job.result is not None:
-        return Json(job.result, headers=headers)
+        return Json(job.result, headers=headers, background=_taken(job))
     content = job.refusal or CANCELLED
     return Json(content, status_of(content), headers=headers)
+
+
+def _taken(job: Job) -> BackgroundTask | None:
+    """What is done once a result was sent."""
+    return None if job.result is None or job.on_taken is None else BackgroundTask(job.on_taken)
 
 
 async def _events(service: Service, job: Job) -> AsyncIterator[str]:
@@ -433,6 +441,8 @@ async def _events(service: Service, job: Job) -> AsyncIterator[str]:
                 name = "end" if job.finished is not None else "progress"
                 yield f"event: {name}\ndata: {json_line(job.to_dict())}\n\n"
             if job.finished is not None or service.pool.closing:
+                if job.result is not None and job.on_taken is not None:
+                    await asyncio.to_thread(job.on_taken)  # it was sent
                 return
             if not await changes.next(BEAT):
                 yield ": still here\n\n"

@@ -56,6 +56,10 @@ class Job:
     """The worker that has prepared it, if one has."""
     on_done: Callable[["Job", dict[str, Any]], dict[str, Any]] | None = None
     """What the service makes of the worker's answer."""
+    kept: Callable[[], dict[str, Any] | None] | None = None
+    """The worker's answer as far as it was written down, if it was: a process that ended can say nothing more."""
+    on_taken: Callable[[], None] | None = None
+    """What is done once somebody has its result."""
     id: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     state: State = "waiting"
     phase: str = "Waiting"
@@ -122,7 +126,7 @@ class _Worker(threading.Thread):
                     self._renew()
                 alive = self._work(job)
             except (OSError, ValueError):
-                self.pool.finish(job, "failed", refusal=LOST_DRAWING if job.committed else LOST)
+                self.pool.lost(job)
             finally:
                 limit.cancel()
                 with self.pool.lock:
@@ -157,8 +161,10 @@ class _Worker(threading.Thread):
             elif "phase" in said:
                 job.phase, job.progress = said["phase"], said["progress"]
                 job.changed()
-        lost = LOST_DRAWING if job.committed else LOST
-        self.pool.finish(job, "cancelled" if job.stopped else "failed", refusal=CANCELLED if job.stopped else lost)
+        if job.stopped:
+            self.pool.finish(job, "cancelled", refusal=CANCELLED)
+        else:
+            self.pool.lost(job)
         return False
 
     def _tell(self, content: Mapping[str, Any]) -> None:
@@ -212,6 +218,9 @@ class Pool:
         job = self._jobs.get(name)
         return job if job is not None and secrets.compare_digest(job.owner.encode(), owner.encode()) else None
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._jobs
+
     def of(self, owner: str) -> list[Job]:
         """The jobs of an owner, the latest last."""
         with self.lock:
@@ -251,6 +260,21 @@ class Pool:
             job.phase, job.finished = state.capitalize(), time.monotonic()
             job.ask = {}
         job.changed()
+
+    def lost(self, job: Job) -> None:
+        """Note that the process which did the work has ended; what it had written down before is its answer."""
+        kept = job.kept() if job.committed and job.kept is not None else None
+        if kept is not None:
+            self.finish(job, "done", result=kept)
+        else:
+            self.finish(job, "failed", refusal=LOST_DRAWING if job.committed else LOST)
+
+    def adopt(self, job: Job, result: dict[str, Any]) -> None:
+        """Take in a job that was done before."""
+        job.state, job.committed = "running", True
+        self.finish(job, "done", result=result)
+        with self.lock:
+            self._jobs[job.id] = job
 
     def next_for(self, worker: _Worker) -> Job | None:
         """The next job for a worker, as soon as there is one; None when the service stops."""

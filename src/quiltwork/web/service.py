@@ -11,6 +11,8 @@ from typing import Any
 
 from quiltwork import __version__
 from quiltwork.data.text_files import ENDINGS, ending_of
+from quiltwork.ledger.seal import key_of_environment, read_key
+from quiltwork.releases.keep import Kept, usual_folder
 from quiltwork.web.files import BELIEFS, Folder, Upload, Uploads
 from quiltwork.web.guard import Client
 from quiltwork.web.jobs import Job, Pool
@@ -54,6 +56,8 @@ class Settings:
     upload_seconds: float = 600.0
     workers: int = 2
     cookie: str = "quiltwork"
+    kept: Path | None = None
+    """Where results are kept until they are fetched; in the user's folder if left out."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,9 @@ class Service:
         self.protected = None if settings.data_folder is None else Folder(settings.data_folder)
         self.public = None if settings.public_folder is None else Folder(settings.public_folder)
         self.uploads = Uploads(most_bytes=settings.max_upload)
+        key = key_of_environment() if settings.key is None else read_key(settings.key)
+        self._key = settings.token.encode() if key is None else key  # a token that changes has other results
+        self.kept = Kept(settings.kept or usual_folder() / "serve", key=self._key)
         self.pool = Pool(workers=settings.workers, time_limit=settings.time_limit)
         self._plans: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self._calibrated: OrderedDict[str, int] = OrderedDict()  # which worker remembers the calibration
@@ -192,19 +199,42 @@ class Service:
                 )
             del self._confirmations[name]
 
+        job = Job("confirm", client.owner, {}, found.shown, prefer=found.worker)
+        place = {"folder": str(self.kept.folder), "key": self._key.decode("latin-1"), "name": job.id}
+        job.ask = found.ask | {"keep": place | {"owner": _group(client)}}
+        return self._begun(self._released(job), first=True)
+
+    def _released(self, job: Job) -> Job:
+        """A job whose result is kept until somebody has it."""
+
         def released(job: Job, answer: dict[str, Any]) -> dict[str, Any]:
             job.files, job.shown_as = answer["files"], answer["shown"]
             content: dict[str, Any] = answer["result"]
             return content
 
-        job = Job("confirm", client.owner, found.ask, found.shown, prefer=found.worker, on_done=released)
-        return self._begun(job, first=True)
+        job.on_done, job.kept = released, lambda: self.kept.get(job.id)
+        job.on_taken = lambda: self.kept.remove(job.id)
+        return job
 
     def job(self, client: Client, name: str) -> Job:
-        """A job of this client."""
-        job = self.pool.get(name, client.owner)
+        """A job of this client, or a release that this client made when the service ran before."""
+        job = self.pool.get(name, client.owner) or self._from_before(client, name)
         if job is None:
             raise UNKNOWN
+        return job
+
+    def jobs(self, client: Client) -> list[Job]:
+        """The jobs of this client, the latest last; those from before first."""
+        found = (self._from_before(client, name) for name in self.kept)
+        before = [job for job in found if job is not None]
+        return before + [job for job in self.pool.of(client.owner) if job not in before]
+
+    def _from_before(self, client: Client, name: str) -> Job | None:
+        answer = None if name in self.pool else self.kept.get(name)
+        if answer is None or answer.get("owner") != _group(client):
+            return None
+        job = self._released(Job("confirm", client.owner, {}, id=name))
+        self.pool.adopt(job, answer)
         return job
 
     def _begun(self, job: Job, *, replaces: str | None = None, first: bool = False) -> Job:
@@ -260,6 +290,11 @@ class Service:
                 while len(self._calibrated) > MOST_PLANS:
                     self._calibrated.popitem(last=False)
         return result
+
+
+def _group(client: Client) -> str:
+    """Who may have a result after a restart: the user, or without users whoever has the token and the job's name."""
+    return "token" if client.name is None else f"user {client.name}"
 
 
 def _within(folder: Folder | None, name: str, endings: tuple[str, ...]) -> Path:

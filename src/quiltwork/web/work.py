@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,6 +26,7 @@ from quiltwork.fitting.edits import edited
 from quiltwork.job import Data
 from quiltwork.ledger import Ledger, read_key
 from quiltwork.numeric import check_length
+from quiltwork.releases.keep import Kept
 from quiltwork.releases.of_job import requests_of
 from quiltwork.releases.pipeline import prepare
 from quiltwork.releases.prepared import Answer, Prepared
@@ -245,7 +247,7 @@ def confirm(ask: Ask, report: Reporter) -> dict[str, Any]:
             why="its cost or its noise would be another",
             fix="Ask for a new preview",
         )
-    who, text = written_down(ask.get("who"), ask.get("program")), _as_job(ask)
+    who, ask = written_down(ask.get("who"), ask.get("program")), {**ask, "job": _as_job(ask)}
     with _ledger(ask) as book:
         if book is not None and prepared.within(book) is not prepared:
             raise LedgerError(
@@ -257,14 +259,37 @@ def confirm(ask: Ask, report: Reporter) -> dict[str, Any]:
         report.commit()
         report.phase("Drawing")
         _READY.pop(name, None)  # whatever happens: an answer is not drawn twice
-        answers = ready.answers
-        result = prepared.draw(answers) if book is None else prepared.draw_within(book, who, answers)
-    if result.about is not None:  # the name by which the user knows the file
-        result = replace(result, about=replace(result.about, source=ask["data"].get("name")))
-    result = replace(result, job=text)
-    result = replace(result, notes=(*result.notes, *((NO_LEDGER,) if book is None else ())))
+        if book is None:
+            _keep(ask, _valued(result := prepared.draw(ready.answers), ask))
+        else:
+            result = prepared.draw_within(book, who, ready.answers, keep=lambda made: _keep(ask, _valued(made, ask)))
     report.phase("Writing")
-    return {"result": result.to_dict(), "files": _files(result, prepared), "shown": _on_screen(result)}
+    answer, shown = _valued(result, ask), _named(result, ask)
+    answer |= {"files": _files(shown, prepared), "shown": _on_screen(shown)}
+    _keep(ask, answer)
+    return answer
+
+
+def _named(result: Release, ask: Ask) -> Release:
+    """A release with its job, the name by which the user knows the file, and with what is missing."""
+    if result.about is not None:
+        result = replace(result, about=replace(result.about, source=ask["data"].get("name")))
+    return replace(result, job=ask["job"], notes=(*result.notes, *((NO_LEDGER,) if ask.get("ledger") is None else ())))
+
+
+def _valued(result: Release, ask: Ask) -> dict[str, Any]:
+    """The answer to whoever asked, without its files."""
+    return {"result": _named(result, ask).to_dict(), "files": {}, "shown": None}
+
+
+def _keep(ask: Ask, answer: dict[str, Any]) -> Callable[[], None]:
+    """Write an answer down until the service has given it to whoever asked; returns what forgets it."""
+    place = ask.get("keep")
+    if place is None:
+        return lambda: None
+    kept = Kept(place["folder"], key=place["key"].encode("latin-1"))
+    kept.put(answer | {"owner": place["owner"]}, place["name"])
+    return partial(kept.remove, place["name"])
 
 
 def _as_job(ask: Ask) -> str:

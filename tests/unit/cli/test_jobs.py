@@ -203,11 +203,11 @@ def test_a_plan_keeps_to_the_terms_of_the_ledger(folder: Path) -> None:
 def test_what_was_released_is_shown_where_a_later_one_fails(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn, held = [], Prepared.draw_within
 
-    def draw_within(self: Prepared, *given: Any) -> Any:
+    def draw_within(self: Prepared, *given: Any, **more: Any) -> Any:
         drawn.append(self)
         if len(drawn) > 1:
             raise LedgerError("the ledger is away")
-        return held(self, *given)
+        return held(self, *given, **more)
 
     monkeypatch.setattr(Prepared, "draw_within", draw_within)
     done = run("release", job_with(folder, QUESTIONS), "--anyway", "--json", code=2)

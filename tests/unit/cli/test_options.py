@@ -14,6 +14,9 @@ OPTIONS = {
     "new": """
         --json --out
     """,
+    "kept": """
+        --json --key
+    """,
     "plan": """
         --also --by-subject --delta --distance --epsilon --guarantee --json --length --mechanism --noise
         --out --people --query --quilt-size --releases --secret-times --secrets --state-values
@@ -46,7 +49,7 @@ OPTIONS = {
         --files --json --out
     """,
     "serve": """
-        --allow-host --data-folder --host --key --ledger --max-upload --port --public-folder --read-only
+        --allow-host --data-folder --host --keep-folder --key --ledger --max-upload --port --public-folder --read-only
         --time-limit --token-file --trust-user-header --workers
     """,
     "compile": """

@@ -33,7 +33,7 @@ def ends() -> Query:
     return Query("ends")
 
 
-def _ends(query: Query, states: tuple[str, ...], windows: bool) -> Question:  # noqa: ARG001 - the same for windows
+def _ends(query: Query, states: tuple[str, ...]) -> Question:
     steps = np.eye(len(states), dtype=np.int64)[[0, -1]]
     return Question(query=query, parts=(Part(None, states, steps),), labels=((states[0],), (states[-1],)))
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from quiltwork.influence.curve.bridges import TINY, UNIT_ROUNDOFF, Bridge, any_start
 from quiltwork.influence.curve.ratios import AnyPast
-from quiltwork.influence.curve.sides import BRIDGED, UNCERTIFIED, Bound, KernelSide, Tables
+from quiltwork.influence.curve.sides import BRIDGED, UNCERTIFIED, Bound, KernelSide, Side, Tables
 from quiltwork.influence.curve.solve import alike
 from quiltwork.influence.curve.transport import LARGEST_DIFFERENCE
 from quiltwork.types import Floats, Integers
@@ -38,6 +38,7 @@ COARSE, PRECISION = {True: 0.025, False: 0.03}, {True: 2e-4, False: 1e-3}  # wit
 RAISED = 5e-3  # relatively: by how much later nodes may be above the first ones
 MOST_RAISES = 60
 LOOK_AGAIN = 1.15
+REMEMBERED = 8  # profiles: what is calibrated is added up afterwards
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,13 @@ class _Nodes:
     bridges: Tables | None
     """What proves them, where that is little enough to be kept."""
 
+    def up_to(self, last: int, every: Floats) -> "_Nodes":
+        """The same where nodes of more than ``last`` steps do not matter."""
+        for n, node in enumerate(self.first, 1):
+            if node.steps + node.reach > last:
+                return _Nodes(self.first[:n], every, True, None)
+        return self
+
 
 class AnyStart(AnyPast):
     """The past of a chain with any start, by bridges where that is better than by cross-ratios alone.
@@ -95,6 +103,13 @@ class AnyStart(AnyPast):
         self._limit = limit
         self._above = 1.0  # by how much the last bound was above the limit's
         self._links = 0.0
+        self._known: dict[tuple[bytes, bytes, float], _Nodes | None] = {}  # of the last profiles
+
+    def afresh(self, other: Side | None = None) -> "AnyStart":
+        """Without what the last bound was."""
+        side = copy(self)
+        side._limit, side._above = None if self._limit is None else self._limit.afresh(other), 1.0
+        return side
 
     def linked(self, links: float) -> "AnyStart":
         """An earlier value that stands for the start belongs to two transitions, of which one leads into it."""
@@ -148,6 +163,20 @@ class AnyStart(AnyPast):
         """Node by node, until later nodes cannot be much worse; None if that is never seen."""
         if not self._worthwhile(profile):
             return None
+        asked = profile.tobytes(), every.tobytes(), self._links
+        known = self._known.get(asked)
+        if known is not None and last is not None:
+            return known.up_to(last, every)
+        if last is None and asked in self._known:
+            return known
+        found = self._followed(profile, every, last)
+        if last is None:
+            while len(self._known) >= REMEMBERED:
+                del self._known[next(iter(self._known))]
+            self._known[asked] = found
+        return found
+
+    def _followed(self, profile: Floats, every: Floats, last: int | None) -> _Nodes | None:
         most, off = float(profile.max()), 1 - np.eye(self.states)
         largest, first, looked = np.zeros_like(profile), [], 0.0
         kept: list[_Between] = []

@@ -6,7 +6,9 @@ R bounds what the future tells about a value beyond the value itself, L what the
 of every length, under a profile that is the same at every time; ``timeline.py`` follows profiles that change.
 """
 
+import threading
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, singledispatch
 from typing import NamedTuple
@@ -34,6 +36,7 @@ from quiltwork.types import Flags, Floats, Guarantee
 
 DIGITS = 9
 MOST_STATES = 300
+MOST_PREPARED = 4  # beliefs whose curves a thread keeps
 LEAST = 1e-200  # less than this counts as this: no noise is larger, and steps of tiny differences need digits
 
 
@@ -86,6 +89,13 @@ class InfluenceCurve:
         self.secret = None if secret is None or secret.everything else secret
         self.alive = belief.shown_states()
         self.future, self.past = both_sides(belief, against_all=guarantee == "bayesian")
+
+    def afresh(self, belief: Belief) -> "InfluenceCurve":
+        """The same curve about an equal belief, without guesses from earlier questions."""
+        curve = copy(self)
+        curve.belief, curve.future = belief, self.future.afresh()
+        curve.past = self.past.afresh(curve.future)
+        return curve
 
     @property
     def started(self) -> bool:
@@ -291,11 +301,36 @@ def within_cell(number: float) -> float:
     return float((np.floor(number / unit) - 0.5) * unit)
 
 
+class _Prepared(threading.local):
+    """The curves that a thread has prepared last: calibration and accounts ask about the same belief in turn."""
+
+    def __init__(self) -> None:
+        self.curves: dict[tuple[str, Guarantee, bytes], list[InfluenceCurve]] = {}
+
+
+_prepared = _Prepared()
+
+
 def curve_members(
     belief: Belief, *, guarantee: Guarantee = "pufferfish", secret: SecretPairs | None = None
 ) -> list[InfluenceCurve]:
-    """One curve for each member of a set of chains, else one."""
-    return [InfluenceCurve(member, guarantee=guarantee, secret=secret) for member in belief.members]
+    """One curve for each member of a set of chains, else one.
+
+    Kernels, skips and bridges of a belief are prepared once and shared; what is found does not depend on that.
+    """
+    asked = belief.fingerprint, guarantee, b"" if secret is None or secret.everything else secret.key
+    curves = _prepared.curves.pop(asked, None)
+    if curves is None:
+        curves = [InfluenceCurve(member, guarantee=guarantee, secret=secret) for member in belief.members]
+    while len(_prepared.curves) >= MOST_PREPARED:
+        del _prepared.curves[next(iter(_prepared.curves))]
+    _prepared.curves[asked] = curves
+    return [curve.afresh(member) for curve, member in zip(curves, belief.members, strict=True)]
+
+
+def forget_prepared() -> None:
+    """Forget the curves that were prepared before."""
+    _prepared.curves.clear()
 
 
 @singledispatch

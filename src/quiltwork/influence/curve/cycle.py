@@ -8,6 +8,7 @@ more round. Elsewhere (profiles that change) the kernel of a step may be that of
 """
 
 from collections.abc import Callable
+from copy import copy
 
 import numpy as np
 
@@ -64,6 +65,12 @@ class CycleSide(Side):
         self._backwards = backwards
         self._bounds: tuple[bytes, Floats] | None = None
         self._last: tuple[float, Floats] | None = None
+
+    def afresh(self, other: Side | None = None) -> "CycleSide":  # noqa: ARG002 - it guesses by itself
+        """Without the last bounds."""
+        side = copy(self)
+        side._bounds = side._last = None
+        return side
 
     def cross_ratio(self) -> float:
         """The largest of any time."""

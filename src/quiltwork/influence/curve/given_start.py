@@ -17,7 +17,7 @@ from quiltwork.beliefs.chain import MarkovChain
 from quiltwork.beliefs.structure import closed_classes, following, stationary_law
 from quiltwork.influence.curve.any_start import AnyStart
 from quiltwork.influence.curve.ratios import AnyPast
-from quiltwork.influence.curve.sides import BRIDGED, SHIPPED, UNCERTIFIED, Bound, KernelSide
+from quiltwork.influence.curve.sides import BRIDGED, SHIPPED, UNCERTIFIED, Bound, KernelSide, Side
 from quiltwork.influence.curve.steps import Kernel, scalar_step, without_detours
 from quiltwork.influence.curve.transport import LARGEST_DIFFERENCE, Shipments, shortest
 from quiltwork.influence.quilts.kernels import TINY
@@ -123,6 +123,14 @@ class GivenPast(AnyPast):
         nodes = self.by_node(profile, thorough=thorough)
         values = np.max([node.values for node in nodes], axis=0)
         return Bound(values, nodes[-1].skips, nodes[-1].settled)
+
+    def afresh(self, other: Side | None = None) -> "GivenPast":
+        """With both of its limits afresh."""
+        side = copy(self)
+        side._any = self._any.afresh(other)
+        side._limit = None if self._limit is None else self._limit.afresh()
+        side._asked, side._answered = None, []
+        return side
 
     def linked(self, links: float) -> "GivenPast":
         """The same with what any start says about transitions."""

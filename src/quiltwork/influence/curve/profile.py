@@ -5,6 +5,7 @@ Profiles add, whatever the order of the releases and whether later ones depend o
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -86,6 +87,13 @@ class Profile:
                 Stretch(first, last, row.reshape(first_matrix.shape))
                 for first, last, row in zip(starts, following, total, strict=True)
             )
+        )
+
+    @cached_property
+    def key(self) -> bytes:
+        """What tells it from other profiles about the same states."""
+        return repr([(s.first, s.last) for s in self.stretches]).encode() + b"".join(
+            s.matrix.tobytes() for s in self.stretches
         )
 
     def __add__(self, other: "Profile") -> "Profile":

@@ -14,6 +14,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
@@ -154,6 +155,10 @@ class Side(ABC):
         np.fill_diagonal(bounds, 0.0)
         return np.asarray(bounds)
 
+    def afresh(self, other: "Side | None" = None) -> "Side":  # noqa: ARG002 - few sides guess
+        """The side without guesses from earlier questions; what it has prepared is shared. ``other`` is its other."""
+        return copy(self)
+
     def linked(self, links: float) -> "Side":  # noqa: ARG002 - matters where an earlier value stands for the start
         """The side where any change of a value tells so much besides, through its transitions (Statement 49)."""
         return self
@@ -255,6 +260,12 @@ class KernelSide(Side):
         self._tables = ChainTables(self.rows)
         self._kernels: dict[int, Kernel] = {}
         self._solved: list[_Solved] = []  # earlier solutions
+
+    def afresh(self, other: Side | None = None) -> "KernelSide":
+        """Without earlier solutions, and beside another side without them."""
+        side = copy(self)
+        side._solved, side._other = [], other if self._other is not None and isinstance(other, KernelSide) else None
+        return side
 
     def cross_ratio(self) -> float:
         """Of the matrix itself."""
