@@ -44,7 +44,7 @@ LAYERS = [
     {"ledger"},
     {"releases"},
     {"session"},
-    {"show"},
+    {"view"},
     {"papers", "__init__"},
     {"web"},
     {"cli"},
@@ -180,7 +180,7 @@ def test_pictures_are_looked_for_in_one_place() -> None:
     late = {
         str(file.relative_to(SOURCE))
         for file in SOURCE.rglob("*.py")
-        if re.search(r"import_module\(f?.quiltwork\.show", file.read_text())
+        if re.search(r"import_module\(f?.quiltwork\.view", file.read_text())
     }
     assert late == {"types.py"}
 

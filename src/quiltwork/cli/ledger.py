@@ -21,9 +21,8 @@ from quiltwork.cli.options import (
     secrets_of,
 )
 from quiltwork.errors import LedgerError, ParameterError
-from quiltwork.show.output import err, json_line, out, print_json
-from quiltwork.show.terminal import print_statement
 from quiltwork.types import Gaps
+from quiltwork.view.terminal import err, json_line, out, print_json, show as show_view
 
 if TYPE_CHECKING:
     from quiltwork.data.how import ReadAs
@@ -129,7 +128,9 @@ def show(url: Address, key: KeyFile = None, as_json: AsJson = False) -> None:
     if as_json:
         print_json(now.to_dict())
     else:
-        print_statement(now)
+        from quiltwork.view.of_account import of_statement
+
+        show_view(of_statement(now))
 
 
 def verify(

@@ -305,7 +305,7 @@ def _counting(given: "Progress | None") -> "Iterator[Progress | None]":
     if given is not None:
         yield given
         return
-    from quiltwork.show.output import progress
+    from quiltwork.view.terminal import progress
 
     with progress("Counting") as report:
         yield report
@@ -313,7 +313,7 @@ def _counting(given: "Progress | None") -> "Iterator[Progress | None]":
 
 def _warn_of(doubt: str | None) -> None:
     if doubt is not None:
-        from quiltwork.show.output import err
+        from quiltwork.view.terminal import err
 
         err.print(f"warning: {in_options(doubt)}.")
 

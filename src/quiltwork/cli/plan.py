@@ -24,8 +24,7 @@ from quiltwork.cli.options import (
     secrets_of,
 )
 from quiltwork.errors import NotCoveredError
-from quiltwork.show.output import out, print_json, progress, table
-from quiltwork.show.terminal import print_plan
+from quiltwork.view.terminal import print_json, progress, say_where, show
 
 if TYPE_CHECKING:
     from quiltwork import Belief, Plan, Query
@@ -91,9 +90,12 @@ def plan(
             "--out", metavar="FILE.html", help="Write a report with charts; a network is drawn with its quilt."
         ),
     ] = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Show all mechanisms, with the noise that each needs and why.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show how much noise each mechanism needs. Reads no data and spends no budget."""
+    """Show how precise answers would be, and what would make them so. Reads no data and spends no budget."""
     from quiltwork import load_belief
     from quiltwork.calibration.wanted import distances_to_dict, plan_wanted, values_of
     from quiltwork.influence.delta import USUAL_DELTA
@@ -122,9 +124,10 @@ def plan(
     if all(offer.refused for offer in made.offers):
         raise NotCoveredError(" ".join(offer.refused or "" for offer in made.offers).rstrip("."))
     if report is not None:
-        from quiltwork.show.pages import write_plan
+        from quiltwork.view.html import write_page
+        from quiltwork.view.of_plan import plan_page
 
-        write_plan(report, plan=made, belief=held)
+        write_page(report, f"plan for {made.query}", plan_page(made, held))
     other = None if also is None else _under_other(made, asked, held, also)
     if as_json:
         content = made.to_dict()
@@ -134,14 +137,13 @@ def plan(
             content["distances"] = distances_to_dict(by_distance)
         print_json(content | ({} if report is None else {"report": str(report)}))
         return
-    print_plan(made, other=other)
+    from quiltwork.view.of_plan import compare_view, distances_view, questions_view
+
+    several = len(mechanism or ()) > 1
+    show(compare_view(made, other=other) if compare or several else questions_view([made], other=other))
     if by_distance:
-        out.print("")
-        rows = distances_to_dict(by_distance)
-        names = {"distance": "distance", "noise_scale": "noise scale", "error_95": "±95 %"}
-        out.print(table([{name: row[key] for key, name in names.items()} for row in rows]))
-    if report is not None:
-        out.print(f"Report: {report}")
+        show(distances_view(distances_to_dict(by_distance)))
+    say_where(report)
 
 
 def _under_other(made: "Plan", asked: "Query", held: "Belief", also: Path) -> dict[str, float | None]:

@@ -36,8 +36,7 @@ from quiltwork.cli.options import (
 from quiltwork.cli.repeat import given_command
 from quiltwork.data.about import source_name
 from quiltwork.errors import ParameterError, QuiltworkError, visible
-from quiltwork.show.output import err, give_up_output, json_line, out, print_json, progress
-from quiltwork.show.terminal import print_release
+from quiltwork.view.terminal import err, give_up_output, json_line, out, print_json, progress, show
 
 PAGES = (".html", ".htm")
 Form = Literal["table", "csv", "parquet", "json", "markdown"]
@@ -194,7 +193,7 @@ def _checked(files: list[Path], used: "list[str | Path]") -> list[Path]:
     """Files that can be written, none of them twice."""
     if not files:
         return []
-    from quiltwork.show.files import check_file
+    from quiltwork.view.files import check_file
 
     return [check_file(file, *used) for file in dict.fromkeys(files)]
 
@@ -222,7 +221,7 @@ def _show(result: "Release", files: list[Path], form: Form) -> None:
             written = {} if report is None else {"report": str(report)}
             print_json(result.to_dict() | written | ({"files": list(map(str, files))} if files else {}))
         elif form != "table":
-            from quiltwork.show.files import content
+            from quiltwork.view.files import content
 
             if form == "parquet":
                 sys.stdout.buffer.write(content(result, form))
@@ -231,7 +230,9 @@ def _show(result: "Release", files: list[Path], form: Form) -> None:
             sys.stdout.flush()
         else:  # what was a warning is not said twice
             said = (NO_STEP, *large_delta(result.calibration.delta))
-            print_release(replace(result, notes=tuple(note for note in result.notes if note not in said)))
+            from quiltwork.view.of_release import of_release
+
+            show(of_release(replace(result, notes=tuple(note for note in result.notes if note not in said))))
     except (OSError, ValueError, AttributeError) as problem:
         give_up_output()
         if files and isinstance(problem, BrokenPipeError):
@@ -248,7 +249,7 @@ def _write(
     page = path.suffix.lower() in PAGES
     try:
         if page:
-            from quiltwork.show.beside import write_with_others
+            from quiltwork.view.report import write_with_others
 
             with progress("Writing the report"):
                 write_with_others(
