@@ -106,6 +106,8 @@ class Plan(Shown):
     """Where a δ is allowed for: the ways in which releases by the influence curve may share it."""
     epsilon_each: float | None = None
     """For several releases of one question by the curve: the ε to ask for in each of them, so that all fit."""
+    values: int | None = None
+    """How many values all series have together."""
     precision: tuple[Precision, ...] = ()
     """How precise the answer to each question would be, by the mechanism that needs the least noise."""
 
@@ -263,6 +265,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
         releases=releases,
         records=belief.variables is not None,
         step=belief.step,
+        values=values,
         secrets=request.secrets,
         delta=request.delta,
         warnings=large_delta(request.delta),

@@ -1,4 +1,4 @@
-"""The command that plans: how much noise, or what a wanted accuracy takes."""
+"""The command that plans: how precise answers would be, and what would make them better."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -95,7 +95,7 @@ def plan(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show how precise answers would be, and what would make them so. Reads no data and spends no budget."""
+    """Show how precise answers would be. Also what would make them better; reads no data and spends no budget."""
     from quiltwork import load_belief
     from quiltwork.calibration.wanted import distances_to_dict, plan_wanted, values_of
     from quiltwork.influence.delta import USUAL_DELTA

@@ -121,7 +121,8 @@ def _block(block: Block, level: int, *, most: int | None = None) -> str:
     if isinstance(block, Bar):
         full = ' class="full"' if sum(block.shares) >= 0.9 else ""
         parts = "".join(f'<i{full} style="width: {100 * part:.1f}%"></i>' for part in block.shares)
-        return f'<div class=bar role="img" aria-label="{_text(block.text)}">{parts}</div>'
+        bar = f'<div class=bar role="img" aria-label="{_text(block.text)}">{parts}</div>'
+        return bar if most is None else f"<p>{_text(block.text)}</p>{bar}"
     if isinstance(block, Code):
         return f"<pre>{_text(block.text)}</pre>"
     room = "".join(f"<span>{_text(line)}</span>" for line in block.lines)

@@ -15,7 +15,7 @@ from quiltwork.influence.curve.timeline import Losses
 from quiltwork.ledger.rows import record_of
 from quiltwork.ledger.terms import Statement
 from quiltwork.view.view import MOST_BARS, Bar, Block, Cards, Chart, Facts, Group, Sentences, Table, Verdict, View
-from quiltwork.view.words import above, below, capital, say, several, times_of
+from quiltwork.view.words import above, below, say, several, times_of
 
 MOST_RELEASES = 500  # of a ledger, the latest
 ALONG_TIME = ("influence-curve", "squares", "mixture")
@@ -39,15 +39,15 @@ def budget_words(ledger: Content) -> str:
     """What was spent of a budget and what remains, from what a ledger says.
 
     >>> budget_words({"spent": 0.5, "budget": 2.0})
-    'spent 0.5 of 2, 1.5 remain'
+    'Spent 0.5 of 2, 1.5 remain.'
     >>> budget_words({"spent": 0.5, "budget": 2.0, "used": 0.0123, "delta": 1e-6})
-    'used 1.3 % of the budget (ε = 2, δ = 1e-06); so far ε = 0.5, whenever you stop'
+    'Used 1.3 % of the budget (ε = 2, δ = 1e-06); so far ε = 0.5, whenever you stop.'
     """
     spent, budget = float(ledger["spent"]), float(ledger["budget"])
     if not ledger.get("delta"):
-        return say("spent", spent=spent, budget=budget, left=max(0.0, budget - spent))
+        return say("spent", spent=above(spent, 4), budget=budget, left=below(max(0.0, budget - spent), 4))
     percent = math.ceil(1000 * share_of_budget(ledger) * (1 - 1e-12)) / 10
-    return say("used", percent=percent, budget=budget, delta=ledger["delta"], spent=spent)
+    return say("used", percent=percent, budget=budget, delta=ledger["delta"], spent=above(spent, 4))
 
 
 def left_of(ledger: Content) -> tuple[str, str]:
@@ -63,14 +63,6 @@ def left_of(ledger: Content) -> tuple[str, str]:
     return f"{left:g} %", f"left of the budget of ε = {budget:g}, δ = {ledger['delta']:g}"
 
 
-def spent_of(ledger: Content) -> str:
-    """What was spent of a budget and what remains, in few digits: losses rounded up, what remains rounded down."""
-    if ledger.get("delta"):
-        return f"{capital(budget_words(ledger))}."
-    spent, budget = float(ledger["spent"]), float(ledger["budget"])
-    return say("spent-of", spent=above(spent, 4), budget=budget, left=below(max(0.0, budget - spent), 4))
-
-
 # ledgers
 
 
@@ -80,7 +72,7 @@ def of_statement(now: Statement, losses: Losses | None = None, *, lead: str = ""
     count = len(releases)
     about = "" if now.terms.secrets.everything else f", secret: {now.terms.secrets.text}"
     named = f"{now.name}: {now.terms.belief!r}, {now.terms.guarantee}{about}"
-    bar = Bar([share_of_budget(content)], spent_of(content), name="budget")
+    bar = Bar([share_of_budget(content)], budget_words(content), name="budget")
     rows = _rows(now, releases[-MOST_RELEASES:])
     table = Table(rows, numbers=("ε", "together"), most=MOST_RELEASES, name="releases")
     more = say("latest", most=MOST_RELEASES, count=count) if count > MOST_RELEASES else ""
@@ -100,7 +92,7 @@ def of_statement(now: Statement, losses: Losses | None = None, *, lead: str = ""
     blocks += [table, *([] if rows else [Sentences([say("nothing-yet")])])]
     blocks += [Sentences([more] if more else [], "note", name="more")]
     blocks += [Group("", charts, name="charts"), Table(_people(releases), numbers=("releases",), name="people")]
-    return View(capital(budget_words(content)), lead or named, _verdicts(now), blocks)
+    return View(named, lead, _verdicts(now), blocks)
 
 
 def _rows(now: Statement, releases: Sequence[Content]) -> list[dict[str, Any]]:
@@ -151,10 +143,6 @@ def _people(releases: Sequence[Content]) -> list[dict[str, str]]:
 
 def _facts(now: Statement) -> list[tuple[str, str]]:
     return [
-        ("Ledger", now.name),
-        ("Belief", repr(now.terms.belief)),
-        ("Guarantee", now.terms.guarantee),
-        ("Secret", now.terms.secrets.text),
         ("Without a δ", "" if now.room is None else _pure(now)),
         ("Composition", now.rule),
         ("Sealed", "with a key" if now.terms.key is not None else "no"),

@@ -43,6 +43,7 @@ def of_belief(belief: Belief) -> View:
         if key not in ("forgets_after", "unknown_member_adds", "promise", "fingerprint", *lists)
         and isinstance(value, str | int | float)
     ]
+    facts += _forgetting(belief.chains, belief)
     rows = [table for key, value in lists.items() if (table := _rows(key, value, belief))]
     small = len(belief.states) <= MOST_STATES and len(belief.variables or belief.step_variables or ()) <= MOST_VARIABLES
     return View(
@@ -53,7 +54,7 @@ def of_belief(belief: Belief) -> View:
             *(Table(table) for table in rows),
             *([Table(_variables(belief))] if belief.variables is not None else []),
             *([Table(_stays_of_set(belief))] if len(belief.chains) > 1 else []),
-            Sentences([*_gaussian(belief), *_forgetting(belief.chains, belief), *_known(belief)]),
+            Sentences([*_gaussian(belief), *_known(belief)]),
         ],
     )
 
@@ -106,17 +107,17 @@ def _known(belief: Belief) -> list[str]:
     return [] if known is None else [known.sentence()]
 
 
-def _forgetting(chains: Sequence[MarkovChain], belief: Belief) -> list[str]:
+def _forgetting(chains: Sequence[MarkovChain], belief: Belief) -> list[tuple[str, str]]:
     """How soon the slowest chain has forgotten a value."""
     if not chains:
         return []
     after = [forgotten_after(chain) for chain in chains]
     known = [n for n in after if n is not None]
     when = f"after {in_time(max(known), belief.step)}" if len(known) == len(after) else "never"
-    return [say("forgets", when=when)]
+    return [("forgets", say("forgets", when=when))]
 
 
-def belief_figure(belief: Belief, *, name: str = "") -> Chart:
+def belief_figure(belief: Belief) -> Chart:
     """The one picture that says most of a belief."""
 
     def make() -> Any:
@@ -125,13 +126,13 @@ def belief_figure(belief: Belief, *, name: str = "") -> Chart:
         return belief_chart(belief)
 
     caption = NETWORK if belief.networks else CORRELATION if belief.real else HEAT
-    chain = belief.chains[0] if belief.chains else None
-    heat = None if chain is None else (chain.states, chain.transition.tolist())
-    if heat is not None and len(belief.chains) > 1:
-        caption = f"{RANGES.rstrip('.')}, over {len(belief.chains)} chains."
-        tables = [one.transition for one in belief.chains]
-        heat = (belief.states, (sum(tables) / len(tables)).tolist())  # type: ignore[union-attr]
-    return Chart(make, caption, heat, name=name)
+    heat = None
+    if belief.chains:  # one of them is enough in a terminal
+        count = len(belief.chains)
+        title = HEAT.rstrip(".") + (f", chain 1 of {count}" if count > 1 else "")
+        heat = (title, belief.chains[0].states, belief.chains[0].transition.tolist())
+        caption = RANGES if count > 1 else HEAT
+    return Chart(make, caption, heat)
 
 
 def belief_page(belief: Belief) -> View:
@@ -173,7 +174,7 @@ def _about_chain(chain: MarkovChain, belief: Belief) -> list[Block]:
         for state, p in zip(chain.states, stays, strict=True)
     ]
     beside = Group("", [Chart(lambda: heat_chart(chain), HEAT), Table(rows, numbers=("lasts on average",))], "beside")
-    return [beside, Sentences(_forgetting([chain], belief))]
+    return [beside, Facts(_forgetting([chain], belief))]
 
 
 def facts_of(belief: Belief) -> Facts:

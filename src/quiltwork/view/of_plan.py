@@ -351,6 +351,7 @@ def plan_title(made: Plan) -> str:
     if apart is not None:
         span += f", differences of up to {apart}"
     shared = "" if made.releases == 1 else f" shared by {made.releases:,} releases (noise of each)"
+    span += "" if made.values in (None, made.length) else f", {made.values:,} values"
     return f"{made.query}, ε = {made.epsilon:g}{_delta(made)}{shared}, {span}"
 
 
@@ -454,7 +455,7 @@ def compare_view(made: Plan, *, other: Mapping[str, float | None] | None = None)
     return View(plan_title(made), verdicts=_warnings([made]), blocks=blocks)
 
 
-def noise_chart(made: Plan) -> Chart:
+def noise_chart(made: Plan, *, narrow: bool = False) -> Chart:
     """The noise of the mechanisms side by side."""
 
     def make() -> Any:
@@ -462,7 +463,7 @@ def noise_chart(made: Plan) -> Chart:
 
         return drawn(made)
 
-    return Chart(make, "Noise scale on each number, by mechanism.", narrow=True, name="mechanisms")
+    return Chart(make, "Noise scale on each number, by mechanism.", narrow=narrow)
 
 
 def _mechanism_rows(made: Plan, *, other: Mapping[str, float | None] | None) -> list[dict[str, Any]]:
@@ -503,15 +504,11 @@ def distances_view(rows: Sequence[Mapping[str, Any]]) -> View:
 def refusals(offers: Sequence[Offer]) -> list[str]:
     """Which mechanisms were not computed, and why, in one line."""
     refused = [offer for offer in offers if offer.refused]
-    why_not = "; ".join(
-        f"{offer.mechanism} ({_skipped(offer) if offer.skipped else (offer.refused or '').rstrip('.')})"
+    why_not = " · ".join(
+        f"{offer.mechanism}: {say('skipped-slow', mechanism=offer.mechanism) if offer.skipped else offer.refused}"
         for offer in refused
     )
-    return [f"Not computed: {why_not}."] if refused else []
-
-
-def _skipped(offer: Offer) -> str:
-    return say("skipped-slow", how=f"--mechanism {offer.mechanism}")
+    return [say("not-computed", why=why_not)] if refused else []
 
 
 def _span(way: Way) -> str:

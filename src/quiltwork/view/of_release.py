@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from quiltwork.beliefs import Belief
-from quiltwork.beliefs.checked import NOT_CHECKED, Checked, sentence_of
+from quiltwork.beliefs.checked import NOT_CHECKED, Checked, sentence_of, words_of
 from quiltwork.beliefs.secrets import believed_after
 from quiltwork.calibration.record import Calibration
 from quiltwork.queries import Transitions
 from quiltwork.releases.answer import PartAnswer, plus_minus
 from quiltwork.releases.prepared import Prepared
 from quiltwork.releases.result import Release
-from quiltwork.view.of_account import left_of, share_of_budget, spent_of
+from quiltwork.view.of_account import budget_words, left_of, share_of_budget
 from quiltwork.view.of_plan import explained, meaning
 from quiltwork.view.view import Bar, Block, Cards, Chart, Facts, Group, Sentences, Table, Verdict, View
 from quiltwork.view.words import above, amount, say, titled
@@ -24,13 +24,14 @@ MOST_ROWS = 200  # of a table
 def of_release(release: Release) -> View:
     """A release in short: its numbers, how far off they may be, what ε means, why, and what is left of the budget."""
     made, questions = release.calibration, release.questions or (release,)
+    weaker = f", δ = {made.delta:g}" if made.delta else ""
     means = [] if made.guarantee == "none" else [meaning(made, release.belief)]
     why = [line for line in explained(made, release.belief) if line not in means]
     answers = [answered(question, several=bool(release.questions), keep=True) for question in questions]
     return View(
         f"{_asked(question.calibration.query.text for question in questions)}, private",
-        lead_of(release),
-        [*verdicts_of(release), *(Verdict("noted", "note", {"text": note}) for note in release.notes)],
+        f"ε = {made.epsilon:g}{weaker} · belief {words_of(release.checked)} · {lead_of(release)}",
+        [*verdicts_of(release), *map(_note, release.notes)],
         [
             cards_of(release),
             Group("", answers, name="answers"),
@@ -39,6 +40,10 @@ def of_release(release: Release) -> View:
             *_recorded(release),
         ],
     )
+
+
+def _note(text: str) -> Verdict:
+    return Verdict("noted", "warning" if say("noise-only") in text else "note", {"text": text})
 
 
 def verdicts_of(release: Release) -> list[Verdict]:
@@ -182,8 +187,11 @@ def accuracy(release: Release) -> list[str]:
 def explain(release: Release) -> list[str]:
     """Accuracy and the reason for the noise, a line each."""
     if release.questions:
-        lines = release.by_question(lambda question: " ".join([*told(question), *accuracy(question)]))
-        said = [f"{text}: {line}" for text, line in lines.items()]
+        lines = release.by_question(lambda question: [*told(question), *accuracy(question)])
+        said = [
+            " ".join(line if len(line) > 1 and line[0].startswith(f"{text}: ") else [f"{text}:", *line])
+            for text, line in lines.items()
+        ]
     else:
         said = [*told(release), *accuracy(release)]
     believed = say("belief", found=sentence_of(release.checked))
@@ -248,7 +256,7 @@ def _recorded(release: Release) -> list[Block]:
     said = [say("recorded", **row), say("whole-budget", allowed=allowed, but_for=but_for, about=about)]
     said += [say("mixed-now", how=ledger["mixed"])] if "mixed" in ledger else []
     facts = [("Composition", str(ledger["rule"]))]
-    bar = Bar([share_of_budget(ledger)], spent_of(ledger), name="bar")
+    bar = Bar([share_of_budget(ledger)], budget_words(ledger), name="bar")
     return [Group("Budget", [bar, Facts(facts, name="facts"), Sentences(said, name="said")], name="recorded")]
 
 

@@ -139,7 +139,9 @@ def report_of(
     promised = "promised-series" if release.belief.variables is None else "promised-records"
     others: list[Block] = []
     if plan is not None:
-        others = [Group("What other mechanisms would add", [noise_chart(plan), Sentences(refusals(plan.offers))])]
+        others = [
+            Group("What other mechanisms would add", [noise_chart(plan, narrow=True), Sentences(refusals(plan.offers))])
+        ]
     return View(
         f"{titled(release.calibration.query.text)}, private",
         lead_of(release),
@@ -324,7 +326,7 @@ def _recorded(release: Release) -> list[Block]:
         ("Asked", f"ε = {asked:g}"),
         ("Charged", charged_words(ledger, asked) if "charged" in ledger else ""),
         ("Spent so far", f"{above(ledger['spent'])} of {ledger['budget']:g}, by {ledger['rule']}"),
-        ("Budget", capital(budget_words(ledger))) if ledger.get("delta") else ("Left", left),
+        ("Budget", budget_words(ledger)) if ledger.get("delta") else ("Left", left),
     ]
     shown: list[Block] = [Bar([share_of_budget(ledger)], budget_words(ledger)), Facts(facts)]
     if "://" in address:

@@ -83,7 +83,7 @@ def _show(blocks: Sequence[Block], console: Terminal) -> None:
         elif isinstance(block, Code):
             console.print(block.text)
         elif isinstance(block, Chart) and block.heat is not None:
-            _show_heat(*block.heat, title=block.caption, console=console)
+            _show_heat(*block.heat, console=console)
 
 
 def _says(group: Group) -> bool:
@@ -100,8 +100,8 @@ def _show_table(shown: Table, console: Terminal) -> None:
     right = shown.right
     if shown.bars:
         rows = _with_bars(rows, shown.bars, width)
-    long = any(name not in right and len(row[name]) > width // 3 for row in rows for name in row)
-    for n, part in enumerate([rows] if long else fitting(rows, width)):
+    numbers = all(name in right for name in shown.columns[1:] if name.strip())
+    for n, part in enumerate(fitting(rows, width) if numbers else [rows]):
         drawn = RichTable(
             title=shown.title if shown.title and n == 0 else None,
             title_justify="left",
@@ -148,7 +148,7 @@ def _with_bars(rows: list[dict[str, str]], numbers: Sequence[float], width: int)
     return [row | {" ": "█" * round(room * max(n, 0) / widest)} for row, n in zip(rows, numbers, strict=False)]
 
 
-def _show_heat(states: Sequence[str], shares: Sequence[Sequence[float]], *, title: str, console: Terminal) -> None:
+def _show_heat(title: str, states: Sequence[str], shares: Sequence[Sequence[float]], *, console: Terminal) -> None:
     """How likely each state follows each: shades that survive a pipe, with colours on a terminal."""
     names = [name[:NAME_WIDTH] for name in states[:MOST_COLUMNS]]
     width, side = max(5, *map(len, names)) + 1, max(map(len, names))
@@ -161,7 +161,7 @@ def _show_heat(states: Sequence[str], shares: Sequence[Sequence[float]], *, titl
             blue = f"rgb({round(255 - 208 * p)},{round(255 - 144 * p)},{round(255 - 76 * p)})"
             line.append(f"{text:>{width}}", style=f"{'white' if p > 0.5 else 'black'} on {blue}")
         lines.append(line)
-    console.print(f"\n{title.rstrip('.')}:")
+    console.print(f"\n{title}:")
     for line in lines:
         console.print(line)
     if len(states) > len(names):

@@ -5,8 +5,6 @@ Like reports, they show no data that has no noise, except checks and fits, which
 
 from functools import singledispatch
 
-from altair.typing import ChartType
-
 from quiltwork.accounting.accountant import Composed
 from quiltwork.accounting.compare import Comparison
 from quiltwork.auditor import Audit
@@ -20,7 +18,7 @@ from quiltwork.influence.curve.timeline import Losses
 from quiltwork.ledger import Ledger, Statement
 from quiltwork.releases.result import Release
 from quiltwork.session import Session
-from quiltwork.view.charts.style import nothing_to_draw
+from quiltwork.view.charts.style import Chart, nothing_to_draw
 from quiltwork.view.html import fragment
 from quiltwork.view.of_account import of_audit, of_composed, of_losses, of_statement
 from quiltwork.view.of_belief import of_belief, of_check, of_comparison, of_fit
@@ -63,7 +61,7 @@ def as_html(thing: object) -> str:
     return fragment(view_of(thing))
 
 
-def drawn(thing: object) -> ChartType:
+def drawn(thing: object) -> Chart:
     """The first picture of what is said of something."""
     if isinstance(thing, Release) and thing.questions:
         raise ParameterError(

@@ -82,11 +82,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Chart:
-    """A picture, made when somebody looks at it; ``heat`` are rows of shares that a terminal can draw."""
+    """A picture, made when somebody looks at it; ``heat`` is a table of shares that a terminal draws instead."""
 
     make: "Callable[[], ChartType]"
     caption: str = ""
-    heat: tuple[Sequence[str], Sequence[Sequence[float]]] | None = None
+    heat: tuple[str, Sequence[str], Sequence[Sequence[float]]] | None = None
     narrow: bool = False
     """Whether it has to fit on a phone, or beside a table."""
     name: str = ""

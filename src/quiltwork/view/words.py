@@ -28,7 +28,7 @@ SENTENCES: Mapping[str, str] = {
     ),
     "accepted": "Row {row}: {who} accepted that {problems}.",
     "unsealed": "The rows are sealed with a key that is not here: they cannot be checked.",
-    "skipped-slow": "skipped (slow); add {how}",
+    "skipped-slow": "skipped (slow); add --mechanism {mechanism}",
     "with-data": (
         "This page shows the data without noise. It is for public data, never for the data that is to be protected."
     ),
@@ -108,7 +108,7 @@ SENTENCES: Mapping[str, str] = {
     # plans
     "least": "Least noise with a guarantee{among}: {mechanism}.",
     "compare": "All mechanisms and the reasons for their noise: add --compare.",
-    "not-tried": "Not computed: {names}. Why: add --compare.",
+    "not-computed": "Not computed: {why}",
     "why-of": "Why this much noise: {why}",
     "added-up": (
         "{count:,} releases by curve share ε = {epsilon:g}: their profiles are added before the curve is computed, "
@@ -120,11 +120,8 @@ SENTENCES: Mapping[str, str] = {
         "For these {count:,} releases, create a ledger with {budget} and give each release --epsilon {each:g}{noise}."
     ),
     # budgets and accounts
-    "spent": "spent {spent:.6g} of {budget:g}, {left:.6g} remain",
-    "used": (
-        "used {percent:g} % of the budget (ε = {budget:g}, δ = {delta:g}); so far ε = {spent:.6g}, whenever you stop"
-    ),
-    "spent-of": "{spent} of {budget:g} is spent, {left} remains.",
+    "spent": "Spent {spent} of {budget:g}, {left} remain.",
+    "used": "Used {percent:g} % of the budget (ε = {budget:g}, δ = {delta:g}); so far ε = {spent}, whenever you stop.",
     "would-spend": "{spent} of {budget:g} is spent. This release adds {cost}, and {left} remains.",
     "recorded": "Recorded as row {row} of {address}. Head: {row}:{hash}",
     "whole-budget": "Within the whole budget, what was 50 % likely becomes at most {allowed} likely{but_for}{about}.",
@@ -145,7 +142,7 @@ SENTENCES: Mapping[str, str] = {
     "before-results": "This is for releases chosen before the first result was seen; {pure}.",
     "largest": "The privacy loss is largest at {when}: up to {epsilon:.6g}.",
     # beliefs
-    "forgets": "It forgets a value {when}: what is still known of it is then below 5 %.",
+    "forgets": "{when} (what is still known of a value is then below 5 %)",
     "other-belief": "If the other belief is true: ε = {epsilon:.4g} (by {rule}).",
     "still-checked": "These pictures show the public data without noise.",
     "stays-longer": "Stays: {data} of those in {state} last longer than {length}, the belief says {belief}.",
