@@ -14,7 +14,21 @@ from quiltwork.beliefs.secrets import believed_after
 from quiltwork.influence.curve.timeline import Losses
 from quiltwork.ledger.rows import record_of
 from quiltwork.ledger.terms import Statement
-from quiltwork.view.view import MOST_BARS, Bar, Block, Cards, Chart, Facts, Group, Sentences, Table, Verdict, View
+from quiltwork.view.view import (
+    MOST_BARS,
+    NARROW,
+    Bar,
+    Block,
+    Cards,
+    Chart,
+    Facts,
+    Group,
+    Sentences,
+    Table,
+    Verdict,
+    View,
+    picture,
+)
 from quiltwork.view.words import above, below, say, several, times_of
 
 MOST_RELEASES = 500  # of a ledger, the latest
@@ -170,15 +184,10 @@ def _verdicts(now: Statement) -> list[Verdict]:
 
 
 def _spending(releases: Sequence[Content], budget: float) -> Chart:
-    def make() -> Any:
-        from quiltwork.view.charts.losses import spending_chart  # pictures load slowly
-
-        return spending_chart(releases, budget=budget)
-
     shown = "Privacy loss of all releases together, after each of them."
     if len(releases) > MOST_BARS:
         shown += f" The last {MOST_BARS} of {len(releases):,} are drawn."
-    return Chart(make, shown, name="spending")
+    return picture("losses.spending_chart", releases, budget=budget, caption=shown, name="spending")
 
 
 def _timeline(now: Statement, losses: Losses) -> Chart:
@@ -198,18 +207,13 @@ def _along_time(
 ) -> Chart:
     """The loss at each time, and the times that each release covers."""
 
-    def make() -> Any:
-        from quiltwork.view.charts.losses import WIDTH, timeline_chart
-        from quiltwork.view.charts.style import NARROW
-
-        return timeline_chart(losses, segments, budget=budget, names=names, width=NARROW if narrow else WIDTH)
-
     spans = [record.touched(losses.length) for record in records]
     segments = [(first, losses.length if last is None else last) for first, last in spans]
     shown = "Upper bound on the total privacy loss at each time of a series, and the times that each release covers."
     if len(records) > MOST_BARS:
         shown += f" The first {MOST_BARS} of {len(records):,} releases are drawn."
-    return Chart(make, shown, name="timeline")
+    look: dict[str, Any] = {"budget": budget, "names": names} | ({"width": NARROW} if narrow else {})
+    return picture("losses.timeline_chart", losses, segments, **look, caption=shown, name="timeline")
 
 
 # totals
@@ -266,24 +270,13 @@ def of_audit(
 ) -> View:
     """An exact loss: where it is largest, and the two laws of the output there if their ``curves`` are given."""
 
-    def loss() -> Any:
-        from quiltwork.view.charts.losses import loss_chart
-
-        return loss_chart(found, names)
-
-    def densities() -> Any:
-        from quiltwork.view.charts.losses import density_chart
-
-        outputs, likelier, less = curves or ((), (), ())
-        return density_chart(outputs, likelier, less, found)
-
     first, *others = found.lines()
     names = None if belief is None or belief.variables is None else list(belief.variables)
     caption = f"The exact privacy loss for {'the value at each time' if names is None else 'each variable'}."
     charts = []
     if names is not None or (isinstance(found.node, int) and len(found.by_node) > 1):
-        charts.append(Chart(loss, caption))
+        charts.append(picture("losses.loss_chart", found, names, caption=caption))
     if curves is not None:
         density = "The density of the output given each of the two values."
-        charts.append(Chart(densities, density))
+        charts.append(picture("losses.density_chart", *curves, found, caption=density))
     return View(first, blocks=[Sentences([*others, *more]), *charts])

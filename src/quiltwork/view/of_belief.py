@@ -14,7 +14,7 @@ from quiltwork.fitting.gaussian import belief_lines
 from quiltwork.fitting.gaussian_check import GaussianCheck
 from quiltwork.fitting.outcome import BeliefCheck, Followed, Remembered
 from quiltwork.fitting.words import in_words, percent
-from quiltwork.view.view import Block, Chart, Code, Facts, Group, Sentences, Table, View, cell
+from quiltwork.view.view import Block, Chart, Code, Facts, Group, Sentences, Table, View, cell, late, picture
 from quiltwork.view.words import say
 
 MOST_STATES, MOST_VARIABLES = 40, 80  # of a belief that is drawn without being asked
@@ -120,11 +120,6 @@ def _forgetting(chains: Sequence[MarkovChain], belief: Belief) -> list[tuple[str
 def belief_figure(belief: Belief) -> Chart:
     """The one picture that says most of a belief."""
 
-    def make() -> Any:
-        from quiltwork.view.charts.beliefs import belief_chart  # pictures load slowly
-
-        return belief_chart(belief)
-
     caption = NETWORK if belief.networks else CORRELATION if belief.real else HEAT
     heat = None
     if belief.chains:  # one of them is enough in a terminal
@@ -132,7 +127,7 @@ def belief_figure(belief: Belief) -> Chart:
         title = HEAT.rstrip(".") + (f", chain 1 of {count}" if count > 1 else "")
         heat = (title, belief.chains[0].states, belief.chains[0].transition.tolist())
         caption = RANGES if count > 1 else HEAT
-    return Chart(make, caption, heat)
+    return picture("beliefs.belief_chart", belief, caption=caption, heat=heat)
 
 
 def belief_page(belief: Belief) -> View:
@@ -143,10 +138,6 @@ def belief_page(belief: Belief) -> View:
 
 def about_belief(belief: Belief) -> list[Block]:
     """What a belief says, with its pictures: heat maps, stays, a network, variables."""
-    from quiltwork.view.charts.beliefs import heat_chart, range_chart
-    from quiltwork.view.charts.fits import correlations_chart
-    from quiltwork.view.charts.networks import network_chart
-
     shown: list[Block] = [Sentences(_known(belief))]
     for number, member in belief.numbered_members[:MOST_DRAWN] if belief.chains else ():
         title = "" if number is None else f"Chain {number} of {len(belief.members)}"
@@ -154,26 +145,26 @@ def about_belief(belief: Belief) -> list[Block]:
     if isinstance(belief, GaussianBelief):
         most = " is at most this" if belief.correlation.at_most else ""
         caption = f"The correlation of two values{most}, by how much time is between them."
-        shown += [Chart(lambda: correlations_chart(belief), caption), Sentences(belief_lines(belief))]
+        shown += [picture("fits.correlations_chart", belief, caption=caption), Sentences(belief_lines(belief))]
     if isinstance(belief, IntervalChain):
-        shown.append(Chart(lambda: range_chart(belief.states, belief.lower, belief.upper), RANGES))
+        shown.append(picture("beliefs.range_chart", belief.states, belief.lower, belief.upper, caption=RANGES))
     average = belief.average()
     if average is not None:
-        shown.append(Chart(lambda: heat_chart(average), AVERAGE))
+        shown.append(picture("beliefs.heat_chart", average, caption=AVERAGE))
     if belief.networks:
-        shown.append(Chart(lambda: network_chart(belief.networks[0]), NETWORK))
+        shown.append(picture("networks.network_chart", belief.networks[0], caption=NETWORK))
     return shown if belief.variables is None else [*shown, Table(_variables(belief))]
 
 
 def _about_chain(chain: MarkovChain, belief: Belief) -> list[Block]:
-    from quiltwork.view.charts.beliefs import heat_chart
-
     stays = chain.transition.diagonal().tolist()
     rows = [
         {"state": state, "lasts on average": _lasting(_stay(p), belief)}
         for state, p in zip(chain.states, stays, strict=True)
     ]
-    beside = Group("", [Chart(lambda: heat_chart(chain), HEAT), Table(rows, numbers=("lasts on average",))], "beside")
+    beside = Group(
+        "", [picture("beliefs.heat_chart", chain, caption=HEAT), Table(rows, numbers=("lasts on average",))], "beside"
+    )
     return [beside, Facts(_forgetting([chain], belief))]
 
 
@@ -193,23 +184,20 @@ def facts_of(belief: Belief) -> Facts:
 
 def belief_charts(belief: Belief) -> list[Chart]:
     """The pictures of a page about a belief: what follows what, how long stays last, how soon values are forgotten."""
-    from quiltwork.view.charts.beliefs import belief_chart, forgetting_chart, stays_chart
-
-    makers: list[tuple[str, Any, str]] = []
+    made: list[tuple[str, str, str]] = []
     if belief.step_variables is None or belief.variables is not None:
-        makers.append(("heat", belief_chart, NETWORK if belief.networks else CORRELATION if belief.real else HEAT))
+        made.append(("heat", "belief_chart", NETWORK if belief.networks else CORRELATION if belief.real else HEAT))
     if not belief.real and belief.variables is None:
-        makers += [("stays", stays_chart, STAYS), ("forgets", forgetting_chart, FORGETS)]
+        made += [("stays", "stays_chart", STAYS), ("forgets", "forgetting_chart", FORGETS)]
     drawn = []
-    for name, make, caption in makers:
+    for name, function, caption in made:
         with suppress(ParameterError):  # there is nothing to draw
-            chart = make(belief)
-            if chart is not None:
-                drawn.append(Chart(partial(_made, chart), caption, name=name))
+            chart = late(f"beliefs.{function}", belief)()
+            drawn.append(Chart(partial(_same, chart), caption, name=name))
     return drawn
 
 
-def _made(chart: Any) -> Any:
+def _same(chart: Any) -> Any:
     return chart
 
 
@@ -240,14 +228,13 @@ def choices(belief: Belief) -> list[dict[str, Any]]:
 def of_fit(fit: Fit) -> View:
     """A chain that was fitted, and what each of its rows rests on."""
 
-    def make() -> Any:
-        from quiltwork.view.charts.beliefs import heat_chart
-
-        return heat_chart(fit.chain)
-
     rows = [row | {"stays": in_time(row["stays"], fit.chain.step)} for row in fit.rows() if row["stays"] is not None]
     lead = f"{int(fit.counts.sum()):,} transitions in public data"
-    return View(f"Fitted: {fit.chain!r}", lead, blocks=[Chart(make, HEAT), Table(rows), Sentences(fit.warnings())])
+    return View(
+        f"Fitted: {fit.chain!r}",
+        lead,
+        blocks=[picture("beliefs.heat_chart", fit.chain, caption=HEAT), Table(rows), Sentences(fit.warnings())],
+    )
 
 
 def rests_on(fit: Fit) -> View:
@@ -260,17 +247,12 @@ def rests_on(fit: Fit) -> View:
 def of_comparison(found: Comparison) -> View:
     """What a release is worth if the belief is wrong."""
 
-    def make() -> Any:
-        from quiltwork.view.charts.beliefs import longer_chart
-
-        return longer_chart(found)
-
     rows = [{"if stays last": f"{times:g} times as long", "ε": loss} for times, loss in found.stays]
     other = []
     if found.epsilon_other is not None:
         other = [say("other-belief", epsilon=found.epsilon_other, rule=found.rule_other)]
     caption = "The privacy loss of the same noise if all stays last longer than the belief says."
-    stays: list[Block] = [Chart(make, caption), Table(rows)] if found.stays else []
+    stays: list[Block] = [picture("beliefs.longer_chart", found, caption=caption), Table(rows)] if found.stays else []
     lead = f"{found.query} · noise scale {found.noise_scale:g} · ε = {found.epsilon:.4g} under the belief"
     return View("What if the belief is wrong?", lead, blocks=[Sentences(other), *stays])
 
@@ -340,24 +322,9 @@ def _of_states(check: BeliefCheck) -> list[Block]:
 def check_charts(check: BeliefCheck) -> list[Block]:
     """The pictures of a check."""
 
-    def memory() -> Any:
-        from quiltwork.view.charts.fits import memory_chart
-
-        return memory_chart(check)
-
-    def stays() -> Any:
-        from quiltwork.view.charts.fits import stays_chart
-
-        return stays_chart(check)
-
-    def correlations() -> Any:
-        from quiltwork.view.charts.fits import correlation_chart
-
-        return correlation_chart(check)  # type: ignore[arg-type]
-
     if isinstance(check, GaussianCheck):
         caption = "Correlation by the time between values: data against what the belief allows."
-        return [Chart(correlations, caption, name="memory")] if check.lags else []
+        return [picture("fits.correlation_chart", check, caption=caption, name="memory")] if check.lags else []
     count = len({one.state for one in check.lags})
     more = f" The {MOST_PANELS} states with the largest differences are drawn." if count > MOST_PANELS else ""
     caption = (
@@ -365,9 +332,9 @@ def check_charts(check: BeliefCheck) -> list[Block]:
         "chance may put it, for all states and lags at once. Dots: more than the belief allows, so its noise is too "
         f"small.{more}"
     )
-    drawn: list[Block] = [Chart(memory, caption, name="memory")] if check.lags else []
+    drawn: list[Block] = [picture("fits.memory_chart", check, caption=caption, name="memory")] if check.lags else []
     caption = f"Part of the stays that last longer. Dots: longer than the belief says.{more}"
-    return [*drawn, Chart(stays, caption, name="stays")] if check.stays else drawn
+    return [*drawn, picture("fits.stays_chart", check, caption=caption, name="stays")] if check.stays else drawn
 
 
 def _of_numbers(check: GaussianCheck, belief: Belief | None) -> list[Block]:
@@ -387,16 +354,6 @@ def _of_numbers(check: GaussianCheck, belief: Belief | None) -> list[Block]:
         return [*shown, *check_charts(check)]
     held, shape = belief, check.shape
 
-    def correlations() -> Any:
-        from quiltwork.view.charts.fits import correlation_chart
-
-        return correlation_chart(check, held)
-
-    def shapes() -> Any:
-        from quiltwork.view.charts.fits import shape_chart
-
-        return shape_chart(shape)  # type: ignore[arg-type]
-
     removed = "the mean of each subject" if check.rhythm == "none" else f"the mean of each time of {check.rhythm}"
     if check.lags:
         bound = "a bound on its size" if belief.correlation.at_most else "stated exactly"
@@ -404,10 +361,12 @@ def _of_numbers(check: GaussianCheck, belief: Belief | None) -> list[Block]:
             f"Correlation of values by the time between them, after {removed} was taken out. Shaded: 97 % for all lags "
             f"at once. The belief's is {bound}. Dots: the data contradict it, and its noise is too small."
         )
-        shown.append(Group("How long values stay correlated", [Chart(correlations, caption)]))
+        shown.append(
+            Group("How long values stay correlated", [picture("fits.correlation_chart", check, held, caption=caption)])
+        )
     if shape is not None:
         caption = f"What is left after {removed} was taken out, against a Gaussian with the same spread."
-        shown.append(Group("Whether values are Gaussian", [Chart(shapes, caption)]))
+        shown.append(Group("Whether values are Gaussian", [picture("fits.shape_chart", shape, caption=caption)]))
     return shown
 
 

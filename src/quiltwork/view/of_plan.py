@@ -19,7 +19,7 @@ from quiltwork.calibration.sharing import Way
 from quiltwork.calibration.target import LARGE, MOST_EPSILON, Remedy, short
 from quiltwork.queries import Limits, Query, Workload
 from quiltwork.releases.answer import plus_minus
-from quiltwork.view.view import Block, Chart, Group, Sentences, Table, Verdict, View, cell
+from quiltwork.view.view import Block, Chart, Group, Sentences, Table, Verdict, View, cell, late, picture
 from quiltwork.view.words import capital, say, several, share, titled
 
 MOST_DRAWN = 80  # variables of a network
@@ -242,17 +242,10 @@ def of_calibration(calibration: Calibration) -> View:
     """A calibration: its noise, what ε means, and why."""
     noise = f"{calibration.noise_words} {calibration.noise_scale:.6g}"
     title = f"{calibration.query.text} by {calibration.mechanism}: {noise}"
-    return View(title, blocks=[Chart(lambda: _meaning_chart(calibration)), Sentences(explained(calibration))])
-
-
-def _meaning_chart(calibration: Calibration) -> Any:
-    """The loss of each time of a cycle; else how far a probability may move."""
-    from quiltwork.view.charts.losses import cycle_chart, posterior_chart  # pictures load slowly
-
     losses = calibration.reason.detail().get("by_time")
-    if losses:
-        return cycle_chart(losses, None)
-    return posterior_chart({f"ε = {calibration.epsilon:g}": calibration.epsilon})
+    named = {f"ε = {calibration.epsilon:g}": calibration.epsilon}
+    make = late("losses.cycle_chart", losses, None) if losses else late("losses.posterior_chart", named)
+    return View(title, blocks=[Chart(make), Sentences(explained(calibration))])
 
 
 def figures(belief: Belief, calibration: Calibration) -> list[Block]:
@@ -261,21 +254,17 @@ def figures(belief: Belief, calibration: Calibration) -> list[Block]:
 
 
 def _cycle_figures(belief: Belief, calibration: Calibration) -> list[Block]:
-    from quiltwork.view.charts.losses import cycle_chart
-
     losses = calibration.reason.detail().get("by_time")
     if not losses:
         return []
     caption = "Privacy loss of a value by the time of the cycle."
     if None in losses:
         caption += " Where there is no line, values are not secret and nothing is promised."
-    return [Chart(lambda: cycle_chart(losses, belief.step), caption)]
+    return [picture("losses.cycle_chart", losses, belief.step, caption=caption)]
 
 
 def _network_figures(belief: Belief, calibration: Calibration) -> list[Block]:
     """The picture of a network, where quilts or a tree explain the noise."""
-    from quiltwork.view.charts.networks import clique_chart, network_chart
-
     detail = calibration.reason.detail()
     found = next(iter(belief.networks[(detail.get("member") or 1) - 1 :]), None)
     if calibration.steps == "unrolled":
@@ -284,14 +273,13 @@ def _network_figures(belief: Belief, calibration: Calibration) -> list[Block]:
         return []
     if "distance" in detail:
         return []
-    network = found
     marked = ", its quilt, and both sides of it" if "quilt" in detail else ""
     marked = ", and how much others reveal about it" if "reveals" in detail else marked
     caption = f"Parents above children. Marked: the variable that is hardest to hide{marked}."
-    shown: list[Block] = [Chart(lambda: network_chart(network, calibration), caption)]
+    shown: list[Block] = [picture("networks.network_chart", found, calibration, caption=caption)]
     if "clique" in detail:
         caption = "The tree of cliques that the influence curve runs along. On each line: what two neighbours share."
-        shown.append(Chart(lambda: clique_chart(network, calibration), caption))
+        shown.append(picture("networks.clique_chart", found, calibration, caption=caption))
     return shown
 
 
@@ -439,7 +427,9 @@ def _ways(made: Plan) -> list[Block]:
 
 
 def _warnings(plans: Sequence[Plan]) -> list[Verdict]:
-    return [Verdict("noted", "warning", {"text": text}) for made in plans for text in made.warnings]
+    large = {made.epsilon for made in plans if made.epsilon / made.releases > LARGE}
+    said = [Verdict("epsilon-large", "warning", {"epsilon": epsilon}) for epsilon in sorted(large)]
+    return [*said, *(Verdict("noted", "warning", {"text": text}) for made in plans for text in made.warnings)]
 
 
 def compare_view(made: Plan, *, other: Mapping[str, float | None] | None = None) -> View:
@@ -458,12 +448,7 @@ def compare_view(made: Plan, *, other: Mapping[str, float | None] | None = None)
 def noise_chart(made: Plan, *, narrow: bool = False) -> Chart:
     """The noise of the mechanisms side by side."""
 
-    def make() -> Any:
-        from quiltwork.view.charts.losses import noise_chart as drawn
-
-        return drawn(made)
-
-    return Chart(make, "Noise scale on each number, by mechanism.", narrow=narrow)
+    return picture("losses.noise_chart", made, caption="Noise scale on each number, by mechanism.", narrow=narrow)
 
 
 def _mechanism_rows(made: Plan, *, other: Mapping[str, float | None] | None) -> list[dict[str, Any]]:

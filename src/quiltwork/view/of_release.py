@@ -7,13 +7,14 @@ from quiltwork.beliefs import Belief
 from quiltwork.beliefs.checked import NOT_CHECKED, Checked, sentence_of, words_of
 from quiltwork.beliefs.secrets import believed_after
 from quiltwork.calibration.record import Calibration
+from quiltwork.calibration.target import LARGE
 from quiltwork.queries import Transitions
 from quiltwork.releases.answer import PartAnswer, plus_minus
 from quiltwork.releases.prepared import Prepared
 from quiltwork.releases.result import Release
 from quiltwork.view.of_account import budget_words, left_of, share_of_budget
 from quiltwork.view.of_plan import explained, meaning
-from quiltwork.view.view import Bar, Block, Cards, Chart, Facts, Group, Sentences, Table, Verdict, View
+from quiltwork.view.view import Bar, Block, Cards, Facts, Group, Sentences, Table, Verdict, View, picture
 from quiltwork.view.words import above, amount, say, titled
 
 Content = Mapping[str, Any]
@@ -52,8 +53,11 @@ def verdicts_of(release: Release) -> list[Verdict]:
     refuted = found is not None and found.outcome == "refuted"
     said = {"found": sentence_of(found)}
     belief = Verdict("belief-refuted", "warning", said) if refuted else Verdict("belief", "note", said)
-    none = [Verdict("no-guarantee", "warning")] if release.calibration.guarantee == "none" else []
-    return [*none, belief]
+    made = release.calibration
+    weak = [Verdict("no-guarantee", "warning")] if made.guarantee == "none" else []
+    if made.guarantee != "none" and made.epsilon > LARGE:
+        weak = [Verdict("epsilon-large", "warning", {"epsilon": made.epsilon})]
+    return [*weak, belief]
 
 
 def lead_of(release: Release) -> str:
@@ -119,7 +123,7 @@ def cards(
 def answered(question: Release, *, several: bool, keep: bool = False) -> Group:
     """The numbers of one question with their picture and their accuracy, under a title if there are several."""
     single = not question.parts and not question.answers[0].pure_noise
-    chart = Chart(lambda: _chart(question), caption(question), narrow=True, name="chart")
+    chart = picture("releases.release_chart", question, caption=caption(question), narrow=True, name="chart")
     numbers = Table(
         table_of(question),
         most=MOST_ROWS,
@@ -132,12 +136,6 @@ def answered(question: Release, *, several: bool, keep: bool = False) -> Group:
     blocks: list[Block] = [chart, said, numbers, notes] if question.parts else [chart, numbers, said, notes]
     title = titled(question.calibration.query.text) if several else ""
     return Group(title, blocks, "below" if question.parts else "beside")
-
-
-def _chart(release: Release) -> Any:
-    from quiltwork.view.charts.releases import release_chart  # pictures load slowly
-
-    return release_chart(release)
 
 
 def caption(release: Release) -> str:

@@ -41,7 +41,7 @@ from quiltwork.view.of_plan import (
     secret_of,
 )
 from quiltwork.view.of_release import answered, cards_of, lead_of, verdicts_of
-from quiltwork.view.view import Bar, Block, Chart, Code, Facts, Group, Sentences, Signature, View
+from quiltwork.view.view import Bar, Block, Chart, Code, Facts, Group, Sentences, Signature, View, picture
 from quiltwork.view.words import above, below, capital, say, titled
 
 IN_MEMORY = "sqlite://"  # the address of a ledger that is forgotten with its session
@@ -223,14 +223,10 @@ def _meaning(release: Release) -> list[Block]:
         *of_set(calibration, release.belief),
         meaning(calibration, release.belief),
     ]
-
-    def make() -> Any:
-        from quiltwork.view.charts.losses import posterior_chart  # pictures load slowly
-
-        return posterior_chart(epsilons)
-
-    moved = Chart(make, say("how-far", whose=whose, but_for=BUT_FOR if delta else ""))
-    return [Group("What is secret, and what ε means", [Group("", [moved, Sentences(said)], "beside")])]
+    shown = picture(
+        "losses.posterior_chart", epsilons, caption=say("how-far", whose=whose, but_for=BUT_FOR if delta else "")
+    )
+    return [Group("What is secret, and what ε means", [Group("", [shown, Sentences(said)], "beside")])]
 
 
 def _limits(whose: str, epsilon: float, delta: float) -> dict[str, float]:

@@ -6,6 +6,7 @@ Terminal, report, notebook and page are renderers of it. They put things in plac
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from quiltwork.view.words import say
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 
 Level = Literal["refused", "warning", "note", "good"]
 Row = Mapping[str, Any]
+Heat = tuple[str, Sequence[str], Sequence[Sequence[float]]]
 MOST_BARS = 30  # of a chart
+NARROW = 330  # pixels of a picture's plot that fit on a phone with names beside it
 NAMES = ("state", "next state", "part", "label", "rule")  # columns that may have numbers in them and are none
 A_NUMBER = re.compile(r"[-+±]?[\d,.]*\d( %)?( ± [\d,.]+)?")
 
@@ -86,10 +89,34 @@ class Chart:
 
     make: "Callable[[], ChartType]"
     caption: str = ""
-    heat: tuple[str, Sequence[str], Sequence[Sequence[float]]] | None = None
+    heat: Heat | None = None
     narrow: bool = False
     """Whether it has to fit on a phone, or beside a table."""
     name: str = ""
+
+
+def late(name: str, *arguments: Any, **options: Any) -> "Callable[[], ChartType]":
+    """A picture by the function ``module.function`` of ``charts``, which is loaded when the picture is made."""
+
+    def make() -> "ChartType":
+        module, _, function = name.partition(".")
+        made: ChartType = getattr(import_module(f"quiltwork.view.charts.{module}"), function)(*arguments, **options)
+        return made
+
+    return make
+
+
+def picture(
+    function: str,
+    *arguments: Any,
+    caption: str = "",
+    heat: Heat | None = None,
+    narrow: bool = False,
+    name: str = "",
+    **options: Any,
+) -> Chart:
+    """A chart by the function ``module.function`` of ``charts``, made late."""
+    return Chart(late(function, *arguments, **options), caption, heat, narrow, name)
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,6 @@ SENTENCES: Mapping[str, str] = {
     "whole-budget": "Within the whole budget, what was 50 % likely becomes at most {allowed} likely{but_for}{about}.",
     "nothing-yet": "Nothing has been released yet.",
     "rule": "Composition rule: {rule}.",
-    "read-as": "How the data was read: {read}.",
     "head": "Head: {row}:{hash}",
     "no-pure": "No ε holds without a δ.",
     "pure": "Without a δ it is ε = {pure:.6g}.",

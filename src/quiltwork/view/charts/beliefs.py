@@ -113,24 +113,24 @@ def longer_chart(found: Comparison) -> Chart:
     return styled(alt.layer(*layers).properties(width=WIDTH, height=260))
 
 
-def stays_chart(belief: Belief) -> Chart | None:
-    """How many stays last longer than some time, a line for each state; None where the belief does not say."""
+def stays_chart(belief: Belief) -> Chart:
+    """How many stays last longer than some time, a line for each state, where the belief says it."""
     lengths = _powers()
     try:
         left = belief.stay_survival(lengths)
     except NotCoveredError:
-        return None
+        raise nothing_to_draw(belief) from None
     end = _end(lengths, left.max(axis=1) <= GONE)
     return _lines(belief, lengths[:end], left[:end], "length of stay (log axis)", "stays that last longer")
 
 
-def forgetting_chart(belief: Belief) -> Chart | None:
-    """How often a value is the same again some time later, a line for each state; None where it does not say."""
+def forgetting_chart(belief: Belief) -> Chart:
+    """How often a value is the same again some time later, a line for each state, where the belief says it."""
     lags = _powers()
     try:
         again = belief.again(lags)
     except NotCoveredError:
-        return None
+        raise nothing_to_draw(belief) from None
     end = _end(lags, abs(again - again[-1]).max(axis=1) <= GONE)
     return _lines(belief, lags[:end], again[:end], "time later (log axis)", "the same state again")
 

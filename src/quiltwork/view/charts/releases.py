@@ -18,7 +18,6 @@ from quiltwork.view.charts.style import (
     ACCENT,
     FAINT,
     INK,
-    NARROW,
     QUIET,
     Chart,
     filled,
@@ -27,6 +26,7 @@ from quiltwork.view.charts.style import (
     to_spec,
     with_rows,
 )
+from quiltwork.view.view import NARROW
 
 MOST_POINTS = 30
 MOST_PANELS = 24

@@ -9,13 +9,13 @@ from quiltwork.errors import ParameterError, visible
 from quiltwork.fitting.words import in_words
 from quiltwork.types import Duration
 from quiltwork.view.charts import alt, vl_convert
+from quiltwork.view.view import NARROW
 
 INK, QUIET, ACCENT, WARNING = "#22304a", "#8792a6", "#2f6fb3", "#c2703d"
 LINE, FAINT = "#e6e9ef", "#f4f7fb"
 PALETTE = (ACCENT, WARNING, "#5d9160", "#8b6fb5", "#b39a3c", "#4b9a9c", "#ab5d76", QUIET)
 """Colours that tell lines apart, on light and dark paper."""
 FONT = "system-ui, sans-serif"
-NARROW = 330  # pixels of a picture's plot that fit on a phone with names beside it
 Chart = ChartType
 """A chart of Altair; what draws it turns it into Vega-Lite's own form."""
 MARKS = ("1 s", "10 s", "1 min", "10 min", "1 h", "6 h", "1 d", "7 d", "28 d", "364 d")
