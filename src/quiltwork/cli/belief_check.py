@@ -31,10 +31,10 @@ def belief_check(
 ) -> None:
     """Check on public data whether a belief fits. Do not use the data you want to protect."""
     from quiltwork import load_belief
-    from quiltwork.view.html import check_report
+    from quiltwork.view.files import check_file
 
     if report is not None:
-        check_report(report, data, belief)
+        check_file(report, data, belief, report=True)
     held = load_belief(belief)
     if rhythm != "auto" and not held.real:
         raise ParameterError("--rhythm is for numbers", got="a belief about states", fix="Leave it out")

@@ -83,30 +83,35 @@ def _escaped(text: str) -> str:
     return re.sub(r"([|\[\]`*~]|(?<![^\W_])_|_(?![^\W_]))", r"\\\1", kept)
 
 
-def check_file(path: str | Path, *others: str | Path) -> Path:
-    """A path that a release can be written to, before anything is spent; none of the others."""
+def check_file(path: str | Path, *others: str | Path, report: bool = False) -> Path:
+    """A path that a release, or a report, can be written to, before anything is done; none of the others."""
     path = Path(path)
+    what, endings = (f"report {path}", [".html", ".htm"]) if report else (f"{path}", list(ENDINGS))
     form = ENDINGS.get(path.suffix.lower())
     for other in others:
         with suppress(OSError, ValueError):
             if path.samefile(other):
-                raise InputError(f"{path} must be a file of its own", got="one with another use")
-    if form == "html":
-        import quiltwork.view.charts.style  # noqa: F401 - before anything is spent
-    if form is None:
+                raise InputError(f"{what} must be a file of its own", got="one with another use")
+    if path.suffix.lower() not in endings or form is None:
         raise InputError(
-            f"{path} must end in {', '.join(list(ENDINGS)[:-2])} or .html",
+            f"{what} must end in {' or '.join([', '.join(endings[:-2])] * (not report) + ['.html'])}",
             got=repr(path.suffix),
-            why="the ending says what to write",
+            why="it is a page for a browser" if report else "the ending says what to write",
         )
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise InputError(f"{path} cannot be written", why="its folder does not exist or is not writable")
+        raise InputError(
+            f"{what} cannot be written",
+            why="its folder does not exist or is not writable",
+            fix=f"Create it first: mkdir -p {path.parent}; or choose a place that you may write to",
+        )
     if path.is_file() and path.stat().st_size and not _written_before(path, form):
         raise InputError(
-            f"{path} must not replace another kind of file",
-            got="one that quiltwork did not write",
+            f"{what} must not replace another kind of file",
+            got="one that is no page" if report else "one that quiltwork did not write",
             fix="Choose another name",
         )
+    if form == "html":
+        import quiltwork.view.charts  # noqa: F401 - before anything is spent
     return path
 
 

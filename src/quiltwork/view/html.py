@@ -4,10 +4,8 @@ Names are escaped, and nothing in them is obeyed.
 """
 
 import html
-import os
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -15,6 +13,7 @@ from pathlib import Path
 
 from quiltwork import __version__
 from quiltwork.errors import InputError, visible
+from quiltwork.view.files import check_file
 from quiltwork.view.view import Bar, Block, Cards, Chart, Code, Facts, Group, Sentences, Signature, Table, View, cell
 
 WIDEST_ON_A_PHONE = 560  # pixels of a picture that is still readable there
@@ -111,7 +110,7 @@ def _block(block: Block, level: int, *, most: int | None = None) -> str:
     if isinstance(block, Table):
         return _table(block, block.most if most is None else min(most, block.most))
     if isinstance(block, Chart):
-        return _figure(block, narrow=block.narrow and most is None)
+        return _figure(block, narrow=most is None)
     if isinstance(block, Facts):
         rows = "".join(f"<dt>{_text(what)}</dt><dd>{_value(value)}</dd>" for what, value in block.known)
         return f"<dl>{rows}</dl>"
@@ -174,10 +173,12 @@ def _table(table: Table, most: int) -> str:
 
 def _figure(chart: Chart, *, narrow: bool) -> str:
     """A picture with what it shows. On a phone, one that would become too small to read can be moved sideways."""
-    from quiltwork.view.charts import style as look  # loads slowly
+    from quiltwork.view.charts.style import to_svg  # loads slowly
 
-    made = chart.make()
-    svg, caption = look.to_svg(look.narrow(made) if narrow else made), _text(chart.caption)
+    made = chart.drawn(narrow=narrow)
+    if made is None:
+        return ""
+    svg, caption = to_svg(made), _text(chart.caption)
     label = f' role="img" aria-label="{caption}"' if caption else ' role="img"'
     svg = re.sub(r"^<svg\b", f"<svg{label}", svg, count=1)
     found = re.search(r'<svg[^>]*\bwidth="([\d.]+)"', svg)
@@ -192,36 +193,9 @@ def style() -> str:
     return files("quiltwork.view").joinpath("page.css").read_text(encoding="utf-8")
 
 
-def check_report(path: str | Path, *others: str | Path) -> Path:
-    """A path that a report can be written to, before anything is done that the report is about; none of the others."""
-    path = Path(path)
-    for other in others:
-        with suppress(OSError, ValueError):
-            if path.samefile(other):
-                raise InputError(f"report {path} must be a file of its own", got="one with another use")
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"report {path} must end in .html", got=repr(path.suffix), why="it is a page for a browser")
-    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise InputError(
-            f"report {path} cannot be written",
-            why="its folder does not exist or is not writable",
-            fix=f"Create it first: mkdir -p {path.parent}; or choose a place that you may write to",
-        )
-    if path.is_file() and path.stat().st_size and not _begins_like_a_page(path):
-        raise InputError(f"report {path} must not replace another kind of file", got="one that is no page")
-    import quiltwork.view.charts.style  # noqa: F401 - a page has pictures
-
-    return path
-
-
-def _begins_like_a_page(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(9).lower() == b"<!doctype"
-
-
 def write_page(path: str | Path, title: str, view: View) -> Path:
     """Write one self-contained HTML file."""
-    path = check_report(path)
+    path = check_file(path, report=True)
     try:
         path.write_text(page(title, view), encoding="utf-8")
     except OSError as problem:

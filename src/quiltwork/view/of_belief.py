@@ -1,20 +1,17 @@
 """What is said of beliefs: what they say themselves, what they rest on, whether public data agree, and what if not."""
 
 from collections.abc import Sequence
-from contextlib import suppress
-from functools import partial
 from typing import Any
 
 from quiltwork.accounting.compare import Comparison
 from quiltwork.beliefs import Belief, GaussianBelief, IntervalChain, MarkovChain
 from quiltwork.beliefs.unknown_member import unknown_member
-from quiltwork.errors import ParameterError
 from quiltwork.fitting import Fit, described, forgotten_after, in_time
 from quiltwork.fitting.gaussian import belief_lines
 from quiltwork.fitting.gaussian_check import GaussianCheck
 from quiltwork.fitting.outcome import BeliefCheck, Followed, Remembered
 from quiltwork.fitting.words import in_words, percent
-from quiltwork.view.view import Block, Chart, Code, Facts, Group, Sentences, Table, View, cell, late, picture
+from quiltwork.view.view import Block, Chart, Code, Facts, Group, Sentences, Table, View, cell, picture
 from quiltwork.view.words import say
 
 MOST_STATES, MOST_VARIABLES = 40, 80  # of a belief that is drawn without being asked
@@ -107,14 +104,14 @@ def _known(belief: Belief) -> list[str]:
     return [] if known is None else [known.sentence()]
 
 
-def _forgetting(chains: Sequence[MarkovChain], belief: Belief) -> list[tuple[str, str]]:
+def _forgetting(chains: Sequence[MarkovChain], belief: Belief, *, name: str = "forgets") -> list[tuple[str, str]]:
     """How soon the slowest chain has forgotten a value."""
     if not chains:
         return []
     after = [forgotten_after(chain) for chain in chains]
     known = [n for n in after if n is not None]
     when = f"after {in_time(max(known), belief.step)}" if len(known) == len(after) else "never"
-    return [("forgets", say("forgets", when=when))]
+    return [(name, say("forgets", when=when))]
 
 
 def belief_figure(belief: Belief) -> Chart:
@@ -165,7 +162,7 @@ def _about_chain(chain: MarkovChain, belief: Belief) -> list[Block]:
     beside = Group(
         "", [picture("beliefs.heat_chart", chain, caption=HEAT), Table(rows, numbers=("lasts on average",))], "beside"
     )
-    return [beside, Facts(_forgetting([chain], belief))]
+    return [beside, Facts(_forgetting([chain], belief, name="Forgets a value"))]
 
 
 def facts_of(belief: Belief) -> Facts:
@@ -184,21 +181,14 @@ def facts_of(belief: Belief) -> Facts:
 
 def belief_charts(belief: Belief) -> list[Chart]:
     """The pictures of a page about a belief: what follows what, how long stays last, how soon values are forgotten."""
-    made: list[tuple[str, str, str]] = []
+    shown = []
     if belief.step_variables is None or belief.variables is not None:
-        made.append(("heat", "belief_chart", NETWORK if belief.networks else CORRELATION if belief.real else HEAT))
+        caption = NETWORK if belief.networks else CORRELATION if belief.real else HEAT
+        shown.append(picture("beliefs.belief_chart", belief, caption=caption, name="heat"))
     if not belief.real and belief.variables is None:
-        made += [("stays", "stays_chart", STAYS), ("forgets", "forgetting_chart", FORGETS)]
-    drawn = []
-    for name, function, caption in made:
-        with suppress(ParameterError):  # there is nothing to draw
-            chart = late(f"beliefs.{function}", belief)()
-            drawn.append(Chart(partial(_same, chart), caption, name=name))
-    return drawn
-
-
-def _same(chart: Any) -> Any:
-    return chart
+        shown.append(picture("beliefs.stays_chart", belief, caption=STAYS, name="stays"))
+        shown.append(picture("beliefs.forgetting_chart", belief, caption=FORGETS, name="forgets"))
+    return shown
 
 
 def choices(belief: Belief) -> list[dict[str, Any]]:

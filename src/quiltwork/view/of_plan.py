@@ -19,7 +19,7 @@ from quiltwork.calibration.sharing import Way
 from quiltwork.calibration.target import LARGE, MOST_EPSILON, Remedy, short
 from quiltwork.queries import Limits, Query, Workload
 from quiltwork.releases.answer import plus_minus
-from quiltwork.view.view import Block, Chart, Group, Sentences, Table, Verdict, View, cell, late, picture
+from quiltwork.view.view import Block, Chart, Group, Sentences, Table, Verdict, View, cell, picture
 from quiltwork.view.words import capital, say, several, share, titled
 
 MOST_DRAWN = 80  # variables of a network
@@ -244,8 +244,8 @@ def of_calibration(calibration: Calibration) -> View:
     title = f"{calibration.query.text} by {calibration.mechanism}: {noise}"
     losses = calibration.reason.detail().get("by_time")
     named = {f"ε = {calibration.epsilon:g}": calibration.epsilon}
-    make = late("losses.cycle_chart", losses, None) if losses else late("losses.posterior_chart", named)
-    return View(title, blocks=[Chart(make), Sentences(explained(calibration))])
+    chart = picture("losses.cycle_chart", losses, None) if losses else picture("losses.posterior_chart", named)
+    return View(title, blocks=[chart, Sentences(explained(calibration))])
 
 
 def figures(belief: Belief, calibration: Calibration) -> list[Block]:
@@ -447,7 +447,6 @@ def compare_view(made: Plan, *, other: Mapping[str, float | None] | None = None)
 
 def noise_chart(made: Plan, *, narrow: bool = False) -> Chart:
     """The noise of the mechanisms side by side."""
-
     return picture("losses.noise_chart", made, caption="Noise scale on each number, by mechanism.", narrow=narrow)
 
 

@@ -41,7 +41,7 @@ from quiltwork.view.of_plan import (
     secret_of,
 )
 from quiltwork.view.of_release import answered, cards_of, lead_of, verdicts_of
-from quiltwork.view.view import Bar, Block, Chart, Code, Facts, Group, Sentences, Signature, View, picture
+from quiltwork.view.view import Bar, Block, Code, Facts, Group, Sentences, Signature, View, picture
 from quiltwork.view.words import above, below, capital, say, titled
 
 IN_MEMORY = "sqlite://"  # the address of a ledger that is forgotten with its session
@@ -246,7 +246,7 @@ def _belief(release: Release, check: BeliefCheck | None) -> list[Block]:
         ("Fingerprint", Code(belief.fingerprint)),
     ]
     about = [block for block in about_belief(belief) if not isinstance(block, Sentences) or block.texts]
-    shown: list[Block] = [Facts(facts), *(about or _picture(release))]
+    shown: list[Block] = [Facts(facts), *(about or [belief_figure(belief)])]
     if check is None and release.checked is not None:
         return [*shown, Sentences([release.checked.sentence])]
     if check is None:
@@ -255,15 +255,6 @@ def _belief(release: Release, check: BeliefCheck | None) -> list[Block]:
     against = Sentences([f"{check.subjects:,} series, {check.values:,} values of public data"], "note")
     found = [against, *checked_blocks(check, belief), Sentences([say("still-checked")], "note")]
     return [*shown, Group("Checked against public data", found)]
-
-
-def _picture(release: Release) -> list[Block]:
-    figure = belief_figure(release.belief)
-    try:
-        drawn = figure.make()
-    except ParameterError:  # there is nothing to draw
-        return []
-    return [Chart(lambda: drawn, figure.caption)]
 
 
 def _noise(release: Release, certificate: str) -> list[Block]:

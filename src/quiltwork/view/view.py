@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
+from quiltwork.errors import ParameterError
 from quiltwork.view.words import say
 
 if TYPE_CHECKING:
@@ -94,16 +95,14 @@ class Chart:
     """Whether it has to fit on a phone, or beside a table."""
     name: str = ""
 
-
-def late(name: str, *arguments: Any, **options: Any) -> "Callable[[], ChartType]":
-    """A picture by the function ``module.function`` of ``charts``, which is loaded when the picture is made."""
-
-    def make() -> "ChartType":
-        module, _, function = name.partition(".")
-        made: ChartType = getattr(import_module(f"quiltwork.view.charts.{module}"), function)(*arguments, **options)
-        return made
-
-    return make
+    def drawn(self, *, narrow: bool = False) -> "ChartType | None":
+        """The picture; None if there is nothing to draw."""
+        try:
+            made = self.make()
+        except ParameterError:
+            return None
+        look = import_module("quiltwork.view.charts.style")
+        return look.narrow(made) if narrow and self.narrow else made
 
 
 def picture(
@@ -115,8 +114,14 @@ def picture(
     name: str = "",
     **options: Any,
 ) -> Chart:
-    """A chart by the function ``module.function`` of ``charts``, made late."""
-    return Chart(late(function, *arguments, **options), caption, heat, narrow, name)
+    """A chart by the function ``module.function`` of ``charts``, which is loaded when somebody looks at it."""
+
+    def make() -> "ChartType":
+        module, _, called = function.partition(".")
+        made: ChartType = getattr(import_module(f"quiltwork.view.charts.{module}"), called)(*arguments, **options)
+        return made
+
+    return Chart(make, caption, heat, narrow, name)
 
 
 @dataclass(frozen=True)
@@ -221,10 +226,9 @@ def _plain(block: Block) -> Any:
         right = [name for name in block.columns if name in block.right]
         return {"title": block.title, "columns": block.columns, "numbers": right, "rows": rows, "more": block.rest}
     if isinstance(block, Chart):
-        from quiltwork.view.charts.style import narrow, to_spec  # loads slowly
-
-        made = block.make()
-        return {"name": block.name, "caption": block.caption, "spec": to_spec(narrow(made) if block.narrow else made)}
+        made = block.drawn(narrow=True)
+        spec = None if made is None else import_module("quiltwork.view.charts.style").to_spec(made)
+        return None if spec is None else {"name": block.name, "caption": block.caption, "spec": spec}
     if isinstance(block, Sentences):
         return list(block.texts)
     if isinstance(block, Facts):
@@ -233,7 +237,7 @@ def _plain(block: Block) -> Any:
         return {"text": block.text, "shares": list(block.shares)}
     if isinstance(block, Group):
         if all(isinstance(one, Chart) or (isinstance(one, Group) and not one.name) for one in block.blocks):
-            return [_plain(one) for one in block.blocks]
+            return [plain for plain in map(_plain, block.blocks) if plain is not None]
         return {"title": block.title, "layout": block.layout} | _named(block.blocks)
     return block.text if isinstance(block, Code) else list(block.lines)
 

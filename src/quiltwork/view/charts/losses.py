@@ -150,13 +150,7 @@ def timeline_chart(
     base = alt.Chart(alt.InlineData(rows)).encode(x=x, y=y)
     layers = [base.mark_area(color=ACCENT, opacity=0.15), base.mark_line(color=ACCENT)]
     if budget is not None:
-        line = alt.Chart(alt.InlineData([{"loss": budget, "text": f"budget {budget:g}"}]))
-        layers += [
-            line.mark_rule(color=WARNING, strokeDash=[6, 4], size=2).encode(y="loss:Q"),
-            line.mark_text(color=WARNING, align="left", dx=6, dy=-7, font=FONT).encode(
-                y="loss:Q", x=alt.value(0), text="text:N"
-            ),
-        ]
+        layers += _budget_line(budget, "loss")
     upper = alt.layer(*layers).properties(width=width, height=220)
     if not segments:
         return styled(upper)
@@ -175,6 +169,15 @@ def timeline_chart(
         .properties(width=width, height=18 * max(len(bars), 1))
     )
     return styled(alt.vconcat(upper, lower))
+
+
+def _budget_line(budget: float, field: str) -> list[Any]:
+    line = alt.Chart(alt.InlineData([{field: budget, "text": f"budget {budget:g}"}]))
+    text = line.mark_text(color=WARNING, align="left", dx=6, dy=-7, font=FONT)
+    return [
+        line.mark_rule(color=WARNING, strokeDash=[6, 4], size=2).encode(y=f"{field}:Q"),
+        text.encode(y=f"{field}:Q", x=alt.value(0), text="text:N"),
+    ]
 
 
 def _numbered(segments: Sequence[object]) -> list[str]:
@@ -209,14 +212,7 @@ def spending_chart(releases: Sequence[Mapping[str, Any]], *, budget: float) -> C
             tooltip=["release:N", "query:N", "who:N", alt.Tooltip("epsilon:Q", title="ε"), "spent:Q"],
         )
     )
-    line = alt.Chart(alt.InlineData([{"spent": budget, "text": f"budget {budget:g}"}]))
-    layers = [
-        bars,
-        line.mark_rule(color=WARNING, strokeDash=[6, 4], size=2).encode(y="spent:Q"),
-        line.mark_text(color=WARNING, align="left", dx=6, dy=-7, font=FONT).encode(
-            y="spent:Q", x=alt.value(0), text="text:N"
-        ),
-    ]
+    layers = [bars, *_budget_line(budget, "spent")]
     return styled(alt.layer(*layers[not rows :]).properties(width=min(WIDTH, max(200, 44 * len(rows))), height=220))
 
 
