@@ -23,12 +23,7 @@ if TYPE_CHECKING:
 
 ENDINGS = {".csv": "csv", ".parquet": "parquet", ".json": "json", ".md": "markdown", ".html": "html", ".htm": "html"}
 BEGINNINGS = {"csv": f"{FIRST_COLUMN},", "markdown": f"| {FIRST_COLUMN} ", "html": "<!doctype"}
-HEADINGS = {
-    "next_state": "next state",
-    "value": "released",
-    "error_95": "±95 %",
-    "noise_only": "",
-}
+HEADINGS = {"next_state": "next state", "value": "released", "error_95": "±95 %", "noise_only": ""}
 """What people call the columns."""
 _COMPUTED = re.compile(r"[=+\-@\t\r\n]")  # by a spreadsheet
 NAMES = (FIRST_COLUMN, "part", *KEYS, "label")

@@ -168,7 +168,7 @@ def _table(table: Table, most: int) -> str:
     short = " short" if len(table.rows) <= MOST_TOGETHER else ""
     title = _paragraph(table.title, "note")
     drawn = f'{title}<div class="wide{short}"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-    return drawn + _paragraph(Table(table.rows, most=most, more=table.more).rest)
+    return drawn + _paragraph(table.rest(most))
 
 
 def _figure(chart: Chart, *, narrow: bool) -> str:

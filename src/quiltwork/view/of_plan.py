@@ -434,12 +434,11 @@ def _warnings(plans: Sequence[Plan]) -> list[Verdict]:
 
 def compare_view(made: Plan, *, other: Mapping[str, float | None] | None = None) -> View:
     """All mechanisms side by side, with the reason for the noise of each."""
-    said = [] if made.best is None else _said(made)[:1]
+    least, _, *steps = _said(made) or ("", "")
     blocks: list[Block] = [
         noise_chart(made),
         Table(_mechanism_rows(made, other=other), numbers=("noise scale", "±95 %", "× least", "ε if other")),
-        Sentences([*said, *([] if made.best is None or made.best.calibration is None else _said(made)[2:])]),
-        Sentences(refusals(made.offers)),
+        Sentences([line for line in (least, *steps, *refusals(made.offers)) if line]),
         *_ways(made),
     ]
     return View(plan_title(made), verdicts=_warnings([made]), blocks=blocks)
@@ -529,17 +528,12 @@ def plan_view(made: Plan) -> View:
 
 
 def plan_page(made: Plan, belief: Belief) -> View:
-    """A page about a plan: how precise answers would be, how much noise each mechanism needs, and why."""
-    first = questions_view([made])
-    blocks: list[Block] = [
-        *first.blocks[:-1],
-        noise_chart(made),
+    """A page about a plan: the same, with pictures of why a cycle or a network needs this much noise."""
+    shown = plan_view(made)
+    why_so: list[Block] = [
+        Group(offer.mechanism, found)
+        for offer in made.offers
+        if offer.calibration is not None and (found := figures(belief, offer.calibration))
     ]
-    for offer in made.offers:
-        if offer.calibration is not None and offer.calibration.guarantee != "none":
-            reason = Sentences([capital(reason_of(offer.calibration))])
-            blocks.append(Group(offer.mechanism, [reason, *figures(belief, offer.calibration)]))
-    mark = f"{belief!r} · fingerprint {belief.fingerprint[:16]}"
-    lead = f"ε = {made.epsilon:g}{_delta(made)} · secret: {made.secrets.text} · {mark}"
-    blocks.append(Sentences(refusals(made.offers)))
-    return View(f"{titled(made.query)}: how much noise?", lead, first.verdicts, blocks)
+    lead = f"{shown.title} · {belief!r} · fingerprint {belief.fingerprint[:16]}"
+    return View(f"{titled(made.query)}: how much noise?", lead, shown.verdicts, [*shown.blocks, *why_so])

@@ -25,13 +25,14 @@ MOST_ROWS = 200  # of a table
 def of_release(release: Release) -> View:
     """A release in short: its numbers, how far off they may be, what ε means, why, and what is left of the budget."""
     made, questions = release.calibration, release.questions or (release,)
-    weaker = f", δ = {made.delta:g}" if made.delta else ""
+    promised = f"ε = {made.epsilon:g}" + (f", δ = {made.delta:g}" if made.delta else "")
+    promised = say("nothing-promised") if made.guarantee == "none" else promised
     means = [] if made.guarantee == "none" else [meaning(made, release.belief)]
     why = [line for line in explained(made, release.belief) if line not in means]
     answers = [answered(question, several=bool(release.questions), keep=True) for question in questions]
     return View(
         f"{_asked(question.calibration.query.text for question in questions)}, private",
-        f"ε = {made.epsilon:g}{weaker} · belief {words_of(release.checked)} · {lead_of(release)}",
+        f"{promised} · belief {words_of(release.checked)} · {lead_of(release)}",
         [*verdicts_of(release), *map(_note, release.notes)],
         [
             cards_of(release),
@@ -122,15 +123,15 @@ def cards(
 
 def answered(question: Release, *, several: bool, keep: bool = False) -> Group:
     """The numbers of one question with their picture and their accuracy, under a title if there are several."""
-    single = not question.parts and not question.answers[0].pure_noise
-    chart = picture("releases.release_chart", question, caption=caption(question), narrow=True, name="chart")
+    rows, single = table_of(question), not question.parts and not question.answers[0].pure_noise
     numbers = Table(
-        table_of(question),
+        rows,
+        numbers=[name for name in list(rows[0])[1:] if name.strip()],
         most=MOST_ROWS,
-        numbers=[name for name in table_of(question)[0] if name not in (next(iter(table_of(question)[0])), " ")],
         bars=question.answers[0].best if single else (),
         name="table",
     )
+    chart = picture("releases.release_chart", question, caption=caption(question), narrow=True, name="chart")
     said = Sentences([*told(question), *accuracy(question)], name="said")
     notes = Sentences(remarks(question, keep=keep), "note", name="remarks")
     blocks: list[Block] = [chart, said, numbers, notes] if question.parts else [chart, numbers, said, notes]

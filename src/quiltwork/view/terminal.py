@@ -17,6 +17,7 @@ from rich.text import Text
 
 from quiltwork.errors import visible
 from quiltwork.view.view import Bar, Block, Chart, Code, Facts, Group, Sentences, Table, View, cell
+from quiltwork.view.words import say
 
 SHOW_AFTER = 2.0
 """Seconds after which work shows that it is going on."""
@@ -115,8 +116,7 @@ def _show_table(shown: Table, console: Terminal) -> None:
         for row in part:
             drawn.add_row(*(visible(text) for text in row.values()))
         console.print(drawn)
-    rest = Table(shown.rows, most=most, more=shown.more).rest
-    if rest:
+    if rest := shown.rest(most):
         console.print(rest)
 
 
@@ -165,7 +165,7 @@ def _show_heat(title: str, states: Sequence[str], shares: Sequence[Sequence[floa
     for line in lines:
         console.print(line)
     if len(states) > len(names):
-        console.print(Table(states, most=len(names), more="more").rest)  # type: ignore[arg-type]
+        console.print(say("more", count=len(states) - len(names)))
 
 
 def give_up_output() -> None:

@@ -78,10 +78,10 @@ class Table:
             if name not in NAMES and _numeric([row[name] for row in self.rows], texts=place > 0)
         }
 
-    @property
-    def rest(self) -> str:
-        """That rows are left out; empty where none are."""
-        return say(self.more, count=len(self.rows) - self.most) if len(self.rows) > self.most else ""
+    def rest(self, most: int | None = None) -> str:
+        """That rows are left out, if at most so many are shown; empty where none are."""
+        left_out = len(self.rows) - (self.most if most is None else most)
+        return say(self.more, count=left_out) if left_out > 0 else ""
 
 
 @dataclass(frozen=True)
@@ -215,16 +215,17 @@ def _charts(blocks: Sequence[Block]) -> Iterator[Chart]:
 
 
 def _named(blocks: Sequence[Block]) -> dict[str, Any]:
-    return {block.name: _plain(block) for block in blocks if block.name}
+    return {block.name: plain(block) for block in blocks if block.name}
 
 
-def _plain(block: Block) -> Any:
+def plain(block: Block) -> Any:
+    """A block as plain values; None of a chart if there is nothing to draw."""
     if isinstance(block, Cards):
         return [list(item) for item in block.items]
     if isinstance(block, Table):
         rows = [[cell(row[name]) for name in block.columns] for row in block.rows[: block.most]]
         right = [name for name in block.columns if name in block.right]
-        return {"title": block.title, "columns": block.columns, "numbers": right, "rows": rows, "more": block.rest}
+        return {"title": block.title, "columns": block.columns, "numbers": right, "rows": rows, "more": block.rest()}
     if isinstance(block, Chart):
         made = block.drawn(narrow=True)
         spec = None if made is None else import_module("quiltwork.view.charts.style").to_spec(made)
@@ -237,7 +238,7 @@ def _plain(block: Block) -> Any:
         return {"text": block.text, "shares": list(block.shares)}
     if isinstance(block, Group):
         if all(isinstance(one, Chart) or (isinstance(one, Group) and not one.name) for one in block.blocks):
-            return [plain for plain in map(_plain, block.blocks) if plain is not None]
+            return [one for one in map(plain, block.blocks) if one is not None]
         return {"title": block.title, "layout": block.layout} | _named(block.blocks)
     return block.text if isinstance(block, Code) else list(block.lines)
 

@@ -16,6 +16,7 @@ SENTENCES: Mapping[str, str] = {
     "unknown": "-",
     "epsilon-large": "ε = {epsilon:g} promises little.",
     "no-guarantee": "No guarantee. This noise protects values only if they are independent.",
+    "nothing-promised": "no guarantee",
     "belief": "Belief: {found}",
     "belief-refuted": "Released despite its check. Belief: {found}",
     "noted": "{text}",

@@ -17,7 +17,7 @@ from quiltwork.fitting.words import in_words
 from quiltwork.releases.rehearsal import rehearse, simulated
 from quiltwork.view.of_belief import belief_charts, check_charts, choices, other_lines
 from quiltwork.view.of_plan import reason_of
-from quiltwork.view.view import Block, Group, View
+from quiltwork.view.view import Block, plain
 from quiltwork.view.words import say
 
 MOST_ROWS = 240
@@ -41,9 +41,8 @@ def of_belief(belief: Belief) -> dict[str, Any]:
     }
 
 
-def _pictures(blocks: Sequence[Block]) -> list[Picture]:
-    named: list[Picture] = View("", blocks=[Group("", blocks, name="charts")]).to_dict()["charts"]
-    return named
+def _pictures(charts: Sequence[Block]) -> list[Picture]:
+    return [found for found in map(plain, charts) if found is not None]
 
 
 def _words(belief: Belief) -> dict[str, Any]:

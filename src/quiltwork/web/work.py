@@ -33,7 +33,7 @@ from quiltwork.types import NoiseChoice
 from quiltwork.view.of_account import of_statement
 from quiltwork.view.of_belief import facts_of
 from quiltwork.view.of_release import of_preview, of_release
-from quiltwork.view.view import View
+from quiltwork.view.view import plain
 from quiltwork.web import drawn
 
 Ask = Mapping[str, Any]
@@ -324,7 +324,7 @@ def ledger_belief(ask: Ask, report: Reporter) -> dict[str, Any]:
         terms = _given(book).terms
     read = None if terms.read is None else terms.read.to_dict() | {"text": str(terms.read)}
     return described(terms.belief) | {
-        "facts": View("", blocks=[facts_of(terms.belief)]).to_dict()["facts"],
+        "facts": plain(facts_of(terms.belief)),
         "read": read,
     }
 

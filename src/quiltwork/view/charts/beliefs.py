@@ -30,6 +30,7 @@ from quiltwork.view.charts.style import (
     QUIET,
     WARNING,
     Chart,
+    chart_of,
     lag_axis,
     lag_ticks,
     nothing_to_draw,
@@ -61,7 +62,7 @@ def range_chart(states: Sequence[str], lower: Floats, upper: Floats) -> Chart:
         for b, low, high in zip(states, lows, highs, strict=True)
     ]
     order = list(states)
-    base = alt.Chart(alt.InlineData(rows)).encode(
+    base = chart_of(rows).encode(
         x=alt.X("to:N", sort=order, title="next state", axis=alt.Axis(orient="top", labelAngle=-35, labelLimit=120)),
         y=alt.Y("from:N", sort=order, title="state", axis=alt.Axis(labelLimit=160)),
     )
@@ -87,7 +88,7 @@ def longer_chart(found: Comparison) -> Chart:
     """ε against how many times as long stays last, with the ε that was asked for."""
     points = [(1.0, found.epsilon), *found.stays]
     rows = [{"times": times, "loss": loss, "label": f"{loss:#.3g}"} for times, loss in points if loss is not None]
-    base = alt.Chart(alt.InlineData(rows)).encode(
+    base = chart_of(rows).encode(
         x=alt.X(
             "times:Q",
             title="how many times as long stays last",
@@ -99,11 +100,11 @@ def longer_chart(found: Comparison) -> Chart:
     line = base.mark_line(color=ACCENT)
     dots = base.mark_point(color=ACCENT, filled=True, size=70, opacity=1)
     text = base.mark_text(color=INK, align="left", dx=6, dy=14).encode(text="label:N")
-    kept = alt.Chart(alt.InlineData([{"loss": found.epsilon}])).mark_rule(color=QUIET, strokeDash=[5, 4])
+    kept = chart_of([{"loss": found.epsilon}]).mark_rule(color=QUIET, strokeDash=[5, 4])
     layers = [kept.encode(y="loss:Q"), line, dots, text]
     if found.epsilon_other is not None:
         named = f"the other belief: {found.epsilon_other:.3g}"
-        other = alt.Chart(alt.InlineData([{"loss": found.epsilon_other, "text": named}]))
+        other = chart_of([{"loss": found.epsilon_other, "text": named}])
         layers += [
             other.mark_rule(color=WARNING, size=2).encode(y="loss:Q"),
             other.mark_text(color=WARNING, align="right", dx=-6, dy=-9).encode(
@@ -168,7 +169,7 @@ def _lines(belief: Belief, lags: Sequence[int], shares: Floats, x_title: str, y_
         axis=alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1]),
     )
     x = lag_axis(lag_ticks(belief.step, lags[-1]), x_title)
-    lines = alt.Chart(alt.InlineData(rows)).mark_line(strokeWidth=2).encode(x=x, y=share, color=colour)
+    lines = chart_of(rows).mark_line(strokeWidth=2).encode(x=x, y=share, color=colour)
     return styled(lines.properties(width=PANEL, height=HEIGHT))
 
 
@@ -200,7 +201,7 @@ def _(belief: MixingClass) -> Chart:
     lags = np.unique(np.geomspace(1, longest, 80).astype(int)).tolist()
     again = belief.again(lags).max(axis=1).tolist()
     rows = [{"lag": lag, "again": p} for lag, p in zip(lags, again, strict=True)]
-    line = alt.Chart(alt.InlineData(rows)).mark_line(color=ACCENT, strokeWidth=2)
+    line = chart_of(rows).mark_line(color=ACCENT, strokeWidth=2)
     y = alt.Y("again:Q", title="the same state again, at most", axis=alt.Axis(format="%"))
     x = lag_axis(lag_ticks(belief.step, longest), "time later (log axis)")
     return styled(line.encode(x=x, y=y.scale(domain=[0, 1])).properties(width=520, height=220))
@@ -251,7 +252,7 @@ def outcomes_chart(laws: Sequence[RecordLaw]) -> Chart:
         for codes, p in most_likely
     ]
     bars = (
-        alt.Chart(alt.InlineData(rows))
+        chart_of(rows)
         .mark_bar(color=ACCENT, height={"band": 0.62})
         .encode(
             y=alt.Y("record:N", sort=None, title=", ".join(laws[0].variables), axis=alt.Axis(labelLimit=300)),

@@ -13,16 +13,7 @@ from quiltwork.fitting.gaussian_check import BINS, GaussianCheck, Shape
 from quiltwork.fitting.outcome import BeliefCheck
 from quiltwork.types import Duration
 from quiltwork.view.charts import alt
-from quiltwork.view.charts.style import (
-    ACCENT,
-    FONT,
-    INK,
-    WARNING,
-    Chart,
-    lag_axis,
-    lag_ticks,
-    styled,
-)
+from quiltwork.view.charts.style import ACCENT, FONT, INK, WARNING, Chart, chart_of, lag_axis, lag_ticks, styled
 
 MOST_PANELS = 12
 COLOURS = {"data": ACCENT, "belief": WARNING}
@@ -93,21 +84,13 @@ def _panels(
 
 
 def _panel(
-    rows: Sequence[dict[str, Any]],
-    state: str,
-    ticks: dict[float, str],
-    titles: tuple[str, str | None],
-    least: float,
+    rows: Sequence[dict[str, Any]], state: str, ticks: dict[float, str], titles: tuple[str, str | None], least: float
 ) -> Any:
     x = lag_axis(ticks, titles[0])
     quarters = [n / 4 for n in range(round(4 * least), 5)]
     y_axis = alt.Axis(format="%", values=quarters, labels=titles[1] is not None)
-    share: dict[str, Any] = {
-        "scale": alt.Scale(domain=[least, 1], clamp=True),
-        "title": titles[1],
-        "axis": y_axis,
-    }
-    base = alt.Chart(alt.InlineData(list(rows))).encode(x=x)
+    share: dict[str, Any] = {"scale": alt.Scale(domain=[least, 1], clamp=True), "title": titles[1], "axis": y_axis}
+    base = chart_of(rows).encode(x=x)
     band = (
         base.transform_filter("isValid(datum.low)")
         .mark_area(color=ACCENT, opacity=0.18)
@@ -138,7 +121,7 @@ def correlation_chart(check: GaussianCheck, belief: GaussianBelief | None = None
         for one in check.lags
         for band in [one.band or (one.data, one.data)]
     ]
-    base = alt.Chart(alt.InlineData(rows))
+    base = chart_of(rows)
     if belief is None:
         said = [{"lag": one.lag, "value": one.belief, "what": "belief"} for one in check.lags]
         bottom = min(one.belief for one in check.lags)
@@ -191,15 +174,11 @@ def shape_chart(shape: Shape) -> Chart:
         "what:N", scale=alt.Scale(domain=["data", "Gaussian"], range=[ACCENT, WARNING]), title=None, legend=_legend()
     )
     bars = (
-        alt.Chart(alt.InlineData([row | {"what": "data"} for row in rows]))
+        chart_of([row | {"what": "data"} for row in rows])
         .mark_rect(opacity=0.45, stroke="white", strokeWidth=0.5)
         .encode(x=alt.X("from:Q", **x), x2="to:Q", y=alt.Y("share:Q", **y), y2=alt.Y2Datum(0), color=colour)
     )
-    line = (
-        alt.Chart(alt.InlineData(curve))
-        .mark_line(strokeWidth=2)
-        .encode(x=alt.X("at:Q", **x), y=alt.Y("share:Q", **y), color=colour)
-    )
+    line = chart_of(curve).mark_line(strokeWidth=2).encode(x=alt.X("at:Q", **x), y=alt.Y("share:Q", **y), color=colour)
     return styled(alt.layer(bars, line).properties(width=WIDTH, height=200))
 
 
@@ -221,7 +200,7 @@ def _believed(correlation: Correlation, longest: int) -> tuple[list[dict[str, An
 
 
 def _bounds(said: Sequence[dict[str, Any]], x: alt.X, y: dict[str, Any], colour: alt.Color) -> list[Any]:
-    base = alt.Chart(alt.InlineData(list(said)))
-    zero = alt.Chart(alt.InlineData([{"zero": 0}])).mark_rule(color=INK, strokeWidth=0.7).encode(y=alt.Y("zero:Q", **y))
+    base = chart_of(said)
+    zero = chart_of([{"zero": 0}]).mark_rule(color=INK, strokeWidth=0.7).encode(y=alt.Y("zero:Q", **y))
     line = base.mark_line(strokeWidth=2, strokeDash=[5, 3]).encode(x=x, y=alt.Y("value:Q", **y), color=colour)
     return [zero, line]

@@ -18,6 +18,7 @@ from quiltwork.view.charts.style import (
     QUIET,
     WARNING,
     Chart,
+    chart_of,
     filled,
     narrow,
     sized,
@@ -94,7 +95,7 @@ def loss_chart(found: Audit, names: Sequence[str] | None = None) -> Chart:
     if names is not None:
         return _loss_bars(found, names)
     rows = [{"time": n, "loss": loss} for n, loss in enumerate(found.by_node, 1)]
-    base = alt.Chart(alt.InlineData(rows)).encode(
+    base = chart_of(rows).encode(
         x=alt.X("time:Q", title="time (the value attacked)", scale=alt.Scale(zero=False, nice=False)),
         y=alt.Y("loss:Q", title="exact loss", scale=alt.Scale(zero=True)),
     )
@@ -111,7 +112,7 @@ def _loss_bars(audit: Audit, names: Sequence[str]) -> Chart:
         for name, loss in zip(names, audit.by_node, strict=True)
     ]
     bars = (
-        alt.Chart(alt.InlineData(rows))
+        chart_of(rows)
         .mark_bar()
         .encode(
             y=alt.Y("variable:N", title=None, sort=None),
@@ -147,7 +148,7 @@ def timeline_chart(
     ticks = alt.Axis(tickCount=max(3, width // 60), labelOverlap=True)
     x = alt.X("time:Q", title="time", axis=ticks, scale=alt.Scale(domain=[1, end], nice=False))
     y = alt.Y("loss:Q", title="privacy loss at each time, at most (ε)", scale=alt.Scale(zero=True))
-    base = alt.Chart(alt.InlineData(rows)).encode(x=x, y=y)
+    base = chart_of(rows).encode(x=x, y=y)
     layers = [base.mark_area(color=ACCENT, opacity=0.15), base.mark_line(color=ACCENT)]
     if budget is not None:
         layers += _budget_line(budget, "loss")
@@ -159,7 +160,7 @@ def timeline_chart(
         for name, (first, last) in zip(names or _numbered(segments), segments[:MOST_BARS], strict=False)
     ]
     lower = (
-        alt.Chart(alt.InlineData(bars))
+        chart_of(bars)
         .mark_bar(color=QUIET, height=8)
         .encode(
             x=alt.X("first:Q", title=None, axis=ticks, scale=alt.Scale(domain=[1, end], nice=False)),
@@ -172,7 +173,7 @@ def timeline_chart(
 
 
 def _budget_line(budget: float, field: str) -> list[Any]:
-    line = alt.Chart(alt.InlineData([{field: budget, "text": f"budget {budget:g}"}]))
+    line = chart_of([{field: budget, "text": f"budget {budget:g}"}])
     text = line.mark_text(color=WARNING, align="left", dx=6, dy=-7, font=FONT)
     return [
         line.mark_rule(color=WARNING, strokeDash=[6, 4], size=2).encode(y=f"{field}:Q"),
@@ -197,7 +198,7 @@ def spending_chart(releases: Sequence[Mapping[str, Any]], *, budget: float) -> C
         for release in releases[-MOST_BARS:]
     ]
     bars = (
-        alt.Chart(alt.InlineData(rows))
+        chart_of(rows)
         .mark_bar(color=ACCENT, width={"band": 0.62})
         .encode(
             x=alt.X(
@@ -234,7 +235,7 @@ def density_chart(outputs: Sequence[float], more: Sequence[float], less: Sequenc
         if p > 0
     ]
     lines = (
-        alt.Chart(alt.InlineData(rows))
+        chart_of(rows)
         .mark_line()
         .encode(
             x=alt.X("output:Q", title="output"),
@@ -249,7 +250,7 @@ def promises_chart(rows: Sequence[dict[str, Any]]) -> Chart:
     """For each example: what is promised, what truly leaks, and what our bound says."""
     kinds = ["printed promise", "true leakage", "quiltwork"]
     data = [{"example": row["example"], "what": kind, "value": row[kind]} for row in rows for kind in kinds]
-    base = alt.Chart(alt.InlineData(data)).encode(
+    base = chart_of(data).encode(
         y=alt.Y(
             "example:N", title=None, sort=None, axis=alt.Axis(labelLimit=300, labelExpr="split(datum.label, ': ')")
         ),
@@ -274,7 +275,7 @@ def cycle_chart(losses: Sequence[float | None], step: Duration | None) -> Chart:
     hours = None if step is None or step.steps else float(step.length) / HOUR
     title = "time of the cycle (step)" if hours is None else "hours since the cycle begins (midnight)"
     rows = [{"time": (n if hours is None else n * hours), "loss": loss} for n, loss in enumerate([*losses, losses[0]])]
-    chart = alt.Chart(alt.InlineData(rows)).mark_line(color=ACCENT, interpolate="step-after", strokeWidth=2)
+    chart = chart_of(rows).mark_line(color=ACCENT, interpolate="step-after", strokeWidth=2)
     axis = alt.Axis(tickMinStep=1, labelFlush=True)
     encoded = chart.encode(
         x=alt.X("time:Q", title=title, scale=alt.Scale(domain=[0, rows[-1]["time"]], nice=False), axis=axis),
@@ -332,9 +333,7 @@ def posterior_shape(names: Sequence[str], *, size: int = 300) -> Chart:
     after = alt.Y("high:Q", title="and after", axis=axis, scale=whole)
     band = base.mark_area(opacity=0.13).encode(y=after, y2="low:Q")
     edges = [base.mark_line(strokeWidth=2).encode(y=alt.Y(f"{edge}:Q", scale=whole)) for edge in ("low", "high")]
-    same = alt.Chart(alt.InlineData([{"before": p, "high": p} for p in (0, 1)])).mark_line(
-        color=QUIET, strokeDash=[4, 4]
-    )
+    same = chart_of([{"before": p, "high": p} for p in (0, 1)]).mark_line(color=QUIET, strokeDash=[4, 4])
     points = alt.Chart(alt.NamedData("marks")).encode(x=x, y=alt.Y("high:Q", scale=whole), color=colour)
     layers = [band, *edges, same.encode(x=x, y="high:Q"), points.mark_point(filled=True, size=70, opacity=1)]
     layers.append(points.mark_text(align="right", dx=-9, dy=-6, fontWeight="bold").encode(text="text:N"))

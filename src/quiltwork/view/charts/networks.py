@@ -9,14 +9,7 @@ from typing import Any
 from quiltwork.beliefs import BayesianNetwork
 from quiltwork.calibration.record import Calibration
 from quiltwork.view.charts import alt
-from quiltwork.view.charts.style import (
-    ACCENT,
-    INK,
-    QUIET,
-    WARNING,
-    Chart,
-    styled,
-)
+from quiltwork.view.charts.style import ACCENT, INK, QUIET, WARNING, Chart, chart_of, styled
 
 PARTS = {
     "hardest to hide": WARNING,
@@ -84,18 +77,18 @@ def network_chart(network: BayesianNetwork, calibration: Calibration | None = No
         legend=alt.Legend(orient="bottom", labelLimit=400) if calibration is not None and len(shown) > 1 else None,
     )
     layers = [
-        alt.Chart(alt.InlineData(lines)).mark_rule(color=QUIET, opacity=0.7).encode(**axes(x2=True)),
-        alt.Chart(alt.InlineData(heads))
+        chart_of(lines).mark_rule(color=QUIET, opacity=0.7).encode(**axes(x2=True)),
+        chart_of(heads)
         .mark_point(shape="triangle", filled=True, size=36, color=QUIET, opacity=1)
         .encode(**axes(), angle=alt.Angle("angle:Q", scale=None)),
-        alt.Chart(alt.InlineData(nodes))
+        chart_of(nodes)
         .mark_circle(size=420, opacity=1, stroke=INK, strokeWidth=1)
         .encode(**axes(), color=colour, tooltip=["name:N", "part:N"]),
     ]
     for above, halo in itertools.product((False, True), (True, False)):  # names stay readable on lines
         labelled = [node for node in nodes if node["above"] is above]
         look: dict[str, Any] = {"stroke": "white", "strokeWidth": 3} if halo else {}
-        text = alt.Chart(alt.InlineData(labelled)).mark_text(dy=-18 if above else 20, fontSize=9, color=INK, **look)
+        text = chart_of(labelled).mark_text(dy=-18 if above else 20, fontSize=9, color=INK, **look)
         layers.append(text.encode(**axes(), text="label:N"))
     kept = [layer for layer, rows in zip(layers, (lines, heads, *[nodes] * 5), strict=True) if rows]
     return styled(alt.layer(*kept).properties(width=min(width + 60, 1100), height=height + 30))
@@ -309,8 +302,8 @@ def _tree(rows: list[Row], words: list[Row], lines: list[Row], labels: list[Row]
         legend=alt.Legend(orient="bottom", labelLimit=400, symbolType="square"),
     )
     layers = [
-        alt.Chart(alt.InlineData(lines)).mark_rule(color=QUIET).encode(**axes(ends=True)) if lines else None,
-        alt.Chart(alt.InlineData(rows))
+        chart_of(lines).mark_rule(color=QUIET).encode(**axes(ends=True)) if lines else None,
+        chart_of(rows)
         .mark_rect(stroke=QUIET, strokeWidth=1, cornerRadius=5, opacity=1)
         .encode(**axes(ends=True), color=fill),
         _text([w for w in words if not w["hardest"]], axes(), color=INK),
@@ -324,4 +317,4 @@ def _tree(rows: list[Row], words: list[Row], lines: list[Row], labels: list[Row]
 def _text(rows: Sequence[Mapping[str, Any]], axes: dict[str, Any], **look: Any) -> Any:
     if not rows:
         return None
-    return alt.Chart(alt.InlineData(list(rows))).mark_text(fontSize=11, **look).encode(**axes, text="text:N")
+    return chart_of(rows).mark_text(fontSize=11, **look).encode(**axes, text="text:N")

@@ -20,6 +20,7 @@ from quiltwork.view.charts.style import (
     INK,
     QUIET,
     Chart,
+    chart_of,
     filled,
     sized,
     styled,
@@ -155,7 +156,7 @@ def heat_chart(release: Release) -> Chart:
     size = max(34, min(64, 420 // len(states)))
     single = not release.parts
     side = size * len(states) if single else PANEL_WIDTH
-    base = alt.Chart(alt.InlineData(rows)).encode(
+    base = chart_of(rows).encode(
         x=alt.X("to:N", sort=states, title="followed by", axis=alt.Axis(labelAngle=-40, labelLimit=120)),
         y=alt.Y("from:N", sort=states, title=None, axis=alt.Axis(labelLimit=160)),
     )

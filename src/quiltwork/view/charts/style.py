@@ -1,6 +1,6 @@
 """The look of all pictures, the axes that several share, and the only way from a chart to SVG or PNG."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from altair.typing import ChartType
@@ -19,6 +19,11 @@ FONT = "system-ui, sans-serif"
 Chart = ChartType
 """A chart of Altair; what draws it turns it into Vega-Lite's own form."""
 MARKS = ("1 s", "10 s", "1 min", "10 min", "1 h", "6 h", "1 d", "7 d", "28 d", "364 d")
+
+
+def chart_of(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
+    """A chart of these rows, which are part of it."""
+    return alt.Chart(alt.InlineData(list(rows)))
 
 
 def sized(chart: Any, rows: int) -> Chart:
