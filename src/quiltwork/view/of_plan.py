@@ -353,15 +353,18 @@ def questions_view(plans: Sequence[Plan], *, other: Mapping[str, float | None] |
     ``other`` has the ε of each mechanism's noise under another belief, if there is one.
     """
     rows = [row for made in plans for row in _question_rows(made, several=len(plans) > 1, other=other)]
-    blocks: list[Block] = [Table(rows, numbers=("± of typical", "ε if other"))] if rows else []
     better = dict.fromkeys(
         f"{titled(found.query)}: {remedied(found.better)}"
         for made in plans
         for found in made.precision
         if found.better is not None
     )
-    blocks.append(Sentences([*better, *(line for made in plans for line in _said(made))]))
-    blocks += [block for made in plans for block in _ways(made)]
+    blocks: list[Block] = [
+        Table(rows, numbers=("± of typical", "ε if other")),
+        Sentences([*better]),
+        Sentences([line for made in plans for line in _said(made)]),
+        *(block for made in plans for block in _ways(made)),
+    ]
     title = plan_title(plans[0]) if len(plans) == 1 else ""
     return View(title, verdicts=_warnings(plans), blocks=[*blocks, Sentences([say("compare")], "note")])
 
@@ -524,7 +527,7 @@ def _against_adding(made: Plan) -> str:
 def plan_view(made: Plan) -> View:
     """A plan as notebooks show it: how precise answers would be, then all mechanisms side by side."""
     first, second = questions_view([made]), compare_view(made)
-    return View(first.title, verdicts=first.verdicts, blocks=[*first.blocks[:1], *second.blocks])
+    return View(first.title, verdicts=first.verdicts, blocks=[*first.blocks[:2], *second.blocks])
 
 
 def plan_page(made: Plan, belief: Belief) -> View:
