@@ -16,7 +16,8 @@ from quiltwork.cli.options import (
     reads_data,
 )
 from quiltwork.errors import ParameterError
-from quiltwork.view.terminal import err, out, print_json, progress, say_where, show
+from quiltwork.view.terminal import err, out, print_json, progress, say_where, show, warn
+from quiltwork.view.words import say
 
 if TYPE_CHECKING:
     from quiltwork import Belief, Measurements, Series
@@ -136,10 +137,7 @@ def belief_fit(
     fit = fit_chain(series, smoothing=smoothing)
     made = _class_of(fit, confidence, stays, intervals=intervals) if kind is None else _of_kind(series, kinds, people)
     fitted = with_step(made, series.step)
-    err.print(
-        "warning: do not fit a belief on the data that you want to protect: the belief would reveal that data without "
-        "any noise. Fit it on public data, or on other people's data of the same kind."
-    )
+    warn("fit-public")
     for line in fit.warnings():
         err.print(f"warning: {line}")
     if not as_json and kind is None:
@@ -182,14 +180,11 @@ def _fit_numbers(series: "Measurements", settings: dict[str, Any], out_file: Pat
     with progress("Fitting"):
         fit = fit_gaussian(series, **settings)
         check = check_gaussian(fit.belief, series, rhythm=settings["rhythm"])
-    err.print(
-        "warning: do not fit a belief on the data that you want to protect: the belief would reveal that data without "
-        "any noise. Fit it on public data, or on other people's data of the same kind."
-    )
+    warn("fit-public")
     for line in [*fit.lines(), *other_lines(check)]:
         err.print(line)
     if series.reading.time is None:
-        err.print("The time of day was not looked at: no column of times was named (--time).")
+        err.print(say("no-times"))
     if out_file is not None:
         save_belief(fit.belief, out_file)
     if as_json or out_file is None:
@@ -249,7 +244,7 @@ def _print_verdict(belief: "Belief", series: "Series") -> None:
         return
     err.print(f"On the data that it was fitted to: {check.verdict} {check.remedy}".strip())
     if series.reading.time is None:
-        err.print("The time of day was not looked at: no column of times was named (--time).")
+        err.print(say("no-times"))
 
 
 def _class_of(fit: "Fit", confidence: float | None, stays: float | None, *, intervals: bool) -> "Belief":

@@ -7,7 +7,7 @@ import typer
 
 from quiltwork.cli.options import AsJson, BeliefFile, ColumnName, DataFile, HowToRead, RhythmName, reads_data
 from quiltwork.errors import ParameterError
-from quiltwork.view.terminal import err, out, print_json, progress, say_where, show
+from quiltwork.view.terminal import out, print_json, progress, say_where, show, warn
 
 if TYPE_CHECKING:
     from quiltwork import Belief, BeliefCheck, Series
@@ -39,10 +39,7 @@ def belief_check(
     if rhythm != "auto" and not held.real:
         raise ParameterError("--rhythm is for numbers", got="a belief about states", fix="Leave it out")
     check = checked(held, data, column, how, rhythm=rhythm)
-    err.print(
-        "warning: do not check a belief on the data that you want to protect: the result shows that data without any "
-        "noise. Use public data, or other people's data of the same kind."
-    )
+    warn("check-public")
     if report is not None:
         from quiltwork.view.html import write_page
         from quiltwork.view.of_belief import check_page

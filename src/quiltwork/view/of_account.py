@@ -109,6 +109,16 @@ def of_statement(now: Statement, losses: Losses | None = None, *, lead: str = ""
     return View(named, lead, _verdicts(now), blocks)
 
 
+def explain(now: Statement) -> list[str]:
+    """What was spent, on what, and by which rule it adds up, a line each."""
+    lines = [
+        say("spent-on", note="" if release["outcome"] == "released" else say("outcome-unknown"), **release)
+        for release in now.releases()
+    ]
+    room = [] if now.room is None else [now.room]
+    return [budget_words(now.to_dict()), *room, *lines, say("rule", rule=now.rule)]
+
+
 def _rows(now: Statement, releases: Sequence[Content]) -> list[dict[str, Any]]:
     """The releases in a ledger, the latest first; with what checks of the belief found, if there were any."""
     checked = any(release["check"] not in (None, NOT_CHECKED) for release in releases)

@@ -57,6 +57,11 @@ def show(view: View, *, to: Terminal | None = None) -> None:
     _show(view.blocks, console)
 
 
+def warn(code: str, **numbers: Any) -> None:
+    """Print a warning to standard error."""
+    err.print(f"warning: {say(code, **numbers)}")
+
+
 def say_where(report: Path | None) -> None:
     """Print where a report was written, if one was."""
     if report is not None:

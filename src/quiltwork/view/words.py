@@ -126,6 +126,8 @@ SENTENCES: Mapping[str, str] = {
     "would-spend": "{spent} of {budget:g} is spent. This release adds {cost}, and {left} remains.",
     "recorded": "Recorded as row {row} of {address}. Head: {row}:{hash}",
     "whole-budget": "Within the whole budget, what was 50 % likely becomes at most {allowed} likely{but_for}{about}.",
+    "spent-on": "{row}. {query} by {mechanism}, ε = {epsilon:g} ({who}{note}); together {spent:.6g}.",
+    "outcome-unknown": ", no outcome recorded: it counts",
     "nothing-yet": "Nothing has been released yet.",
     "rule": "Composition rule: {rule}.",
     "head": "Head: {row}:{hash}",
@@ -166,6 +168,15 @@ SENTENCES: Mapping[str, str] = {
     ),
     "not-rehearsed": "no mechanism has a guarantee here.",
     "too-many-windows": "At most {most} windows are drawn. Choose longer ones.",
+    "fit-public": (
+        "do not fit a belief on the data that you want to protect: the belief would reveal that data without any "
+        "noise. Fit it on public data, or on other people's data of the same kind."
+    ),
+    "check-public": (
+        "do not check a belief on the data that you want to protect: the result shows that data without any noise. "
+        "Use public data, or other people's data of the same kind."
+    ),
+    "no-times": "The time of day was not looked at: no column of times was named (--time).",
     # certificates
     "certificate-none": "None: {why}.",
     "certificate-waits": "There is one. It is being verified, and its result will stand here.",

@@ -34,6 +34,7 @@ from quiltwork.view.of_account import of_statement
 from quiltwork.view.of_belief import facts_of
 from quiltwork.view.of_release import of_preview, of_release
 from quiltwork.view.view import plain
+from quiltwork.view.words import capital, say
 from quiltwork.web import drawn
 
 Ask = Mapping[str, Any]
@@ -42,10 +43,6 @@ WAITS = 600.0  # seconds for which they do
 NO_LEDGER = (
     "This service keeps no ledger: the release is not charged to a budget, and earlier releases of the same data are "
     "not counted."
-)
-PUBLIC_DATA = (
-    "Do not check a belief on the data that you want to protect: the result shows that data without any noise. Use "
-    "public data, or other people's data of the same kind."
 )
 UNREADABLE = (
     "the data cannot be read in this way: a column or a segment may not be there, or values may be unknown, missing, "
@@ -194,7 +191,7 @@ def check(ask: Ask, report: Reporter) -> dict[str, Any]:
 
         found = check_belief(held, series)
     more = drawn.of_check(found) if ask.get("charts") else {}
-    return found.to_dict() | {"warning": PUBLIC_DATA, "checked": found.checked(held).to_dict()} | more
+    return found.to_dict() | {"warning": capital(say("check-public")), "checked": found.checked(held).to_dict()} | more
 
 
 def columns(ask: Ask, report: Reporter) -> dict[str, Any]:
