@@ -119,3 +119,18 @@ def test_charts_are_made_late() -> None:
     from quiltwork.view.terminal import show
 
     show(View("", blocks=[Chart(never, "a picture"), Group("", [Chart(never)])]))  # type: ignore[arg-type]
+
+
+def test_what_people_see_is_drawn_in_one_place() -> None:
+    """Tables of a terminal, pages, and pictures have one door each."""
+    doors = {
+        "rich.table": {"terminal.py"},
+        "<!doctype": {"html.py", "files.py", "pages.py"},
+        "vl_convert.": {"style.py"},
+    }
+    for mark, known in doors.items():
+        found = {file.name for file in VIEW.parent.rglob("*.py") if mark in file.read_text()}
+        assert found <= known, mark
+    for package in ("beliefs", "queries", "calibration", "accounting", "influence", "laws", "auditor", "certificate"):
+        for file in (VIEW.parent / package).rglob("*.py"):
+            assert not re.search(r"\b(print|say)\(", re.sub(r">>> .*|\.\.\. .*", "", file.read_text())), file
