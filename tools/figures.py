@@ -28,12 +28,11 @@ from quiltwork import (
 from quiltwork.papers.guessing import HourlyCounts
 from quiltwork.papers.reproduce import reproduce_all
 from quiltwork.samples import diary_belief, diary_path
-from quiltwork.show.answers import values_chart
-from quiltwork.show.charts import network_chart, posterior_chart
-from quiltwork.show.cliques import clique_chart
-from quiltwork.show.fit import memory_chart
-from quiltwork.show.losses import noise_chart, timeline_chart
-from quiltwork.show.style import ACCENT, INK, LINE, PALETTE, QUIET, WARNING, Chart, styled, to_svg
+from quiltwork.view.charts.fits import memory_chart
+from quiltwork.view.charts.losses import noise_chart, posterior_chart, timeline_chart
+from quiltwork.view.charts.networks import clique_chart, network_chart
+from quiltwork.view.charts.releases import values_chart
+from quiltwork.view.charts.style import ACCENT, INK, LINE, PALETTE, QUIET, WARNING, Chart, styled, to_svg
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"

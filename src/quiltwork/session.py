@@ -29,7 +29,7 @@ from quiltwork.question import Count, Frequencies, Histogram, Mean, Query, Quest
 from quiltwork.releases.pipeline import prepare
 from quiltwork.releases.prepared import Prepared
 from quiltwork.releases.result import Release
-from quiltwork.types import Gaps, Guarantee, NoiseChoice, Segment, Shown
+from quiltwork.types import Gaps, Guarantee, NoiseChoice, Segment, Shown, show_module
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -278,16 +278,7 @@ class Session(Shown):
 
     def explain(self) -> str:
         """What was spent, on what, and by which rule it adds up."""
-        now = self.statement()
-        lines = [f"Spent {now.spent:.6g} of {now.terms.budget:g}, {now.remaining:.6g} remain (by {now.rule})."]
-        lines += [] if now.room is None else [now.room]
-        for release in now.releases():
-            note = "" if release["outcome"] == "released" else ", no outcome recorded: it counts"
-            lines.append(
-                f"{release['row']}. {release['query']} by {release['mechanism']}, ε = {release['epsilon']:g} "
-                f"({release['who']}{note}); together {release['spent']:.6g}."
-            )
-        return "\n".join(lines)
+        return "\n".join(show_module("of_account").explain(self.statement()))
 
     def _ready(self, request: Request, segment: Segment | None) -> Prepared:
         """Checked and calibrated; the same request again needs no second calibration."""

@@ -138,17 +138,17 @@ class Shown:
 
     def plot(self) -> "ChartType":
         """An Altair chart of it; ``chart.save("chart.svg")`` writes it to a file."""
-        chart: ChartType = show_module("plots").drawn(self)
+        chart: ChartType = show_module("things").drawn(self)
         return chart
 
     def _repr_html_(self) -> str | None:
         """What notebooks show; without the extra that draws pictures, they show the text."""
         try:
-            return str(show_module("notebook").as_html(self))
+            return str(show_module("things").as_html(self))
         except NotInstalledError:
             return None
 
 
 def show_module(name: str) -> ModuleType:
     """A module that shows things."""
-    return import_module(f"quiltwork.show.{name}")
+    return import_module(f"quiltwork.view.{name}")

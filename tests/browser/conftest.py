@@ -23,7 +23,7 @@ from quiltwork import Ledger
 from quiltwork.beliefs.files import belief_from_dict
 from quiltwork.fitting.made_up import made_up
 from quiltwork.job import Data
-from quiltwork.show.output import json_line
+from quiltwork.view.terminal import json_line
 
 SCRIPT = "<img src=x onerror=alert(1)>"
 """A state, a person and a file have this name: it must be shown as text wherever names are shown."""

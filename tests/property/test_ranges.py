@@ -11,7 +11,7 @@ from quiltwork import GaussianBelief, MarkovChain, Series
 from quiltwork.data.measured import Measurements
 from quiltwork.releases.prepared import Answer, Prepared
 from quiltwork.releases.result import Release
-from quiltwork.show.answers import numbers_drawn
+from quiltwork.view.charts.releases import numbers_drawn
 
 DRAWS, WANTED = 200, 0.93
 STATES = ["a", "b", "c", "d"]

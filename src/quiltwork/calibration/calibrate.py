@@ -100,8 +100,7 @@ def calibrate(  # noqa: PLR0913 - the public signature is meant to be read
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial="stationary")
     >>> print(calibrate(Histogram(), belief=chain, epsilon=1.0, length=1000).reason.sentence())
     ... # doctest: +NORMALIZE_WHITESPACE
-    1 and 0 are the hardest to keep apart: the value itself shows up to 0.2997, what follows it up to 0.3501, and what
-    led to it up to 0.3501.
+    1 and 0 are the hardest to keep apart: of ε = 1, the value itself uses 0.3, later values 0.35, earlier values 0.35.
     """
     from quiltwork.calibration.split import split  # it calibrates each question
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from quiltwork.beliefs import Believed, Secrets, as_belief
+from quiltwork.beliefs import Belief, Believed, Secrets, as_belief
 from quiltwork.calibration.calibrate import (
     BY_PROFILE,
     MECHANISMS,
@@ -27,11 +27,12 @@ from quiltwork.calibration.sharing import (
 )
 from quiltwork.calibration.split import split
 from quiltwork.calibration.target import CLOSE, PURE_NOISE, ROUGH, USEFUL, Remedy, Target, noise_only, remedy
+from quiltwork.calibration.typical import Precision, about, expected_answer, verdict_of
 from quiltwork.errors import InternalError, NotCoveredError, ParameterError, did_you_mean
 from quiltwork.forks import working
 from quiltwork.influence.delta import large_delta
 from quiltwork.numeric import check_length, round_up
-from quiltwork.question import Questions
+from quiltwork.question import Question, Questions
 from quiltwork.types import Duration, Guarantee, NoiseChoice, Shown
 
 if TYPE_CHECKING:
@@ -108,12 +109,15 @@ class Plan(Shown):
     """What makes answers as precise as was asked for."""
     warnings: tuple[str, ...] = ()
     """Which answers would be noise only, and what would change that; and a δ that is large."""
-    """What else to know about the noise."""
     delta: float = 0.0
     ways: tuple[Way, ...] = ()
     """Where a δ is allowed for: the ways in which releases by the influence curve may share it."""
     epsilon_each: float | None = None
     """For several releases of one question by the curve: the ε to ask for in each of them, so that all fit."""
+    values: int | None = None
+    """How many values all series have together."""
+    precision: tuple[Precision, ...] = ()
+    """How precise the answer to each question would be, by the mechanism that needs the least noise."""
 
     def __repr__(self) -> str:
         span = "any length" if self.length is None else f"length {self.length:,}"
@@ -313,6 +317,7 @@ def plan(  # noqa: PLR0913 - the public signature is meant to be read
         releases=releases,
         records=belief.variables is not None,
         step=belief.step,
+        values=values,
         secrets=request.secrets,
         delta=request.delta,
         warnings=large_delta(request.delta),
@@ -354,7 +359,7 @@ def _with_remedies(
 
         return at
 
-    found, warnings = None, []
+    found, warnings, precision = None, [], []
     for place, (question, error) in enumerate(zip(questions, _errors(best), strict=True)):
         limits = None if size is None or made.records else question.limits(size, max(0, size - people))
         spread = None if size is None else question.reach(request.reach, size)
@@ -403,7 +408,47 @@ def _with_remedies(
         if reach > 0 and error >= PURE_NOISE * reach:
             better = improved(USEFUL * reach, relative=True, close=ROUGH, share=USEFUL)
             warnings.append(noise_only(question, error, limits, reach, better, where=""))
-    return replace(made, remedy=found, warnings=(*made.warnings, *warnings))
+        precision.append(_precision(made, place, error, question, request.belief, size, people, request, reach))
+    return replace(made, remedy=found, warnings=(*made.warnings, *warnings), precision=tuple(precision))
+
+
+def _precision(
+    made: Plan,
+    place: int,
+    error: float,
+    question: Question,
+    belief: Belief,
+    size: int | None,
+    people: int,
+    request: Request,
+    reach: float,
+) -> Precision:
+    """How precise one answer would be, and about what would make it good."""
+    best = made.best
+    noise = best.questions[place] if best is not None and best.questions else best
+    scale = 0.0 if noise is None or noise.noise_scale is None else noise.noise_scale
+    expected = None if size is None else expected_answer(question, belief, size)
+    verdict = verdict_of(error, expected, pure_noise=reach > 0 and error >= PURE_NOISE * reach)
+    typical = None if expected is None else float(expected.mean()) or None
+    better = None
+    if typical is not None and verdict != "good":
+        wanted = USEFUL * typical
+        better = remedy(
+            question,
+            error=error,
+            wanted=wanted,
+            relative=True,
+            epsilon=request.epsilon,
+            error_at=None,
+            values=size,
+            people=people,
+            length=request.length,
+            step=made.step,
+            mechanism=None if best is None else best.mechanism,
+            numbers=len(question.labels),
+        )
+        better = replace(better, epsilon=about(request.epsilon, error, wanted), typical=USEFUL)
+    return Precision(question.text, scale, error, typical, verdict, better)
 
 
 def _hardness(option: Remedy) -> float:

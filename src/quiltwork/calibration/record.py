@@ -9,8 +9,6 @@ from typing import Any, Literal
 import numpy as np
 
 from quiltwork.beliefs import Belief, Believed, Secrets, as_belief
-from quiltwork.beliefs.secrets import believed_after
-from quiltwork.beliefs.unknown_member import unknown_member
 from quiltwork.calibration.request import Request
 from quiltwork.certificate import Certificate
 from quiltwork.errors import CertificateError, InputError, ParameterError
@@ -18,12 +16,8 @@ from quiltwork.forks import working
 from quiltwork.influence.delta import kappa
 from quiltwork.numeric import float_above
 from quiltwork.question import Asked, Question, Said, bind
-from quiltwork.types import Floats, Guarantee, Noise, Shown
+from quiltwork.types import Floats, Guarantee, Noise, Shown, show_module
 
-GAUSSIAN = (
-    "The promise holds for Gaussian values, whatever their mean; quiltwork belief check says how far public data of "
-    "the same kind are from that."
-)
 NO_PROOF = {
     "cycle": "a certificate holds one table of transitions, and this belief has one for each time of its cycle",
     "hidden": "a certificate holds no mixtures of phases",
@@ -40,9 +34,10 @@ Strength = Guarantee | Literal["approximate pufferfish", "approximate bayesian",
 class Reason:
     """Why the noise is what it is; each mechanism has its own kind."""
 
-    def sentence(self) -> str:
-        """The reason in words."""
-        return ""
+    def sentence(self, epsilon: float | None = None) -> str:
+        """The reason in words; with the ε that its parts add up to, if that is given."""
+        said: str = show_module("of_plan").why(self, epsilon)
+        return said
 
     def detail(self) -> dict[str, Any]:
         """The reason as plain values."""
@@ -55,10 +50,6 @@ class Plain(Reason):
 
     text: str
     numbers: tuple[tuple[str, float], ...] = ()
-
-    def sentence(self) -> str:
-        """The reason in words."""
-        return self.text
 
     def detail(self) -> dict[str, Any]:
         """The reason as plain values."""
@@ -156,57 +147,7 @@ class Calibration(Shown):
 
     def explain(self, belief: Belief | None = None) -> str:
         """The noise and its reason in a few sentences; with a state of the belief as an example, if it is given."""
-        drawn = [self.scales[one.place] for one in self.asked.drawn]
-        noise = ", ".join(f"{scale:.6g} on each {_numbers(question)}" for question, scale in drawn)
-        of_size = "standard deviation" if self.noise == "gaussian" else "scale"
-        span = "series of any length"
-        if self.records:
-            span = f"records of {self.length:,} variables"
-        elif self.length is not None:
-            values = "values" if self.steps is None else "steps"
-            span = f"series of {'exactly' if self.one_length else 'up to'} {self.length:,} {values}"
-        factor = f" = {math.exp(self.epsilon):.3g}" if self.epsilon < 50 else ", which is no limit at all"
-        if self.guarantee == "none":
-            guarantee = "NO GUARANTEE: this noise hides a single value only if values are independent of each other."
-        else:
-            secret = "of any variable" if self.records else "at any one time"
-            secret = secret if self.steps is None else "of any variable at any one step"
-            secret = secret if self.apart is None else f"at most {self.apart} apart, {secret},"
-            between = f"between any two values {secret}" if self.secrets.everything else "between the secrets"
-            guarantee = (
-                f"Guarantee: seeing the result changes the odds {between} by a factor of at most "
-                f"e^{self.epsilon:g}{factor}, for every belief in the class."
-            )
-        if self.bayesian:
-            guarantee += " This also holds against an adversary who knows any other values."
-        if self.delta:
-            guarantee += f" {self.exception}"
-        return "\n".join(
-            [
-                f"{self.mechanism}: {self._noise_name} noise of {of_size} {noise}, for {span}.{self._kept}",
-                guarantee,
-                *self.of_set(belief),
-                *([] if self.guarantee == "none" else [f"Secret: {self.secret}. Not secret: {self.not_secret}."]),
-                *([] if self.guarantee == "none" else [self.meaning(belief)]),
-                f"Why: {self.reason.sentence()}",
-                f"Theorem: {self.theorem}.",
-                *([] if self.apart is None or self.guarantee == "none" else [GAUSSIAN]),
-                *([] if self.steps is None else [self.along_time()]),
-            ]
-        )
-
-    def of_set(self, belief: Belief | None) -> list[str]:
-        """Of a set: whom it protects against, and what others may learn; nothing for a single belief."""
-        known = None if belief is None or self.guarantee == "none" else unknown_member(belief)
-        return [] if known is None else [known.sentence(self.epsilon)]
-
-    @property
-    def _noise_name(self) -> str:
-        return "Gaussian" if self.noise == "gaussian" else "Laplace"
-
-    @property
-    def _kept(self) -> str:
-        return " It keeps the public totals." if self.noise == "laplace-total" else ""
+        return "\n".join(show_module("of_plan").explained(self, belief))
 
     @property
     def bayesian(self) -> bool:
@@ -214,57 +155,14 @@ class Calibration(Shown):
         return self.guarantee in ("bayesian", "approximate bayesian")
 
     @property
-    def exception(self) -> str:
-        """What δ means."""
-        return (
-            f"This holds up to δ = {self.delta:g}: any set of results may be more likely by δ than the factor allows "
-            f"for. A result that gives a secret away for certain has a probability of at most {self.delta:g}."
-        )
-
-    @property
     def noise_words(self) -> str:
         """What the noise scale is, in words."""
         return "Gaussian noise of standard deviation" if self.noise == "gaussian" else "noise scale"
 
-    @property
-    def secret(self) -> str:
-        """What is secret, in words."""
-        if self.apart is None:
-            return self.secrets.secret
-        return f"which of two values at most {self.apart} apart it was, at any one time"
-
-    @property
-    def not_secret(self) -> str:
-        """What is not secret, in words."""
-        if self.apart is None:
-            return self.secrets.not_secret
-        return f"larger differences, of which twice as large ones may lose ε = {2 * self.epsilon:g}; " + (
-            self.secrets.not_secret
-        )
-
     def meaning(self, belief: Belief | None = None) -> str:
         """What ε means for somebody who thought one of the secrets as likely as not."""
-        if self.apart is None:
-            return self.secrets.meaning(self.epsilon, belief, delta=self.delta)
-        after, but_for = believed_after(self.epsilon, self.delta)
-        return (
-            f"Someone who knew that a value was one of two at most {self.apart} apart, and thought one of them 50 % "
-            f"likely, will think it at most {after} likely after seeing this{but_for}."
-        )
-
-    def along_time(self) -> str:
-        """Of records over time: how their steps were taken, and how long a series the other way covers."""
-        if self.steps == "unrolled":
-            return (
-                f"Steps: unrolled into one network. This covers up to {self.unrolled_up_to:,} steps; in longer series "
-                "each step is a state of a chain, which may need more noise."
-            )
-        if not self.unrolled_up_to:
-            return "Steps: each is a state of a chain. Unrolling needs a start, and few enough states at each step."
-        return (
-            f"Steps: each is a state of a chain. Series of up to {self.unrolled_up_to:,} steps are unrolled into one "
-            "network, which may need less noise."
-        )
+        said: str = show_module("of_plan").meaning(self, belief)
+        return said
 
     def why_uncertified(self, belief: Belief) -> str:
         """Why there is no certificate, where there is none."""
@@ -327,12 +225,6 @@ class Calibration(Shown):
         """What explains the noise, as plain values."""
         steps = {} if self.steps is None else {"steps": self.steps, "unrolled_up_to": self.unrolled_up_to}
         return self.reason.detail() | {"theorem": self.theorem} | steps
-
-
-def _numbers(question: Question) -> str:
-    """What noise is added to, in words."""
-    named = {"frequencies": "count", "mean": "sum", "sum": "sum"}
-    return named.get(question.query.kind, f"number of {question.text}")
 
 
 def _covers(proved: Secrets, claimed: Secrets, belief: Belief) -> bool:

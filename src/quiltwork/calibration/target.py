@@ -7,7 +7,7 @@ from typing import Any
 
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.question import Limits, Question
-from quiltwork.types import Duration
+from quiltwork.types import Duration, show_module
 
 USEFUL = 0.1
 """The share of what an answer can be that its ± must not exceed to be of use."""
@@ -80,35 +80,20 @@ class Remedy:
     window: str | None = None
     """How long windows must be, with as many people as there are."""
     question: str | None = None
-    """A coarser question that needs less noise."""
+    """A coarser question that needs less noise: the code of what is said of it."""
     mechanism: str | None = None
     """The mechanism that it was computed for."""
     whole: bool = False
     """Whether one answer about all windows together is precise enough."""
     share: float | None = None
     """Which share of what the answer can range over that is, where it is meant as one."""
+    typical: float | None = None
+    """Which share of what is typical that is, where it is meant as one; then ``epsilon`` is not exact."""
 
     def words(self) -> str:
         """In one sentence."""
-        ways = []
-        if self.epsilon is not None:
-            large = " (which promises little)" if self.epsilon > LARGE else ""
-            ways.append(f"ε = {self.epsilon:g}{large}")
-        if self.people is not None:
-            ways.append(f"{self.people:,} {'people' if self.people != 1 else 'person'}")
-        if self.window is not None:
-            ways.append(f"windows of {self.window}")
-        elif self.values is not None and self.people is None:
-            ways.append(f"{self.values:,} values")
-        if self.whole:
-            ways.append("one answer about the whole period (no windows)")
-        coarser = "" if self.question is None else f" {self.question}"
-        if self.mechanism in ("audited", "wasserstein"):
-            coarser = f" (That is by {self.mechanism}, for a single release without a ledger.){coarser}"
-        wanted = f"±{short(self.error)}" if self.share is None else f"± {100 * self.share:g} % of what it can be"
-        if not ways:
-            return f"No ε up to {MOST_EPSILON:g} brings it down to {wanted}.{coarser}"
-        return f"For {wanted} it takes {', or '.join(ways)}.{coarser}"
+        said: str = show_module("of_plan").remedied(self)
+        return said
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
@@ -170,13 +155,8 @@ def noise_only(
     question: Question, error: float, limits: Limits | None, reach: float, better: Remedy, *, where: str
 ) -> str:
     """That an answer would be noise only, and what would change that."""
-    possible = f"it can only vary by {short(reach)}"
-    if limits is not None:
-        possible = f"numbers can only be from {min(limits.low):g} to {max(limits.high):,g}"
-    return (
-        f"{question.text} would be noise only{where}: ±{short(error)} with probability 95 %, and {possible}. "
-        f"{better.words()}"
-    )
+    said: str = show_module("of_plan").would_be_noise(question.text, error, limits, reach, better, where=where)
+    return said
 
 
 def epsilon_for(
@@ -238,9 +218,9 @@ def _about(step: Duration, steps: int) -> str:
 
 
 def coarser(question: Question) -> str | None:
-    """A question that needs less noise."""
+    """A question that needs less noise: the code of what is said of it."""
     if question.query.kind == "transitions":
-        return "frequencies need less noise than transitions."
+        return "coarser-transitions"
     if question.query.kind in ("histogram", "frequencies"):
-        return "A single share (share:STATE) needs less noise."
+        return "coarser-shares"
     return None

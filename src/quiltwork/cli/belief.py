@@ -18,8 +18,8 @@ from quiltwork.cli.options import (
 )
 from quiltwork.errors import ParameterError
 from quiltwork.job import Data
-from quiltwork.show.output import cell, err, out, print_json, progress, table
-from quiltwork.show.terminal import print_heat
+from quiltwork.view.terminal import err, out, print_json, progress, say_where, show, warn
+from quiltwork.view.words import say
 
 if TYPE_CHECKING:
     from quiltwork import Belief, Series
@@ -123,10 +123,7 @@ def belief_fit(
     series, people = counted(rows_to_fit, how, states=wanted.states, real=wanted.real)
     with progress("Fitting"):
         fit = wanted.fit(series, people)
-    err.print(
-        "warning: do not fit a belief on the data that you want to protect: the belief would reveal that data without "
-        "any noise. Fit it on public data, or on other people's data of the same kind."
-    )
+    warn("fit-public")
     fitted, chains = fit.belief, ""
     if isinstance(fit, GaussianFit):
         for line in fit.lines():
@@ -137,7 +134,9 @@ def belief_fit(
         for line in fit.warnings():
             err.print(f"warning: {line}")
         if not as_json and wanted.kind == "chain":
-            err.print(table(fit.rows(), title="What each row rests on: transitions seen, and those to other states"))
+            from quiltwork.view.of_belief import rests_on
+
+            show(rests_on(fit), to=err)
         chains = f", {len(fitted.members)} chains" if len(fitted.members) > 1 else ""
         what = f"{len(fitted.states)} states{chains}, start {fitted.start}"
     if people:  # with combinations that do not occur
@@ -154,7 +153,7 @@ def belief_fit(
 def _print_verdict(belief: "Belief", series: "Series", rhythm: "Rhythm | None") -> None:
     """Whether the belief fits the data that it was fitted to: if not, another kind is needed."""
     from quiltwork import NotCoveredError, check_belief
-    from quiltwork.show.checks import other_lines
+    from quiltwork.view.of_belief import other_lines
 
     try:
         check = check_belief(belief, series, rhythm=rhythm or "auto")
@@ -164,7 +163,7 @@ def _print_verdict(belief: "Belief", series: "Series", rhythm: "Rhythm | None") 
     for line in other_lines(check) if belief.real else [verdict]:
         err.print(line)
     if series.reading.time is None:
-        err.print("The time of day was not looked at: no column of times was named (--time).")
+        err.print(say("no-times"))
 
 
 def belief_show(
@@ -181,75 +180,17 @@ def belief_show(
     held = load_belief(belief)
     summary = described(held)
     if report is not None:
-        from quiltwork.show.beliefs import write_belief
+        from quiltwork.view.html import write_page
+        from quiltwork.view.of_belief import belief_page
 
-        write_belief(report, belief=held)
+        write_page(report, "belief", belief_page(held))
     if as_json:
         print_json(summary | ({} if report is None else {"report": str(report)}))
         return
-    if held.real:
-        _print_gaussian(held, summary)
-    else:
-        _print_summary(held, summary)
-    if report is not None:
-        out.print(f"Report: {report}")
+    from quiltwork.view.of_belief import of_belief
 
-
-def _print_gaussian(belief: "Belief", summary: dict[str, Any]) -> None:
-    from quiltwork.beliefs import GaussianBelief
-    from quiltwork.fitting.gaussian import belief_lines
-
-    for heading in ("kind", "step", "subjects", "fingerprint"):
-        if summary.get(heading) is not None:
-            names = summary[heading]
-            out.print(f"{heading:>14}  {', '.join(names) if isinstance(names, list) else cell(names)}")
-    for line in belief_lines(belief) if isinstance(belief, GaussianBelief) else ():
-        out.print(line)
-
-
-def _print_summary(belief: "Belief", summary: dict[str, Any]) -> None:
-    from quiltwork.fitting import in_time
-
-    step = belief.step
-    for heading, content in summary.items():
-        if heading == "unknown_member_adds":
-            continue  # the promise says it
-        if heading == "expected_stay":
-            rows = [
-                {
-                    "state": row["state"],
-                    "stationary": row["stationary"],
-                    "lasts on average": "for ever" if row["stays"] is None else in_time(row["stays"], step),
-                }
-                for row in content
-            ]
-            out.print(table(rows))
-        elif heading == "forgets_after":
-            said = "never" if content is None else f"after {in_time(content, step)}"
-            out.print(f"{'forgets':>14}  {said} (what is still known of a value is then below 5 %)")
-        elif isinstance(content, list) and content and isinstance(content[0], dict):
-            out.print(table(content))
-        elif not isinstance(content, list):
-            out.print(f"{heading.replace('_', ' '):>14}  {cell(content)}")
-    if belief.variables is not None:
-        out.print(table([{"variable": name, "states": ", ".join(own)} for name, own in belief.variables.items()]))
-    if len(belief.chains) > 1:
-        out.print(table(_stays_of_set(belief)))
-    for chain in belief.chains[:1]:  # one picture is enough in a terminal; the report has more
-        which = f", chain 1 of {len(belief.chains)}" if len(belief.chains) > 1 else ""
-        print_heat(chain, title=f"How likely each state (column) follows each (row){which}")
-
-
-def _stays_of_set(belief: "Belief") -> list[dict[str, Any]]:
-    """How long each state lasts, from the chain with the shortest stays to the one with the longest."""
-    from quiltwork.fitting import in_time
-
-    rows = []
-    for n, state in enumerate(belief.states):
-        staying = sorted(float(chain.transition[n, n]) for chain in belief.chains)
-        least, most = ("for ever" if p >= 1 else in_time(1 / (1 - p), belief.step) for p in (staying[0], staying[-1]))
-        rows.append({"state": state, "lasts on average": least if least == most else f"{least} to {most}"})
-    return rows
+    show(of_belief(held))
+    say_where(report)
 
 
 def belief_new(

@@ -22,12 +22,11 @@ from quiltwork.cli.options import (
 )
 from quiltwork.errors import ParameterError
 from quiltwork.job import Data, is_job
-from quiltwork.show.output import err, out, print_json, progress, table
+from quiltwork.view.terminal import out, print_json, progress, say_where, show, warn
 
 if TYPE_CHECKING:
-    from quiltwork import Belief, BeliefCheck, GaussianCheck
+    from quiltwork import Belief, BeliefCheck
     from quiltwork.fitting.autocorrelation import Rhythm
-    from quiltwork.fitting.outcome import Followed, Remembered
 
 
 @job_options("column", *HOW, *MACHINE)
@@ -48,24 +47,22 @@ def belief_check(
 
     A job file has the belief, and says how data are read.
     """
-    from quiltwork.show.page import check_report
+    from quiltwork.view.files import check_file
 
     job = job_of(belief, said, "belief")
     if report is not None:
-        check_report(report, data, belief)
+        check_file(report, data, belief, report=True)
     held, file = believed(job), job.privacy.belief
     how = replace(job.data, path=data)
     if is_job(belief):
         check_public(data, job.data.path)
     check = checked(held, how, rhythm=rhythm)
-    err.print(
-        "warning: do not check a belief on the data that you want to protect: the result shows that data without any "
-        "noise. Use public data, or other people's data of the same kind."
-    )
+    warn("check-public")
     if report is not None:
-        from quiltwork.show.fit import write_check
+        from quiltwork.view.html import write_page
+        from quiltwork.view.of_belief import check_page
 
-        write_check(report, check=check, belief=held)
+        write_page(report, "belief check", check_page(check, held))
     if save:
         from quiltwork.beliefs.files import save_checked
 
@@ -75,11 +72,12 @@ def belief_check(
     if as_json:
         print_json(check.to_dict() | ({} if report is None else {"report": str(report)}))
         return
-    _print_check(check)
+    from quiltwork.view.of_belief import of_check
+
+    show(of_check(check))
     if save:
         out.print(f"Saved in {file}: {check.checked(held).words}.")
-    if report is not None:
-        out.print(f"Report: {report}")
+    say_where(report)
 
 
 def checked(held: "Belief", how: Data, *, rhythm: "Rhythm" = "auto") -> "BeliefCheck":
@@ -104,83 +102,6 @@ def check_public(public: str, protected: str | None) -> None:
             why="the report would show it without noise",
             fix="Use public data, or other people's data of the same kind",
         )
-
-
-def _print_check(check: "BeliefCheck") -> None:
-    from quiltwork import GaussianCheck
-    from quiltwork.fitting.outcome import Followed
-    from quiltwork.fitting.words import in_words
-    from quiltwork.show.checks import other_lines
-
-    out.print(f"{check.verdict}\n{check.remedy}\n")
-    if isinstance(check, GaussianCheck):
-        if check.lags:
-            out.print(table(_correlations(check), title="Correlation, in the data and under the belief"))
-        for line in [*other_lines(check), *check.notes]:
-            out.print(line)
-        return
-    rows = [
-        {
-            "state": one.state,
-            "after": one.after if isinstance(one, Followed) else one.state,
-            "later": in_words(one.lag, check.step),
-            "more likely than otherwise": f"{one.memory_data:.2f}",
-            "between": "" if one.band is None else f"{one.band[0]:.2f} and {one.band[1]:.2f}",
-            "belief": f"{one.memory_belief:.2f}",
-            "": "too fast" if one.exceeds else "",
-        }
-        for one in _most_above(check)
-    ]
-    if rows:
-        out.print(table(rows, title="Memory: where data are most above the belief"))
-    levels = [
-        {
-            "state": one.state,
-            "share in data": _percent(one.data),
-            "between": f"{_percent(one.band[0])} and {_percent(one.band[1])}",
-            "belief": _percent(one.belief),
-            "": "differs" if one.differs else "",
-        }
-        for one in check.levels
-    ]
-    if levels:
-        out.print(table(levels, title="Levels: part of the time in each state"))
-    for line in [*other_lines(check), *check.notes]:
-        out.print(line)
-
-
-def _most_above(check: "BeliefCheck") -> "list[Remembered | Followed]":
-    """Of each state the lags at which the belief falls most short, and the pairs of states that refute it."""
-    widest: dict[str, Remembered] = {}
-    for one in check.lags:
-        if one.band is not None and (one.state not in widest or _above(one) > _above(widest[one.state])):
-            widest[one.state] = one
-    return [*widest.values(), *(pair for pair in check.pairs if pair.exceeds)]
-
-
-def _above(one: "Remembered") -> tuple[bool, float]:
-    return one.exceeds, one.memory_data - one.memory_belief
-
-
-def _correlations(check: "GaussianCheck") -> list[dict[str, str]]:
-    """At the first lag, at each third that is compared, and where the data contradict the belief."""
-    from quiltwork.fitting.words import in_words
-
-    return [
-        {
-            "after": in_words(one.lag, check.step),
-            "data": f"{one.data:.2f}",
-            "between": "" if one.band is None else f"{one.band[0]:.2f} and {one.band[1]:.2f}",
-            "belief": f"{one.belief:.2f}",
-            "": "too fast" if one.exceeds else "less" if getattr(one, "below", False) else "",
-        }
-        for n, one in enumerate(check.lags)
-        if n % 3 == 0 or one.lag == check.lags[-1].lag
-    ]
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
 
 
 def belief_every(

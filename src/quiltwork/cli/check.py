@@ -4,7 +4,7 @@ import math
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -30,13 +30,16 @@ from quiltwork.cli.options import (
 )
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.job import Data, segment_of
-from quiltwork.show.output import err, out, print_json, progress, table
-from quiltwork.show.terminal import MOST_ROWS, print_composed
 from quiltwork.types import Guarantee, Noise
+from quiltwork.view.terminal import err, out, print_json, progress, say_where, show
+
+MOST_ROWS = 100
 
 if TYPE_CHECKING:
-    from quiltwork.beliefs import Secrets
+    from quiltwork.auditor import Audit, Noisy
+    from quiltwork.beliefs import Belief, Secrets
     from quiltwork.papers.reproduce import Reproduced
+    from quiltwork.view.view import View
 
 DrawnNoise = Annotated[
     Noise,
@@ -105,41 +108,37 @@ def audit(
         found = make_audit(
             held, noisy, length=span, know=known, progress=bar, secrets=apart, delta=delta if delta else None
         )
+    shown = _audited(held, noisy, span, found, apart, draw=report is not None)
     if report is not None:
-        _draw_audit(report, held, noisy, span, found, apart)
+        from quiltwork.view.html import write_page
+
+        write_page(report, "audit", shown)
     if as_json:
         print_json(found.to_dict() | as_said(apart))
         return
-    for line in [*found.lines(), *about(apart)]:
-        out.print(line)
-    if report is not None:
-        out.print(f"Report: {report}")
+    show(shown)
+    say_where(report)
 
 
-def _draw_audit(
-    path: Path, belief: Any, noisy: list[Any], length: int | None, found: Any, secrets: "Secrets | None"
-) -> None:
+def _audited(
+    belief: "Belief",
+    noisy: "list[Noisy]",
+    length: int | None,
+    found: "Audit",
+    secrets: "Secrets | None",
+    *,
+    draw: bool,
+) -> "View":
+    """What is said of an exact loss; with the two laws of the output where they are drawn and there is one number."""
     from quiltwork.auditor.exact import worst_densities
-    from quiltwork.show.losses import density_chart, loss_chart
-    from quiltwork.show.pages import write_audit
+    from quiltwork.view.of_account import of_audit
 
-    held = belief.as_network(length) or belief
-    if held.real:
-        caption = "The exact privacy loss for the value at each time."
-        write_audit(path, found=found, lines=found.lines(), charts=[(caption, loss_chart(found, None))])
-        return
-    names = None if held.variables is None else list(held.variables)
-    caption = "The exact privacy loss for the value at each time."
-    if names is not None:
-        caption = "The exact privacy loss for each variable."
-    charts = [(caption, loss_chart(found, names))]
     curves = None
-    if found.delta is None:
+    if draw and found.delta is None and not belief.real:
         with suppress(NotCoveredError):  # several numbers: no line to draw along
             curves = worst_densities(belief, noisy, found, length=length, secrets=secrets)
-    if curves is not None:
-        charts.append(("The density of the output given each of the two values.", density_chart(*curves, found)))
-    write_audit(path, found=found, lines=found.lines(), charts=charts)
+    held = belief.as_network(length) or belief
+    return of_audit(found, about(secrets), belief=held, curves=curves)
 
 
 @job_options()
@@ -174,17 +173,19 @@ def compose(
         apart.check_length(span)
     accountant = Accountant(held, length=span, releases=records, guarantee=guarantee, secrets=apart, delta=delta)
     composed = accountant.composed()
-    if report is not None:
-        from quiltwork.show.pages import write_composed
+    from quiltwork.view.of_account import of_composed
 
-        write_composed(report, composed=composed, records=records, budget=budget)
+    shown = of_composed(composed, records, budget=budget, guarantee=guarantee, secrets=apart)
+    if report is not None:
+        from quiltwork.view.html import write_page
+
+        write_page(report, "composition", shown)
     if as_json:
         left = {} if budget is None else {"budget": budget, "remaining": budget - composed.epsilon}
         print_json(composed.to_dict() | as_said(apart) | left | ({} if report is None else {"report": str(report)}))
         return
-    print_composed(composed, budget=budget, guarantee=guarantee, secrets=apart)
-    if report is not None:
-        out.print(f"Report: {report}")
+    show(shown)
+    say_where(report)
 
 
 @job_options()
@@ -318,7 +319,7 @@ def reproduce(
         print_json(every if name == "all" else results[0])
         return
     for result in made:
-        _print_reproduced(result)
+        show(_reproduced(result))
     if name == "all":
         out.print(f"All of them: {folder / 'index.html'} (open it in a browser)")
         out.print(f"Left out: {', '.join(ON_PUBLIC_DATA)}, on public data that you download (--data FOLDER).")
@@ -331,10 +332,9 @@ def _check_own_data(data: str | None, column: str | None, belief: Path | None, *
         raise ParameterError("there is nothing to agree to", got="--yes without --data", fix="Leave it out")
 
 
-def _print_reproduced(result: "Reproduced") -> None:
-    out.print(table(result.brief or result.rows[:MOST_ROWS], title=result.title))
-    if result.brief is None and len(result.rows) > MOST_ROWS:
-        out.print(f"... and {len(result.rows) - MOST_ROWS:,} more rows in the CSV file.")
-    for line in result.remarks:
-        out.print(line)
-    out.print("Wrote " + ", ".join(str(file) for file in result.files) + "\n")
+def _reproduced(result: "Reproduced") -> "View":
+    from quiltwork.view.view import Sentences, Table, View
+
+    rows = Table(result.brief or result.rows, title=result.title, most=len(result.brief or ()) or MOST_ROWS)
+    wrote = "Wrote " + ", ".join(str(file) for file in result.files) + "\n"
+    return View("", blocks=[rows, Sentences([*result.remarks, wrote])])

@@ -74,7 +74,7 @@ def _command(path: str) -> Any:
 def _tell_who_waits() -> None:
     """A command that compiles something says so, wherever its output goes."""
     from quiltwork import compiled
-    from quiltwork.show.output import err
+    from quiltwork.view.terminal import err
 
     compiled.say = err.print
 
@@ -113,7 +113,7 @@ def main() -> NoReturn:
         code = app(standalone_mode=False, prog_name="quiltwork")
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read has gone: nothing is left to be said, also when Python ends
-        from quiltwork.show.output import give_up_output
+        from quiltwork.view.terminal import give_up_output
 
         give_up_output()
         sys.exit(0)
@@ -148,7 +148,7 @@ def main() -> NoReturn:
 
 def _refuse(message: str, kind: str, code: int, **amounts: float | None) -> NoReturn:
     """One line on stderr and an exit code; with ``--json`` also one object on stdout."""
-    from quiltwork.show.output import err, give_up_output, print_json
+    from quiltwork.view.terminal import err, give_up_output, print_json
 
     message = " ".join(message.split())
     err.print(f"error: {message}")

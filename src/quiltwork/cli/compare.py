@@ -1,7 +1,7 @@
 """What if the belief is wrong? The same noise under other beliefs."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -16,10 +16,7 @@ from quiltwork.cli.options import (
     query_of,
     whole_of,
 )
-from quiltwork.show.output import out, print_json, progress, table
-
-if TYPE_CHECKING:
-    from quiltwork.accounting.compare import Comparison
+from quiltwork.view.terminal import print_json, progress, say_where, show
 
 
 @job_options()
@@ -52,24 +49,15 @@ def belief_compare(
     asked, scale = whole_of(query_of(query, state_values, held), noise_scale, values)
     with progress("Comparing"):
         found = compare(asked, belief=held, other=rival, noise_scale=scale, length=length_of(length), exact=exact)
-    if report is not None:
-        from quiltwork.show.beliefs import write_comparison
+    from quiltwork.view.of_belief import of_comparison
 
-        write_comparison(report, found=found)
+    shown = of_comparison(found)
+    if report is not None:
+        from quiltwork.view.html import write_page
+
+        write_page(report, "other beliefs", shown)
     if as_json:
         print_json(found.to_dict() | ({} if report is None else {"report": str(report)}))
         return
-    _print_comparison(found)
-    if report is not None:
-        out.print(f"Report: {report}")
-
-
-def _print_comparison(found: "Comparison") -> None:
-    out.print(f"{found.query} with noise of scale {found.noise_scale:g}: ε = {found.epsilon:.4g} under the belief.")
-    if found.epsilon_other is not None:
-        out.print(f"If the other belief is true: ε = {found.epsilon_other:.4g} (by {found.rule_other}).")
-    if found.stays:
-        rows: list[dict[str, Any]] = [
-            {"if stays last": f"{times:g} times as long", "ε": epsilon} for times, epsilon in found.stays
-        ]
-        out.print(table(rows))
+    show(shown)
+    say_where(report)

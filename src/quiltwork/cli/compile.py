@@ -15,7 +15,7 @@ PARTS = ("noise", "losses")
 
 def compile_all() -> None:
     """Compile the numerical code ahead of time."""
-    from quiltwork.show.output import err, out
+    from quiltwork.view.terminal import err, out
 
     err.print("Compiling all numerical code for this machine: about half a minute, the first time ...")
     begun = [

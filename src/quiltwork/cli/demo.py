@@ -8,8 +8,7 @@ import typer
 
 from quiltwork.cli.options import AsJson
 from quiltwork.errors import NotInstalledError
-from quiltwork.show.output import err, out, print_json
-from quiltwork.show.terminal import print_plan, print_release
+from quiltwork.view.terminal import err, out, print_json, show
 
 if TYPE_CHECKING:
     from quiltwork import Plan, Release
@@ -39,6 +38,9 @@ def demo(
     made = make_plan(Histogram(), belief=held, epsilon=1.0, length=series.longest)
     err.print("Releasing ...")
     result = make_release(series, Histogram(), belief=held, epsilon=1.0)
+    from quiltwork.view.of_plan import compare_view
+    from quiltwork.view.of_release import of_release
+
     missing = _report(report, result, made)
     if as_json:
         print_json(result.to_dict() | {"report": None if missing else str(report)})
@@ -48,19 +50,19 @@ def demo(
         f"{len(held.states)} activities.\n"
         "How much noise hides what anybody did in any one quarter hour, at ε = 1?\n"
     )
-    print_plan(made)
+    show(compare_view(made))
     out.print("\nThe private histogram of quarter hours:\n")
-    print_release(result)
+    show(of_release(result))
     out.print(f"\nNo report: {missing}" if missing else f"\nReport: {report} (open it in a browser)")
 
 
 def _report(path: Path, result: "Release", made: "Plan") -> str | None:
     """Write the report; if nothing is installed that draws, what to install."""
     try:
-        import quiltwork.show.pictures  # noqa: F401 - is there what draws?
+        import quiltwork.view.charts.style  # noqa: F401 - is there what draws?
     except NotInstalledError as problem:
         return str(problem)
-    from quiltwork.show.report import write_report
+    from quiltwork.view.report import write_report
 
     err.print("Drawing the report ...\n")
     write_report(path, release=result, plan=made, verify=False)

@@ -8,7 +8,7 @@ import typer
 
 from quiltwork.cli.options import AsJson, job_options
 from quiltwork.errors import DataError
-from quiltwork.show.output import err, out, print_json, table
+from quiltwork.view.terminal import err, print_json, show
 
 
 @job_options()
@@ -44,7 +44,9 @@ def kept(
     if as_json:
         print_json({"kept": rows})
     elif rows:
-        out.print(table(rows))
+        from quiltwork.view.view import Table, View
+
+        show(View("", blocks=[Table(rows)]))
     else:
         err.print("Nothing is kept: every result was taken, or is older than a day.")
 

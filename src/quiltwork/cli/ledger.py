@@ -18,8 +18,7 @@ from quiltwork.cli.options import (
 )
 from quiltwork.errors import LedgerError, ParameterError
 from quiltwork.job import Data
-from quiltwork.show.output import err, json_line, out, print_json
-from quiltwork.show.terminal import print_statement
+from quiltwork.view.terminal import err, json_line, out, print_json, show as show_view
 
 if TYPE_CHECKING:
     from quiltwork.ledger import Ledger, Row
@@ -118,7 +117,9 @@ def show(url: Address, key: Path | None = None, as_json: AsJson = False) -> None
     if as_json:
         print_json(now.to_dict())
     else:
-        print_statement(now)
+        from quiltwork.view.of_account import of_statement
+
+        show_view(of_statement(now))
 
 
 @job_options()

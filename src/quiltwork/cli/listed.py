@@ -23,7 +23,7 @@ QUILTWORK = Listed("", "Private releases from correlated data.", ("quiltwork dem
 LISTED: dict[str, Listed] = {
     "plan": Listed(
         "plan:plan",
-        "Show how much noise each mechanism needs.",
+        "Show how precise answers would be.",
         (
             "quiltwork plan belief.json --query histogram --length 672 --epsilon 1",
             "quiltwork plan belief.json --query mean --state-values off=0,on=60 \\\n    --length 672 --epsilon 1",

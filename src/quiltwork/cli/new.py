@@ -8,7 +8,7 @@ import typer
 from quiltwork.cli.options import AsJson, DataFile
 from quiltwork.errors import ParameterError
 from quiltwork.job import ENDING, Job
-from quiltwork.show.output import out, print_json
+from quiltwork.view.terminal import out, print_json
 
 HEAD = """\
 # What will be published, under which belief and within which budget.

@@ -189,7 +189,7 @@ Rows = TypeVar("Rows")
 
 def counted(read: "Callable[..., Rows]", *given: Any, **more: Any) -> Rows:
     """What a function reads; a terminal shows how far it is, and what is doubtful about it."""
-    from quiltwork.show.output import err, progress
+    from quiltwork.view.terminal import err, progress
 
     with progress("Counting") as report:
         rows = read(*given, **more, progress=report)

@@ -1,6 +1,5 @@
-"""The command that plans: how much noise, or what a wanted accuracy takes."""
+"""The command that plans: how precise answers would be, and what would make them better."""
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -21,14 +20,12 @@ from quiltwork.cli.options import (
 )
 from quiltwork.errors import LedgerError, NotCoveredError
 from quiltwork.job import Job, is_job
-from quiltwork.show.output import out, print_json, progress, table
-from quiltwork.show.terminal import print_plan
+from quiltwork.view.terminal import print_json, progress, say_where, show
 
 if TYPE_CHECKING:
     from quiltwork import Belief, Plan
     from quiltwork.calibration.plan import Offer
     from quiltwork.question import Said
-    from quiltwork.releases.of_job import QuestionPlan
 
 
 @job_options(
@@ -54,9 +51,12 @@ def plan(
             "--out", metavar="FILE.html", help="Write a report with charts; a network is drawn with its quilt."
         ),
     ] = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Show all mechanisms, with the noise that each needs and why.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show how much noise each mechanism needs. Reads no data and spends no budget."""
+    """Show how precise answers would be. Also what would make them better; reads no data and spends no budget."""
     from quiltwork.calibration.wanted import asked as asked_by, distances_to_dict, in_each, plan_wanted, values_of
     from quiltwork.influence.delta import USUAL_DELTA
 
@@ -93,9 +93,10 @@ def plan(
     if all(offer.refused for offer in made.offers):
         raise NotCoveredError(" ".join(offer.refused or "" for offer in made.offers).rstrip("."))
     if report is not None:
-        from quiltwork.show.pages import write_plan
+        from quiltwork.view.html import write_page
+        from quiltwork.view.of_plan import plan_page
 
-        write_plan(report, plan=made, belief=held)
+        write_page(report, f"plan for {made.query}", plan_page(made, held))
     other = None if also is None else _under_other(made, asked, held, also)
     if as_json:
         content = made.to_dict()
@@ -105,20 +106,20 @@ def plan(
             content["distances"] = distances_to_dict(by_distance)
         print_json(content | ({} if report is None else {"report": str(report)}))
         return
-    print_plan(made, other=other)
+    from quiltwork.view.of_plan import compare_view, distances_view, questions_view
+
+    several = len(mechanism or ()) > 1
+    show(compare_view(made, other=other) if compare or several else questions_view([made], other=other))
     if by_distance:
-        out.print("")
-        rows = distances_to_dict(by_distance)
-        names = {"distance": "distance", "noise_scale": "noise scale", "error_95": "±95 %"}
-        out.print(table([{name: row[key] for key, name in names.items()} for row in rows]))
-    if report is not None:
-        out.print(f"Report: {report}")
+        show(distances_view(distances_to_dict(by_distance)))
+    say_where(report)
 
 
 def _plan_job(job: Job, mechanisms: list[str] | None, *, as_json: bool) -> None:
     """What each question of a job would be worth; of its data only the shape is read."""
     from quiltwork.ledger import Ledger
     from quiltwork.releases.of_job import plan_questions
+    from quiltwork.view.of_plan import planned_view
 
     questions_of(job)
     held, book, compare = believed(job), None, as_json or bool(mechanisms)
@@ -129,23 +130,7 @@ def _plan_job(job: Job, mechanisms: list[str] | None, *, as_json: bool) -> None:
     if as_json:
         print_json({"questions": [one.to_dict() for one in planned]})
     else:
-        out.print(table(rows_of_plan(planned)))
-
-
-def rows_of_plan(planned: "Sequence[QuestionPlan]") -> list[dict[str, Any]]:
-    """A row for each question: its noise, and how much of a typical answer that is."""
-    return [
-        {
-            "question": one.ask,
-            "answers": one.answers,
-            "ε": one.epsilon,
-            "noise scale": one.noise_scale,
-            "±95 %": one.error_95,
-            "of the answer": "" if one.relative_error is None else f"{100 * one.relative_error:.2g} %",
-            "verdict": one.verdict,
-        }
-        for one in planned
-    ]
+        show(planned_view(planned))
 
 
 def _under_other(made: "Plan", asked: "Said", held: "Belief", also: Path) -> dict[str, float | None]:

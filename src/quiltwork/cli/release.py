@@ -27,8 +27,7 @@ from quiltwork.cli.repeat import given_command
 from quiltwork.data.about import source_name
 from quiltwork.errors import ParameterError, QuiltworkError, visible
 from quiltwork.job import Data, Format, Job
-from quiltwork.show.output import err, give_up_output, json_line, out, print_json, progress
-from quiltwork.show.terminal import print_release
+from quiltwork.view.terminal import err, give_up_output, json_line, out, print_json, progress, show
 
 PAGES = (".html", ".htm")
 JUST_NOW = 5.0  # seconds: a result that is kept for less may be about to be printed
@@ -235,7 +234,7 @@ def _checked(job: Job) -> list[Path]:
     """Files that can be written, none of them twice, and none that the job reads."""
     if not job.out.written:
         return []
-    from quiltwork.show.files import check_file
+    from quiltwork.view.files import check_file
 
     said = job.privacy
     used = [job.data.path, said.belief, said.key, said.ledger and said.ledger.removeprefix("sqlite:///")]
@@ -266,7 +265,7 @@ def _show(result: "Release", files: list[Path], form: Format) -> bool:
             written = {} if report is None else {"report": str(report)}
             print_json(result.to_dict() | written | ({"files": list(map(str, files))} if files else {}))
         elif form != "table":
-            from quiltwork.show.files import content
+            from quiltwork.view.files import content
 
             if form == "parquet":
                 sys.stdout.buffer.write(content(result, form))
@@ -275,7 +274,9 @@ def _show(result: "Release", files: list[Path], form: Format) -> bool:
             sys.stdout.flush()
         else:  # what was a warning is not said twice
             said = (NO_STEP, *large_delta(result.calibration.delta))
-            print_release(replace(result, notes=tuple(note for note in result.notes if note not in said)))
+            from quiltwork.view.of_release import of_release
+
+            show(of_release(replace(result, notes=tuple(note for note in result.notes if note not in said))))
     except (OSError, ValueError, AttributeError) as problem:
         give_up_output()
         if files and isinstance(problem, BrokenPipeError):
@@ -292,8 +293,8 @@ def _write(path: Path, one: _Made, fits: "BeliefCheck | None", context: typer.Co
     page = path.suffix.lower() in PAGES
     try:
         if page:
-            from quiltwork.show.beside import write_with_others
-            from quiltwork.show.drawing import PictureWarning
+            from quiltwork.view.charts.drawing import PictureWarning
+            from quiltwork.view.report import write_with_others
 
             with progress("Writing the report"), warnings.catch_warnings(record=True) as missing:
                 warnings.simplefilter("always", PictureWarning)

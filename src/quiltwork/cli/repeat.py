@@ -38,7 +38,7 @@ def _written(parameter: Any, name: str, value: Any) -> Iterator[list[str]]:
 def _shown(name: str, value: object) -> str:
     if name == "ledger":
         from quiltwork.ledger.address import open_store
-        from quiltwork.show.repeat import address_name
+        from quiltwork.view.report import address_name
 
         return address_name(open_store(str(value)).name)
     if name in FILES and isinstance(value, str | Path):

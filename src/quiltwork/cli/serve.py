@@ -7,7 +7,7 @@ import typer
 
 from quiltwork.cli.options import job_options
 from quiltwork.errors import NotInstalledError, ParameterError
-from quiltwork.show.output import err
+from quiltwork.view.terminal import err
 
 PORT = 8765
 

@@ -14,9 +14,17 @@ from quiltwork.papers.base import Effort, Found
 from quiltwork.papers.experiments import laplace_noise
 from quiltwork.papers.guessing import HourlyCounts, best_success, success_from_count
 from quiltwork.question import Count
-from quiltwork.show.pictures import alt
-from quiltwork.show.style import ACCENT, INK, QUIET, WARNING, Chart, styled, with_rows
 from quiltwork.types import Codes, Floats
+from quiltwork.view.charts import alt
+from quiltwork.view.charts.style import (
+    ACCENT,
+    INK,
+    QUIET,
+    WARNING,
+    Chart,
+    styled,
+    with_rows,
+)
 
 STAY = 120  # minutes that somebody is at home, or away, on average
 HOUR, HOURS = 60, 24

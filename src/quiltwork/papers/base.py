@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from quiltwork.show.style import Chart
 from quiltwork.types import Progress
+from quiltwork.view.charts.style import Chart
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.curve.timeline import loss_along_time
 from quiltwork.papers.base import Effort, Found
 from quiltwork.question import Count
-from quiltwork.show.losses import promises_chart
+from quiltwork.view.charts.losses import promises_chart
 
 APART = 1 - np.eye(2)
 

@@ -4,7 +4,7 @@ from quiltwork.calibration.plan import plan
 from quiltwork.papers.base import Effort, Found
 from quiltwork.question import Count
 from quiltwork.samples import contagion_belief, household_network
-from quiltwork.show.losses import noise_chart
+from quiltwork.view.charts.losses import noise_chart
 
 MECHANISMS = ("wasserstein", "quilt-exact", "group", "audited", "entry")
 

@@ -19,9 +19,16 @@ from quiltwork.papers.base import Effort, Found
 from quiltwork.papers.experiments import drawn_frequencies, laplace_error, laplace_noise, reversible_chain
 from quiltwork.question import Count, Histogram
 from quiltwork.samples import diary_belief, diary_path
-from quiltwork.show.pictures import alt
-from quiltwork.show.style import ACCENT, INK, QUIET, WARNING, Chart, styled
 from quiltwork.types import Floats
+from quiltwork.view.charts import alt
+from quiltwork.view.charts.style import (
+    ACCENT,
+    INK,
+    QUIET,
+    WARNING,
+    Chart,
+    styled,
+)
 
 GRID = ("curve", "quilt-exact", "quilt-approx", "gk16", "group", "wasserstein", "audited")
 SEED = 2016

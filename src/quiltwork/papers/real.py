@@ -24,8 +24,17 @@ from quiltwork.papers.base import Effort, Found
 from quiltwork.papers.experiments import laplace_noise
 from quiltwork.papers.public_data import Periods, public_data
 from quiltwork.question import Histogram
-from quiltwork.show.pictures import alt
-from quiltwork.show.style import ACCENT, INK, PALETTE, QUIET, WARNING, Chart, styled, with_rows
+from quiltwork.view.charts import alt
+from quiltwork.view.charts.style import (
+    ACCENT,
+    INK,
+    PALETTE,
+    QUIET,
+    WARNING,
+    Chart,
+    styled,
+    with_rows,
+)
 
 EPSILONS = (0.2, 1.0, 5.0)
 DRAWS, SEED = 20, 2016

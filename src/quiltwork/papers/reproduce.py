@@ -19,10 +19,10 @@ from quiltwork.papers.noise import activity, binary_grid, figure_2, gap_countere
 from quiltwork.papers.public_data import EXPECTED
 from quiltwork.papers.real import real
 from quiltwork.papers.sums import parallel, sequential, theorem_3_4
-from quiltwork.show.page import page
-from quiltwork.show.sheets import csv_of
-from quiltwork.show.style import to_png, to_svg
 from quiltwork.types import Progress
+from quiltwork.view.charts.style import to_png, to_svg
+from quiltwork.view.files import csv_of
+from quiltwork.view.html import document
 
 NAMES: dict[str, Callable[[Effort], Found]] = {
     "figure-2": figure_2,
@@ -147,7 +147,8 @@ def _page(results: Sequence[Reproduced]) -> str:
         f"<p>Left out: <code>quiltwork reproduce {name} --data FOLDER</code>{LATER}" for name in ON_PUBLIC_DATA
     )
     heading = "<h1>Results, computed again</h1>"
-    return page("Results of the papers, computed again", [heading, f"<ul>{listed}</ul>", left, *parts])
+    body = "\n".join([heading, f"<ul>{listed}</ul>", left, *parts])
+    return document("Results of the papers, computed again", body)
 
 
 @contextmanager

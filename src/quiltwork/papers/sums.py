@@ -16,8 +16,8 @@ from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.curve.timeline import loss_along_time
 from quiltwork.papers.base import Effort, Found
 from quiltwork.question import Count
-from quiltwork.show.pictures import alt
-from quiltwork.show.style import ACCENT, QUIET, WARNING, Chart, styled
+from quiltwork.view.charts import alt
+from quiltwork.view.charts.style import ACCENT, QUIET, WARNING, Chart, styled
 
 APART = 1 - np.eye(2)
 WIDTH = 24  # of a segment, so that its active quilt is two-sided

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from quiltwork.accounting.record import ReleaseRecord
 from quiltwork.beliefs import Belief
-from quiltwork.beliefs.checked import Checked, sentence_of
+from quiltwork.beliefs.checked import Checked
 from quiltwork.calibration.accuracy import answer_error
 from quiltwork.calibration.record import Calibration
 from quiltwork.data.about import About
@@ -217,41 +217,7 @@ class Release(Shown):
 
     def explain(self) -> str:
         """Accuracy and the reason for the noise, in words."""
-        if self.questions:
-            lines = self.by_question(lambda question: " ".join([*question.told(), *question.accuracy()]))
-            told = [f"{text}: {line}" for text, line in lines.items()]
-        else:
-            told = [f"{self.calibration.query.text}: {line}" for line in self.told()] + self.accuracy()
-        believed = f"Belief: {sentence_of(self.checked)}"
-        return "\n".join([*told, self.calibration.explain(self.belief), believed, *self.notes])
-
-    def accuracy(self) -> list[str]:
-        """How far off the noise may be, in words."""
-        within = f"Each number is within ±{plus_minus(self.error())} of the truth"
-        lines = [f"{within} with probability 95 % (error of the noise)."]
-        everyone = self.error(simultaneous=True)
-        if everyone > self.error():
-            lines = [f"{lines[0][:-1]}; all {len(self.numbers)} at once within ±{plus_minus(everyone)}."]
-        if self.divisor > 1:
-            by = (
-                f"the {self.divisor:,} values"
-                if not self.parts
-                else f"the values of each part ({self.divisor:,} or more)"
-            )
-            smallest = min(answer.values for answer in self.answers)
-            if self.belief.real and self.divisor != smallest:
-                by = f"{self.divisor:,}" + (" or more" if self.parts else "")
-            size = "standard deviation" if self.calibration.noise == "gaussian" else "scale"
-            lines.append(
-                f"The numbers are counts or sums with noise, divided by {by}; so is their noise, to a {size} of "
-                f"{'at most ' if self.parts else ''}{self.noise_scale:.6g}."
-            )
-        return lines
-
-    def told(self) -> list[str]:
-        """What was asked for, in words, if it follows from the numbers of a single answer."""
-        answer = self.answers[0]
-        return [] if self.parts or answer.told is None else [f"{answer.told}."]
+        return "\n".join(show_module("of_release").explain(self))
 
     def table(self) -> list[dict[str, Any]]:
         """The answers about windows or subjects, a row each with a column for each number."""
@@ -354,7 +320,7 @@ class Release(Shown):
         """The kind of noise where it is not Laplace, and δ with what it means where there is one."""
         made = self.calibration
         return ({"noise": made.noise} if made.noise != "laplace" else {}) | (
-            {"delta": made.delta, "delta_meaning": made.exception} if made.delta else {}
+            {"delta": made.delta, "delta_meaning": show_module("of_plan").exception(made)} if made.delta else {}
         )
 
     def _answered(self) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from starlette.staticfiles import StaticFiles
 
 from quiltwork import __version__
 from quiltwork.errors import QuiltworkError
-from quiltwork.show.output import json_line
-from quiltwork.show.page import style
+from quiltwork.view.html import style
+from quiltwork.view.terminal import json_line
 from quiltwork.web import job_files, pages
 from quiltwork.web.guard import Client, Guard
 from quiltwork.web.jobs import CANCELLED, Job

@@ -1,6 +1,6 @@
-"""What pages show beside the objects of the command: pictures as Vega-Lite, words, edits, and rehearsals."""
+"""What pages show beside the objects of the command: questions to choose from, pictures, and rehearsals."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -10,11 +10,15 @@ from quiltwork.calibration.calibrate import MECHANISMS as NAMES, calibrated, rem
 from quiltwork.calibration.plan import Plan
 from quiltwork.data.records import Records
 from quiltwork.data.series import Series
-from quiltwork.errors import NotCoveredError, ParameterError, QuiltworkError
+from quiltwork.errors import NotCoveredError, QuiltworkError
 from quiltwork.fitting import forgotten_after, in_time
 from quiltwork.fitting.outcome import BeliefCheck
 from quiltwork.fitting.words import in_words
 from quiltwork.releases.rehearsal import rehearse, simulated
+from quiltwork.view.of_belief import belief_charts, check_charts, choices, other_lines
+from quiltwork.view.of_plan import reason_of
+from quiltwork.view.view import Block, plain
+from quiltwork.view.words import say
 
 MOST_ROWS = 240
 MOST_STATES = 30  # up to which quilts take no time
@@ -22,63 +26,23 @@ MOST_WINDOWS = 366
 QUICK = ("quilt-exact", "quilt-approx", "group", "entry")
 THIS = "this release"
 EXAMPLE = 0.5
-HEAT = "How likely each state (column) follows each (row)."
-STAYS = "How many stays in a state last longer than some time."
-FORGETS = "How often a value is the same again some time later. Lines end where the past no longer matters."
-NETWORK = "Parents above children."
-CORRELATION = "How strongly values are correlated, at most, by the time between them."
-MEMORY = (
-    "How much more likely a state is some time after itself than otherwise. Shaded: where chance may put it. Dots: "
-    "more than the belief allows, so its noise is too small."
-)
-LASTING = "Part of the stays that last longer. Dots: longer than the belief says."
-COMPARED = "Correlation by the time between values: data against what the belief allows."
-MECHANISMS = "The noise on each number, by mechanism (log axis). Further left is better."
-PROMISE = "What a secret's probability may become at most, and at least."
-REHEARSED = (
-    "Simulated data from the belief: true, and as it would be released. Thin lines and shades: the range that the "
-    "noise leaves of each true value, with probability 95 %."
-)
 Picture = dict[str, Any]
-
-
-def picture(name: str, chart: Any, caption: str) -> Picture:
-    """A chart as pages take it."""
-    from quiltwork.show.style import to_spec
-
-    return {"name": name, "caption": caption, "spec": to_spec(chart)}
-
-
-def _filled(shape: dict[str, Any], rows: Mapping[str, Any]) -> dict[str, Any]:
-    """A picture with its rows by name, beside those that it has of its own."""
-    return shape | {"datasets": shape.get("datasets", {}) | rows}
 
 
 def of_belief(belief: Belief) -> dict[str, Any]:
     """What the page about a belief shows: pictures, how long stays last and when values are forgotten, questions."""
-    from quiltwork.show.memory import forgetting_chart, stays_chart
-    from quiltwork.show.plots import drawn
-
-    pictures = []
-    if belief.step_variables is None or belief.variables is not None:
-        try:
-            caption = NETWORK if belief.networks else CORRELATION if belief.real else HEAT
-            pictures.append(picture("heat", drawn(belief), caption))
-        except ParameterError:  # there is nothing to draw
-            pass
-    if not belief.real and belief.variables is None:
-        for name, make, caption in (("stays", stays_chart, STAYS), ("forgets", forgetting_chart, FORGETS)):
-            chart = make(belief)
-            if chart is not None:
-                pictures.append(picture(name, chart, caption))
     return {
-        "charts": pictures,
+        "charts": _pictures(belief_charts(belief)),
         "questions": choices(belief),
         "editable": isinstance(belief, MarkovChain),
         "records": belief.variables is not None,
         "real": belief.real,
         "words": _words(belief),
     }
+
+
+def _pictures(charts: Sequence[Block]) -> list[Picture]:
+    return [found for found in map(plain, charts) if found is not None]
 
 
 def _words(belief: Belief) -> dict[str, Any]:
@@ -92,44 +56,9 @@ def _words(belief: Belief) -> dict[str, Any]:
     }
 
 
-def choices(belief: Belief) -> list[dict[str, Any]]:
-    """Questions that can be asked under a belief, with what they mean.
-
-    >>> from quiltwork import MarkovChain
-    >>> [choice["query"] for choice in choices(MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["sit", "walk"]))]
-    ['histogram', 'frequencies', 'transitions', 'stays', 'count:sit', 'count:walk']
-    """
-    if belief.real:
-        asked = {"mean": "Mean", "sum": "Sum", "trend": "Trend: rise from step to step"}
-    elif belief.variables is not None:
-        asked = {"histogram": "How many variables have each state", "frequencies": "Share of each state"}
-    else:
-        asked = {
-            "histogram": "How many values are in each state",
-            "frequencies": "Share of each state",
-            "transitions": "How often each state follows each",
-            "stays": "How many stays there are in each state",
-        }
-    counts = {} if belief.real else {f"count:{state}": f"How often {state}" for state in belief.states}
-    return [{"query": query, "label": label} for query, label in (asked | counts).items()]
-
-
 def of_check(found: BeliefCheck) -> dict[str, Any]:
     """The pictures of a check, and what else was found in words."""
-    from quiltwork.fitting.gaussian_check import GaussianCheck
-    from quiltwork.show.checks import other_lines
-    from quiltwork.show.fit import memory_chart, stays_chart
-    from quiltwork.show.plots import drawn
-
-    pictures = []
-    if isinstance(found, GaussianCheck):
-        pictures.append(picture("memory", drawn(found), COMPARED))
-    else:
-        if found.lags:
-            pictures.append(picture("memory", memory_chart(found), MEMORY))
-        if found.stays:
-            pictures.append(picture("stays", stays_chart(found), LASTING))
-    return {"charts": pictures, "more": other_lines(found)}
+    return {"charts": _pictures(check_charts(found)), "more": other_lines(found)}
 
 
 def of_plan(made: Plan) -> dict[str, Any]:
@@ -140,57 +69,26 @@ def of_plan(made: Plan) -> dict[str, Any]:
 
 def of_noise(made: Plan) -> Picture:
     """The noise of the mechanisms side by side."""
-    from quiltwork.show.losses import noise_rows
+    from quiltwork.view.charts.losses import noise_spec
 
-    rows, ticks = noise_rows(made)
-    spec = _filled(_noise_shape(tuple(row["name"] for row in rows), tuple(ticks)), {"noise": rows})
-    return {"name": "mechanisms", "caption": MECHANISMS, "spec": spec}
-
-
-@lru_cache(maxsize=64)
-def _noise_shape(names: tuple[str, ...], ticks: tuple[float, ...]) -> dict[str, Any]:
-    from quiltwork.show.losses import noise_shape
-    from quiltwork.show.style import narrow, to_spec
-
-    return to_spec(narrow(noise_shape(names, ticks)))
+    return {"name": "mechanisms", "caption": say("chart-mechanisms"), "spec": noise_spec(made)}
 
 
 def reasons(made: Plan) -> dict[str, str | None]:
     """Why each mechanism needs this much noise, or why it cannot be used."""
     return {
-        offer.mechanism: offer.refused if offer.calibration is None else offer.calibration.reason.sentence()
+        offer.mechanism: offer.refused if offer.calibration is None else reason_of(offer.calibration)
         for offer in made.offers
     }
 
 
 def meaning(epsilon: float) -> dict[str, Any]:
     """What ε means for a secret that was as likely as not, with its picture."""
-    from quiltwork.show.charts import posterior_rows
+    from quiltwork.view.charts.losses import posterior_spec
 
     after = posterior(EXAMPLE, epsilon)
-    spec = _filled(_promise_shape(), posterior_rows({THIS: epsilon}))
-    return {
-        "before": EXAMPLE,
-        "at_most": after,
-        "text": likely(after),
-        "chart": {"name": "promise", "caption": PROMISE, "spec": spec},
-    }
-
-
-@lru_cache(maxsize=1)
-def _promise_shape() -> dict[str, Any]:
-    from quiltwork.show.charts import posterior_shape
-    from quiltwork.show.style import to_spec
-
-    return to_spec(posterior_shape([THIS], size=220))
-
-
-@lru_cache(maxsize=64)
-def _shape(shape: Any) -> dict[str, Any]:
-    from quiltwork.show.rehearsed import shaped
-    from quiltwork.show.style import to_spec
-
-    return to_spec(shaped(shape))
+    chart = {"name": "promise", "caption": say("chart-promise"), "spec": posterior_spec(THIS, epsilon)}
+    return {"before": EXAMPLE, "at_most": after, "text": likely(after), "chart": chart}
 
 
 @lru_cache(maxsize=3)
@@ -201,22 +99,21 @@ def _simulated(belief: Belief, length: int | None, people: int, seed: int) -> Se
 
 def of_rehearsal(belief: Belief, made: Plan, ask: Mapping[str, Any]) -> dict[str, Any]:
     """How the answer would look on simulated data; or why that cannot be shown."""
-    from quiltwork.show.rehearsed import compared, parts
+    from quiltwork.view.charts.releases import compared, rehearsal_spec
 
     offer = made.best
     length, window, people = made.length, ask.get("window"), ask.get("people") or 1
     if offer is None or offer.calibration is None:
-        return {"rows": [], "why_not": "no mechanism has a guarantee here."}
+        return {"rows": [], "why_not": say("not-rehearsed")}
     if window is not None and length is not None and length > MOST_WINDOWS * window:
-        return {"rows": [], "why_not": f"At most {MOST_WINDOWS} windows are drawn. Choose longer ones."}
+        return {"rows": [], "why_not": say("too-many-windows", most=MOST_WINDOWS)}
     try:
         data = _simulated(belief, length, people, ask.get("seed", 0))
         rehearsal = rehearse(belief, offer.calibration, length=length, people=people, window=window, data=data)
     except QuiltworkError as problem:
         return {"rows": [], "why_not": f"{problem.what}{'' if problem.why is None else f': {problem.why}'}."}
     rows = compared(rehearsal)
-    shape, by_name = parts(rehearsal, rows)
-    chart = {"name": "answer", "caption": REHEARSED, "spec": _filled(_shape(shape), by_name)}
+    chart = {"name": "answer", "caption": say("chart-rehearsed"), "spec": rehearsal_spec(rehearsal, rows)}
     return {"rows": rows[:MOST_ROWS], "all_rows": len(rows), "chart": chart}
 
 

@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from quiltwork.errors import ParameterError, visible
 from quiltwork.session import written_down
-from quiltwork.show.output import json_line
+from quiltwork.view.terminal import json_line
 from quiltwork.web.refusals import RefusedError
 
 log = logging.getLogger("quiltwork.web")

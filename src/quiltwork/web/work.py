@@ -32,6 +32,11 @@ from quiltwork.releases.pipeline import prepare
 from quiltwork.releases.prepared import Answer, Prepared
 from quiltwork.releases.result import Release
 from quiltwork.session import written_down
+from quiltwork.view.of_account import of_statement
+from quiltwork.view.of_belief import facts_of
+from quiltwork.view.of_release import of_preview, of_release
+from quiltwork.view.view import plain
+from quiltwork.view.words import capital, say
 from quiltwork.web import drawn
 from quiltwork.web.job_files import job_of, read_of
 
@@ -41,10 +46,6 @@ WAITS = 600.0  # seconds for which they do
 NO_LEDGER = (
     "This service keeps no ledger: the release is not charged to a budget, and earlier releases of the same data are "
     "not counted."
-)
-PUBLIC_DATA = (
-    "Do not check a belief on the data that you want to protect: the result shows that data without any noise. Use "
-    "public data, or other people's data of the same kind."
 )
 UNREADABLE = (
     "the data cannot be read in this way: a column or a segment may not be there, or values may be unknown, missing, "
@@ -183,7 +184,7 @@ def check(ask: Ask, report: Reporter) -> dict[str, Any]:
     report.phase("Checking")
     found = check_belief(held, series, rhythm=ask.get("rhythm", "auto"))
     more = drawn.of_check(found) if ask.get("charts") else {}
-    return found.to_dict() | {"warning": PUBLIC_DATA, "checked": found.checked(held).to_dict()} | more
+    return found.to_dict() | {"warning": capital(say("check-public")), "checked": found.checked(held).to_dict()} | more
 
 
 def columns(ask: Ask, report: Reporter) -> dict[str, Any]:
@@ -230,9 +231,7 @@ def preview(ask: Ask, report: Reporter) -> dict[str, Any]:
                 "rule": rule,
                 "address": book.name,
             } | ({"delta": book.terms.delta, "used": now.used, "used_after": used} if book.terms.delta else {})
-    from quiltwork.show.screen import preview_on_screen
-
-    content["shown"] = preview_on_screen(prepared, content["questions"], content["ledger"])
+    content["shown"] = of_preview(prepared, content["questions"], content["ledger"]).to_dict()
     return {"preview": content, "record": prepared.record.to_dict(), "file": list(ready.file)}
 
 
@@ -303,17 +302,15 @@ def _as_job(ask: Ask) -> str:
 
 def _on_screen(result: Release) -> dict[str, Any] | None:
     """What a page shows; None if that fails, for the value must not be lost by it."""
-    from quiltwork.show.screen import release_on_screen
-
     with suppress(Exception):
-        return release_on_screen(result)
+        return of_release(result).to_dict()
     return None
 
 
 def _files(result: Release, prepared: Prepared) -> dict[str, str]:
     """The release as files; one that fails is left out, for the value must not be lost by it."""
-    from quiltwork.show.beside import write_with_others
-    from quiltwork.show.files import content
+    from quiltwork.view.files import content
+    from quiltwork.view.report import write_with_others
 
     files: dict[str, bytes] = {}
     for ending, form in FORMS.items():
@@ -335,25 +332,21 @@ def statement(ask: Ask, report: Reporter) -> dict[str, Any]:
 
 def account(ask: Ask, report: Reporter) -> dict[str, Any]:
     """The ledger as a page shows it: text, tables and charts."""
-    from quiltwork.show.screen import statement_on_screen
-
     report.phase("Reading")
     with _ledger(ask) as book:
         held = _given(book)
         now = held.statement()
         report.phase("Adding up")
-        return statement_on_screen(now, None if held.terms.belief.variables is not None else held.losses())
+        return of_statement(now, None if held.terms.belief.variables is not None else held.losses()).to_dict()
 
 
 def ledger_belief(ask: Ask, report: Reporter) -> dict[str, Any]:
     """As ``belief show --json``, about the belief that the ledger is for."""
-    from quiltwork.show.screen import belief_on_screen
-
     report.phase("Reading")
     with _ledger(ask) as book:
         terms = _given(book).terms
     read = None if terms.read is None else terms.read.reading | {"text": str(terms.read)}
-    return described(terms.belief) | {"facts": belief_on_screen(terms.belief), "read": read}
+    return described(terms.belief) | {"facts": plain(facts_of(terms.belief)), "read": read}
 
 
 def verify(ask: Ask, report: Reporter) -> dict[str, Any]:

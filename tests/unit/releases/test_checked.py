@@ -20,9 +20,9 @@ from quiltwork import (
 )
 from quiltwork.beliefs.checked import Checked
 from quiltwork.errors import BeliefError
-from quiltwork.show.notebook import as_html
-from quiltwork.show.report import write_report
-from quiltwork.show.screen import release_on_screen
+from quiltwork.view.of_release import of_release
+from quiltwork.view.report import write_report
+from quiltwork.view.things import as_html
 
 STATES = ["sit", "walk"]
 FORGETFUL = MarkovChain([[0.6, 0.4], [0.4, 0.6]], initial="stationary", states=STATES, step=1)
@@ -54,7 +54,7 @@ def test_the_verdict_is_in_every_shell(outcome: str | None, refuted: Checked, tm
     words = "not checked" if outcome is None else f"checked, {outcome}"
     assert words.capitalize() in made.explain()
     assert words in as_html(made)
-    assert any((outcome or words) == card for card, _ in release_on_screen(made)["cards"])
+    assert any((outcome or words) == card for card, _ in of_release(made).to_dict()["cards"])
     assert made.to_dict()["check"] == (None if checked is None else checked.to_dict())
     page = write_report(tmp_path / "report.html", release=made, verify=False).read_text()
     head, signed = page.partition("<h2>Result</h2>")[0], page.partition("<h2>Signatures</h2>")[2]

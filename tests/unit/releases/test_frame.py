@@ -10,7 +10,7 @@ import pytest
 from shell import as_page
 
 from quiltwork import Count, InputError, JointTable, MarkovChain, Release, Sum, read_series, release
-from quiltwork.show.files import as_markdown
+from quiltwork.view.files import as_markdown
 
 STATES = ["sit", "walk|run", "3"]
 CHAIN = MarkovChain([[0.5, 0.3, 0.2], [0.3, 0.5, 0.2], [0.2, 0.3, 0.5]], states=STATES, initial="stationary")

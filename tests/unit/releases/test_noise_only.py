@@ -14,10 +14,10 @@ from quiltwork.data.measured import Measurements
 from quiltwork.errors import NoiseOnlyError
 from quiltwork.releases.answer import PartAnswer
 from quiltwork.releases.result import Release
-from quiltwork.show.answers import caption, numbers_drawn, release_chart
-from quiltwork.show.files import as_markdown
-from quiltwork.show.numbers import table_of
-from quiltwork.show.style import to_spec
+from quiltwork.view.charts.releases import numbers_drawn, release_chart
+from quiltwork.view.charts.style import to_spec
+from quiltwork.view.files import as_markdown
+from quiltwork.view.of_release import caption, table_of
 
 CHAIN = MarkovChain([[0.95, 0.05], [0.1, 0.9]], initial="stationary", states=["sit", "walk"])
 DATA = ["sit", "sit", "walk"] * 100

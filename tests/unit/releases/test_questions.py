@@ -30,7 +30,7 @@ from quiltwork.calibration.request import Request
 from quiltwork.question import Stays, bind, said_in
 from quiltwork.question.workload import load_workload
 from quiltwork.releases.pipeline import prepare
-from quiltwork.show.files import as_markdown
+from quiltwork.view.files import as_markdown
 
 CHAIN = MarkovChain(
     [[0.8, 0.1, 0.1], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]], initial="stationary", states=["0", "1", "2"], step=1

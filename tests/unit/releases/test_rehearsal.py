@@ -9,7 +9,7 @@ from quiltwork.fitting.edits import rescaled
 from quiltwork.fitting.made_up import MOST_VALUES, made_up, made_up_records
 from quiltwork.releases.rehearsal import rehearse
 from quiltwork.samples import contagion_belief
-from quiltwork.show.rehearsed import compared, rehearsal_chart
+from quiltwork.view.charts.releases import compared, rehearsal_chart
 
 LAZY = MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["sit", "walk"])
 

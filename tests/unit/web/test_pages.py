@@ -46,7 +46,7 @@ def test_own_scripts_and_styles_load_nothing_from_elsewhere_and_evaluate_nothing
         for danger in ("innerHTML", "outerHTML", "insertAdjacentHTML", "eval(", "new Function", "document.write"):
             assert danger not in text, f"{file.name} has {danger}"
     colours = re.findall(r"#[0-9a-f]{3,8}\b", (STATIC / "quiltwork.css").read_text())
-    assert not [colour for colour in colours if not colour.startswith("#vg")]  # they stand in show/page.css
+    assert not [colour for colour in colours if not colour.startswith("#vg")]  # they stand in view/page.css
 
 
 @pytest.mark.parametrize("name", [page["name"] for page in pages.NAVIGATION])

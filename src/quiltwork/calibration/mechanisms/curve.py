@@ -50,20 +50,6 @@ class CurveReason(Reason):
     sets: bool = False
     """Whether sets of states are secret, of which the two are the hardest."""
 
-    def sentence(self) -> str:
-        """The reason in words."""
-        when = "" if self.node is None else f" at time {self.node:,}"
-        whose = "" if self.member is None else f" under chain {self.member} of the set"
-        told = [loss for loss in self.by_time if loss > 0]
-        others = "Other secret times" if len(told) < len(self.by_time) else "Other times"
-        hardest = "of the two sets, {} and {}" if self.sets else "{} and {}"
-        return (
-            f"{hardest.format(*self.pair)} are the hardest to keep apart{when}{whose}: the value itself shows up "
-            f"to {self.own:.4g}, what follows it up to {self.future:.4g}, and what led to it up to {self.past:.4g}."
-            + (f" {others} of the cycle show as little as {min(told):.4g}." if told else "")
-            + ("" if self.settled else " The search for less noise stopped at its limit, so less may be enough.")
-        )
-
     def detail(self) -> dict[str, Any]:
         """The reason as plain values."""
         detail: dict[str, Any] = {

@@ -62,27 +62,6 @@ class NetworkQuilt(Reason):
             member,
         )
 
-    def sentence(self) -> str:
-        """The reason in words."""
-        whose = "" if self.member is None else f" under network {self.member} of the set"
-        text = f"{self.node} is the hardest to hide{whose}. "
-        if self.quilt:
-            others = f"{len(self.remote)} other{'s' * (len(self.remote) != 1)}"
-            beyond = f"It is separated from {others} by" if self.remote else "Its quilt is"
-            text += (
-                f"{beyond} {', '.join(self.quilt)}. The noise covers {len(self.near)} nearby "
-                f"variable{'s' * (len(self.near) != 1)}; the quilt itself can reveal up to {self.max_influence:.4g} "
-                "about it (max-influence)."
-            )
-        elif self.remote:
-            free = f"{len(self.remote)} variable{'s' * (len(self.remote) != 1)}"
-            text += f"It is independent of {free}; the noise covers the other {len(self.near)}."
-        else:
-            text += f"No quilt is worth its influence: the noise covers all {len(self.near)} variables."
-        if not self.complete:
-            text += f" There were too many quilts of up to {self.quilt_size} variables to try them all."
-        return text
-
     def detail(self) -> dict[str, Any]:
         """The reason as plain values."""
         detail = {
@@ -129,26 +108,6 @@ class NetworkReason(Reason):
             tuple(zip(names, loss.reveals, strict=False)),
             member,
         )
-
-    def sentence(self) -> str:
-        """The reason in words."""
-        whose = "" if self.member is None else f" under network {self.member} of the set"
-        text = (
-            f"{self.pair[0]} and {self.pair[1]} of {self.node} are the hardest to keep apart{whose}: the value itself "
-            f"shows up to {self.own:.4g}"
-        )
-        if self.branches:
-            text += ", and others " + ", ".join(f"{part:.4g} through {name}" for name, part in self.branches)
-        elif self.clique:
-            rest = "them" if len(self.clique) > 1 else "it"
-            shown = ", ".join(self.clique)
-            text += f", and all others up to {self.others:.4g}, through {shown} and what depends on {rest}"
-        if self.coarse:
-            text += (
-                f". {self.coarse} group{'s' * (self.coarse != 1)} of variables had too many states for a close look, "
-                "so less noise may be enough"
-            )
-        return f"{text}."
 
     def detail(self) -> dict[str, Any]:
         """The reason as plain values."""

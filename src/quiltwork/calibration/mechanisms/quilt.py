@@ -51,25 +51,6 @@ class Quilt(Reason):
     nearby: int | None
     member: int | None = None
 
-    def sentence(self) -> str:
-        """The reason in words."""
-        place = "a node far from both ends" if self.node is None else f"time {self.node:,}"
-        nodes = [
-            f"{distance:,} step{'s' * (distance > 1)} {side}"
-            for distance, side in ((self.left, "before"), (self.right, "after"))
-            if distance is not None
-        ]
-        whose = "" if self.member is None else f" under chain {self.member} of the set"
-        if not nodes:
-            far = f"No value is far enough from it: the noise covers all {self.nearby:,}."
-            return f"{place} is the hardest to hide{whose}. {far}"
-        quilt = " and ".join(nodes)
-        return (
-            f"{place} is the hardest to hide{whose}. Its quilt is {quilt}. The noise covers {self.nearby:,} nearby "
-            f"value{'s' * (self.nearby != 1)}; the rest can reveal up to {self.max_influence:.4g} about it through the "
-            "quilt (max-influence)."
-        )
-
     def detail(self) -> dict[str, Any]:
         """The reason as plain values."""
         detail = {

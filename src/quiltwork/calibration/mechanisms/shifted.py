@@ -31,15 +31,6 @@ class Shifted(Reason):
     divisor: int = 1
     """What the answer is divided by, where that is said in words."""
 
-    def sentence(self) -> str:
-        """The reason in words."""
-        unit = "" if self.unit is None else f" {self.unit}"
-        others = "" if self.shift <= self.itself else ", because values before and after it are then expected to differ"
-        return (
-            f"if one value were {self.distance:g}{unit} higher or lower, the {self.asked} would move by up to "
-            f"{self.shift / self.divisor:.6g} ({self.itself / self.divisor:.6g} through the value itself){others}."
-        )
-
     def detail(self) -> dict[str, Any]:
         """The reason as plain values."""
         return {"shift": self.shift, "own": self.itself, "distance": self.distance}

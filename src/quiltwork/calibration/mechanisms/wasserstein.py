@@ -43,14 +43,6 @@ class Distance(Reason):
     delta: float = 0.0
     member: int | None = None
 
-    def sentence(self) -> str:
-        """The reason in words."""
-        rest = f", leaving out mass {self.delta:g}" if self.delta else ""
-        return (
-            f"learning whether the value at {self.node} is {self.pair[0]} or {self.pair[1]} moves the law of the "
-            f"answer by up to {self.distance:g} (∞-Wasserstein distance{rest}), and the noise covers that much."
-        )
-
     def detail(self) -> dict[str, Any]:
         """The reason as plain values."""
         detail: dict[str, Any] = {"distance": self.distance, "node": self.node, "pair": list(self.pair)}

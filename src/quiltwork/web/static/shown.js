@@ -8,11 +8,15 @@ export const share = (part) => `${(100 * part).toFixed(2)}%`;
 /** Cards as the service sends them, the first one strong; a percent sign stays with its number. */
 export const cardsOf = ({ cards }) => cards.map((card, n) => [...card.map((text) => text.replaceAll(" %", "\u00a0%")), n === 0]);
 
-/** A table `{columns, rows}` as the service sends it; `numbers` are the columns that are set to the right. */
-export function ShownTable({ caption, table, numbers = [] }) {
-  const columns = table.columns.map((name, n) => ({ name, of: (row) => row[n], number: numbers.includes(name) }));
-  return html`<div class="shown"><${Table} caption=${caption} columns=${columns} rows=${table.rows} /></div>`;
+/** A table `{columns, numbers, rows, more}` as the service sends it; `numbers` are the columns that are set to the right. */
+export function ShownTable({ caption, table }) {
+  const columns = table.columns.map((name, n) => ({ name, of: (row) => row[n], number: table.numbers.includes(name) }));
+  return html`<div class="shown"><${Table} caption=${caption} columns=${columns} rows=${table.rows} />
+    ${table.more && html`<p class="note">${table.more}</p>`}</div>`;
 }
+
+/** Sentences as the service sends them, a paragraph each. */
+export const Said = ({ texts, kind = "" }) => (texts || []).map((text) => html`<p class=${kind}>${text}</p>`);
 
 /** Pairs `[what, value]`. */
 export function Facts({ items }) {

@@ -2,7 +2,7 @@
 
 import { ask } from "../api.js";
 import { Cards, Chart, Progress, Refusal, Warnings, html, mount, useEffect, useWork, whole } from "../ui.js";
-import { BudgetBar, Facts, ShownTable, cardsOf } from "../shown.js";
+import { BudgetBar, Facts, Said, ShownTable, cardsOf } from "../shown.js";
 
 function Empty() {
   return html`<section class="panel empty">
@@ -47,7 +47,7 @@ function Account({ shown, status }) {
   return html`<div>
     <${Cards} items=${cardsOf(shown)} />
     <${BudgetBar} budget=${shown.budget} />
-    <${Warnings} texts=${shown.warnings} />
+    <${Warnings} texts=${shown.verdicts.map(({ text }) => text)} />
     ${none
       ? html`<section class="panel empty"><h2>Nothing has been released yet</h2>
           <p>The whole budget is left. ${status.read_only
@@ -57,13 +57,13 @@ function Account({ shown, status }) {
           <section><h2>Privacy loss</h2>
             <div class="pair">${shown.charts.map((chart) => html`<${Chart} spec=${chart.spec} caption=${chart.caption} />`)}</div></section>
           <section><h2>Who spent what</h2>
-            <${ShownTable} caption="Who spent what" table=${shown.people} numbers=${["releases", "ε, added up"]} />
+            <${ShownTable} caption="Who spent what" table=${shown.people} />
             <p class="note">The loss of all releases together is not their sum: it is what the composition rule allows.</p></section>
           <section><h2>Releases</h2>
-            <${ShownTable} caption="Releases, the latest first" table=${shown.releases} numbers=${["row", "ε", "together"]} />
-            ${shown.more && html`<p class="note">${shown.more}</p>`}</section>
+            <${ShownTable} caption="Releases, the latest first" table=${shown.releases} />
+            <${Said} texts=${shown.more} kind="note" /></section>
         </div>`}
-    <section><h2>What it is for</h2><${Facts} items=${shown.facts} /></section>
+    <section><h2>What it is for</h2><p class="lead">${shown.title}</p><${Facts} items=${shown.facts} /></section>
     <${Checks} head=${shown.head} />
   </div>`;
 }

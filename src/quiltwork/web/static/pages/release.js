@@ -5,7 +5,7 @@ import {
   BeliefChooser, Cards, Chart, Field, FileDrop, Progress, Refusal, Select, Slider, Warnings,
   EPSILONS, html, mount, save, useBelief, useEffect, useLayoutEffect, useMemo, useRef, useState, useWork,
 } from "../ui.js";
-import { BudgetBar, Facts, ShownTable, cardsOf } from "../shown.js";
+import { BudgetBar, Facts, Said, ShownTable, cardsOf } from "../shown.js";
 import { Files, ofRecords, suggested } from "../data.js";
 import { Question, firstQuestion, questionOf, suited, textOf } from "../questions.js";
 
@@ -197,11 +197,11 @@ function Preview({ preview, confirming, onConfirm, onBack }) {
     <p class="lead">${shown.lead}</p>
     <${Cards} items=${cardsOf(shown)} />
     ${shown.budget
-      ? html`<${BudgetBar} budget=${shown.budget} said=${false} />
+      ? html`<${BudgetBar} budget=${shown.budget.bar} said=${false} />
         <${Facts} items=${shown.budget.facts} />`
       : html`<p class="warning"><b>No budget is kept.</b> ${preview.notes[preview.notes.length - 1]}</p>`}
-    <${ShownTable} caption="Questions and their noise" table=${shown.questions} numbers=${["answers", "noise scale", "± (95 %)"]} />
-    <p>${shown.meaning}</p>
+    <${ShownTable} caption="Questions and their noise" table=${shown.questions} />
+    <${Said} texts=${shown.meaning} />
     <${Warnings} texts=${preview.warnings} />
     ${preview.notes.slice(0, shown.budget ? undefined : -1).map((note) => html`<p class="note">${note}</p>`)}
     <div class="row">
@@ -217,15 +217,13 @@ function Preview({ preview, confirming, onConfirm, onBack }) {
 /* ---- 4: the result ---- */
 
 function Answer({ answer }) {
-  const said = html`<div>${answer.said.map((line) => html`<p>${line}</p>`)}</div>`;
-  const table = html`<${ShownTable} caption=${answer.title || "Released numbers"} table=${answer.table} numbers=${answer.table.columns.slice(1)} />`;
+  const table = html`<${ShownTable} caption=${answer.title || "Released numbers"} table=${answer.table} />`;
   return html`<section>
     ${answer.title && html`<h3>${answer.title}</h3>`}
-    ${answer.parts
+    ${answer.layout === "below"
       ? html`<div><${Chart} spec=${answer.chart.spec} caption=${answer.chart.caption} />${table}</div>`
       : html`<div class="beside"><${Chart} spec=${answer.chart.spec} caption=${answer.chart.caption} />${table}</div>`}
-    ${answer.more && html`<p class="note">${answer.more}</p>`}
-    ${said}${answer.remarks.map((line) => html`<p class="note">${line}${line.startsWith("There are also estimates") ? " They are in the files CSV, Parquet and JSON." : ""}</p>`)}
+    <${Said} texts=${answer.said} /><${Said} texts=${answer.remarks} kind="note" />
   </section>`;
 }
 
@@ -254,8 +252,6 @@ function Earlier({ onShow }) {
       onClick=${() => onShow(job)}>${job.result.query}, ε = ${job.result.epsilon}</button></li>`)}</ul></section>`;
 }
 
-const onlyNoise = (note) => note.includes(" is noise only");
-
 function Result({ done, onAgain }) {
   const { shown, job, files } = done;
   const heading = useRef(null);
@@ -265,20 +261,20 @@ function Result({ done, onAgain }) {
       <${Downloads} job=${job} files=${files} /><pre tabindex="0">${JSON.stringify(done.result.value, null, 1)}</pre>
       <div class="row"><button type="button" onClick=${onAgain}>Ask something else</button></div></div>`;
   }
+  const said = (level) => shown.verdicts.filter((verdict) => verdict.level === level).map(({ text }) => text);
   return html`<div class="result">
     <p class="over">Released</p>
-    <h2 tabindex="-1" ref=${heading}>${shown.title}, private</h2>
+    <h2 tabindex="-1" ref=${heading}>${shown.title}</h2>
     <p class="lead">${shown.lead}</p>
     <${Cards} items=${cardsOf(shown)} />
     <${Downloads} job=${job} files=${files} />
     <p class="note">Keep them now: the service forgets them after an hour, and a second release costs again.</p>
-    <${Warnings} texts=${shown.notes.filter(onlyNoise)} />
+    <${Warnings} texts=${said("warning")} />
     ${shown.answers.map((answer) => html`<${Answer} answer=${answer} />`)}
-    <section><h3>What it means</h3><p>${shown.meaning}</p>
-      ${shown.notes.filter((note) => !onlyNoise(note)).map((note) => html`<p class="note">${note}</p>`)}
-      <details><summary>Why this much noise</summary>${shown.explained.map((line) => html`<p>${line}</p>`)}</details></section>
-    ${shown.recorded && html`<section><h3>Budget</h3><${BudgetBar} budget=${shown.recorded} />
-      <${Facts} items=${shown.recorded.facts} /><p><a href="/budget">Look at the budget</a></p></section>`}
+    <section><h3>What it means</h3><${Said} texts=${shown.meaning} /><${Said} texts=${said("note")} kind="note" />
+      <details><summary>Why this much noise</summary><${Said} texts=${shown.explained} /></details></section>
+    ${shown.recorded && html`<section><h3>Budget</h3><${BudgetBar} budget=${shown.recorded.bar} />
+      <${Said} texts=${shown.recorded.said} /><${Facts} items=${shown.recorded.facts} /><p><a href="/budget">Look at the budget</a></p></section>`}
     <div class="row"><button type="button" onClick=${onAgain}>Ask something else</button></div>
   </div>`;
 }
