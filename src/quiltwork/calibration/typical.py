@@ -9,7 +9,7 @@ from quiltwork.beliefs import Belief
 from quiltwork.calibration.target import MOST_EPSILON, USEFUL, Remedy
 from quiltwork.data import Countable
 from quiltwork.errors import InputError, QueryError
-from quiltwork.queries import Query
+from quiltwork.queries import Query, StayLength
 from quiltwork.types import Codes, Floats
 
 MANY = 10**9  # values of the series that stands for all series: shares are rounded to one in so many
@@ -92,8 +92,10 @@ def expected_answer(query: Query, belief: Belief, values: int) -> Floats | None:
         flow = np.mean([law[:, None] * table for law, table in laws], axis=0)
         numbers = np.asarray(query.evaluate(_Expected(belief.states, share, flow)), dtype=np.float64)
         unit, divisor = float(query.unit(belief.states)), query.divisor(values)
-    except (InputError, QueryError):
+    except InputError:
         return None
+    if isinstance(query, StayLength):
+        numbers = numbers.min(keepdims=True)  # a ratio is no more precise than its smaller part
     return np.abs(numbers) * unit * (values / MANY) / divisor
 
 
