@@ -93,8 +93,10 @@ def expected_answer(question: Question, belief: Belief, values: int) -> Floats |
         flow = np.mean([law[:, None] * table for law, table in laws], axis=0)
         numbers = np.asarray(question.evaluate(_Expected(belief.states, share, flow)), dtype=np.float64)
         unit, divisor = float(question.unit), question.divisor(values)
-    except (InputError, QueryError):
+    except InputError:
         return None
+    if question.query.kind == "stay-length":
+        numbers = numbers.min(keepdims=True)  # a ratio is no more precise than its smaller part
     return np.abs(numbers) * unit * (values / MANY) / divisor
 
 

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.table import Table as RichTable
@@ -33,8 +33,14 @@ class Terminal(Console):
         super().__init__(stderr=stderr, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print texts and tables."""
-        super().print(*(visible(one) if isinstance(one, str) else one for one in objects), **options)
+        """Print texts and tables. Remarks that cannot be written are given up, and cost no value."""
+        try:
+            super().print(*(visible(one) if isinstance(one, str) else one for one in objects), **options)
+        except OSError:
+            if not self.stderr:
+                raise
+            self.quiet = True
+            give_up_output(sys.stderr)
 
     def on_broken_pipe(self) -> None:
         """Whoever read has gone. Remarks are given up; what that means for a result is for the caller to say."""
@@ -173,10 +179,13 @@ def _show_heat(title: str, states: Sequence[str], shares: Sequence[Sequence[floa
         console.print(say("more", count=len(states) - len(names)))
 
 
-def give_up_output() -> None:
-    """Nothing more can be written to standard output: what is left in its buffer must not end the program later."""
+def give_up_output(stream: TextIO | None = None) -> None:
+    """Nothing more can be written to standard output, or to another stream: what is left in its buffer is dropped.
+
+    Else it would end the program later.
+    """
     with suppress(OSError, ValueError, AttributeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), (stream or sys.stdout).fileno())
 
 
 def print_json(content: dict[str, Any]) -> None:

@@ -18,7 +18,7 @@ OPTIONS = {
         --json --key
     """,
     "plan": """
-        --also --by-subject --delta --distance --epsilon --guarantee --json --length --mechanism --noise
+        --also --by-subject --compare --delta --distance --epsilon --guarantee --json --length --mechanism --noise
         --out --people --query --quilt-size --releases --secret-times --secrets --state-values
         --target-error --values --window --workload
     """,

@@ -31,6 +31,11 @@ def test_verdicts_follow_from_the_share_of_what_is_typical() -> None:
         assert set(one.to_dict()) == {"ask", "noise_scale", "error_95", "relative_error", "verdict"}
 
 
+def test_a_ratio_is_compared_with_its_smaller_part() -> None:
+    made = plan("stay-length:walk", belief=CHAIN, epsilon=1.0, length=1000).precision[0]
+    assert made.typical == pytest.approx(80)  # stays, of 2.5 values on average
+
+
 def test_what_would_make_it_good_does() -> None:
     made = plan("share:walk", belief=CHAIN, epsilon=0.1, length=500, values=1000)
     better = made.precision[0].better

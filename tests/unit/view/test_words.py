@@ -126,11 +126,11 @@ def test_what_people_see_is_drawn_in_one_place() -> None:
     doors = {
         "rich.table": {"terminal.py"},
         "<!doctype": {"html.py", "files.py", "pages.py"},
-        "vl_convert.": {"style.py"},
+        "vl_convert.": {"style.py", "drawing.py"},
     }
     for mark, known in doors.items():
         found = {file.name for file in VIEW.parent.rglob("*.py") if mark in file.read_text()}
         assert found <= known, mark
-    for package in ("beliefs", "queries", "calibration", "accounting", "influence", "laws", "auditor", "certificate"):
+    for package in ("beliefs", "question", "calibration", "accounting", "influence", "laws", "auditor", "certificate"):
         for file in (VIEW.parent / package).rglob("*.py"):
             assert not re.search(r"\b(print|say)\(", re.sub(r">>> .*|\.\.\. .*", "", file.read_text())), file
