@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from secrets import token_hex
 
 import pytest
 from effort import examples
@@ -53,9 +54,17 @@ def _nothing_is_left_behind() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _results_are_kept_apart(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Results that are kept until they are taken go to a folder of the tests, also those of programs they start."""
-    os.environ["QUILTWORK_KEPT"] = str(tmp_path_factory.mktemp("kept") / "results")
+def folder_of_kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where tests keep what was paid for; services that serve several tests keep it at its top."""
+    folder = tmp_path_factory.mktemp("kept")
+    os.environ["QUILTWORK_KEPT"] = str(folder / "services")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _results_are_kept_apart(folder_of_kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results that are kept until they are taken go to a folder of each test, also those of programs they start."""
+    monkeypatch.setenv("QUILTWORK_KEPT", str(folder_of_kept / token_hex(8)))
 
 
 @pytest.fixture(autouse=True)
