@@ -53,7 +53,7 @@ def test_a_release_by_keyboard_is_previewed_confirmed_shown_and_kept(open_page: 
     expect(page.get_by_role("heading", name="Confirm the release")).to_be_focused()
     assert spent(page) == before
     shown = page.get_by_role("region", name="Confirm the release").inner_text()
-    for said in ("Spent before", "This release", "Remains", "±", "noise scale", f"count:{SCRIPT}"):
+    for said in ("Spent before", "This release", "Remains", "±", "noise scale", f'count:"{SCRIPT}"'):
         assert said in shown
     as_text(page)
     check_page(page)
@@ -79,7 +79,7 @@ def test_a_release_by_keyboard_is_previewed_confirmed_shown_and_kept(open_page: 
     assert "Signatures" in report
     tab_to(page, "Ask something else")
     page.keyboard.press("Enter")
-    tab_to(page, f"histogram + count:{SCRIPT}, ε = 0.25")  # nothing is lost with a page that was left
+    tab_to(page, f'histogram + count:"{SCRIPT}", ε = 0.25')  # nothing is lost with a page that was left
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="Histogram, Count of").wait_for()
     alone = open_page("about:blank")
@@ -103,7 +103,7 @@ def test_a_budget_that_would_be_exceeded_says_by_how_much(open_page: Open) -> No
 
 def test_what_is_changed_needs_another_preview_and_uploads_can_be_deleted(open_page: Open, folder: Path) -> None:
     page = open_page("/release")
-    page.locator("input[type=file]").set_input_files(folder / "data" / f"{SCRIPT}.csv")
+    page.locator("input[type=file]").first.set_input_files(folder / "data" / f"{SCRIPT}.csv")
     page.get_by_text("Read as the ledger says").wait_for()
     as_text(page)
     page.get_by_text("MarkovChain(3 states").wait_for()
@@ -188,7 +188,7 @@ def test_nothing_old_stays_beside_what_is_new(open_page: Open) -> None:
     page.get_by_role("alert").filter(has_text="two whole numbers").wait_for()
     unreadable: FilePayload = {"name": "unreadable.parquet", "mimeType": "application/octet-stream", "buffer": b"text"}
     page.get_by_label("Only values from number").fill("")
-    page.locator("input[type=file]").set_input_files(unreadable)
+    page.locator("input[type=file]").first.set_input_files(unreadable)
     page.get_by_text("Delete it now").wait_for()
     page.get_by_role("button", name="Preview the release").click()
     page.get_by_role("alert").filter(has_text="cannot be read in this way").wait_for()
@@ -208,10 +208,10 @@ def test_a_job_file_is_saved_and_loaded(open_page: Open, tmp_path: Path) -> None
     assert text.startswith('[data]\npath = "diary.csv"\n')
     assert 'ask = "histogram"\nepsilon = 0.25\n' in text
     file.write_text(
-        '[[question]]\nask = ["stays", "quantile:0.9"]\nepsilon = 0.1\nwindow = "day"\n[privacy]\nwho = "me"\n'
+        '[[question]]\nask = ["stays", "quantile:0.9"]\nepsilon = 0.1\nwindow = "day"\n[privacy]\nledger = "sqlite:///own.db"\nwho = "me"\n'
     )
     page.get_by_label("Load a job file (.toml)").set_input_files(file)
-    page.get_by_text("Not taken from the file: who.").wait_for()
+    page.get_by_text("Not taken from the file: ledger, who.").wait_for()
     expect(page.get_by_label("Privacy loss ε, as a number")).to_have_value("0.1")
     expect(page.get_by_label("Answers for")).to_have_value("day")
     expect(page.get_by_label("Question 1", exact=True)).to_have_value("stays")

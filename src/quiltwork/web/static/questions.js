@@ -48,14 +48,18 @@ export function suited(question, described) {
 export function textOf(question, described) {
   if (question.kind === "other") return question.text.trim();
   const kind = kindsFor(described).find((one) => one.kind === question.kind);
-  return kind && kind.state ? `${question.kind}:${question.state}` : question.kind;
+  return kind && kind.state ? `${question.kind}:${quoted(question.state)}` : question.kind;
 }
+
+/** A name as it stands in a text: as a JSON string where it could be taken for something else. */
+const quoted = (name) => (/[:,|&="*]|^\s|\s$|\bover\b/.test(name) ? JSON.stringify(name) : name);
 
 /** A question from its text, as a job file has it; what no kind here says stays text. */
 export function questionOf(text, described) {
   const at = text.indexOf(":");
-  const [name, state] = at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + 1)];
-  const found = kindsFor(described).find((one) => one.kind === text || (one.state && one.kind === name && statesOf(described).includes(state)));
+  const [name, said] = at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + 1)];
+  const state = statesOf(described).find((one) => one === said || quoted(one) === said) ?? "";
+  const found = kindsFor(described).find((one) => one.kind === text || (one.state && one.kind === name && state));
   return found ? { kind: found.kind, state, text: "" } : { kind: OTHER.kind, state: "", text };
 }
 
