@@ -3,7 +3,8 @@
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,8 @@ JUST_NOW = 5.0  # seconds: a result that is kept for less may be about to be pri
 if TYPE_CHECKING:
     from quiltwork import Belief, BeliefCheck, Ledger, Release
     from quiltwork.releases.keep import Kept
-    from quiltwork.releases.prepared import Answer, Prepared
+    from quiltwork.releases.prepared import Prepared
+    from quiltwork.releases.run import Counted
 
 
 @dataclass
@@ -63,12 +65,9 @@ def release(context: typer.Context, data: DataOrJob, said: dict[str, Any], as_js
     form = _printed_as(job.out.form, as_json=as_json)
     if sys.stdout is None:
         raise ParameterError("the value needs somewhere to go", got="a standard output that is closed")
-    prepared, book, fits = _prepared(job)
-    answers = _counted(prepared)
-    if book is not None and len(prepared) > 1:
-        book.check_room([ready.record for ready in prepared])
+    found, book, fits = _counted(job)
     kept = _kept(job)
-    made = _delivered(job, zip(prepared, answers, strict=True), book, files, form, kept)
+    made = _delivered(job, found, book, files, form, kept)
     for number, one in enumerate(made, 1):
         for file in files:
             path = file.with_stem(f"{file.stem}-{number}") if len(made) > 1 else file
@@ -98,18 +97,6 @@ def _take(one: _Made, kept: "Kept") -> None:
     one.taken = True
 
 
-def _counted(prepared: "list[Prepared]") -> "list[list[Answer]]":
-    """What is true, of all questions; answers that would be noise only are refused."""
-    with progress("Counting"):
-        answers = [ready.answers() for ready in prepared]
-        for ready, own in zip(prepared, answers, strict=True):
-            ready.check_worth(own)
-        warnings = [text for ready, own in zip(prepared, answers, strict=True) for text in ready.warnings(own)]
-    for warning in (*dict.fromkeys(warnings), *_not_taken()):
-        err.print(f"warning: {warning}")
-    return answers
-
-
 def _not_taken() -> list[str]:
     """What is said of earlier results that nobody has taken: who was stopped could not say where they are."""
     from quiltwork.releases.keep import Kept
@@ -122,7 +109,7 @@ def _not_taken() -> list[str]:
 
 def _delivered(
     job: Job,
-    counted: "Iterator[tuple[Prepared, list[Answer]]]",
+    found: "list[Counted]",
     book: "Ledger | None",
     files: list[Path],
     form: Format,
@@ -134,28 +121,22 @@ def _delivered(
     who, together = written_down(job.privacy.who), len(job.questions) > 1 and form == "json"
     made: list[_Made] = []
     try:
-        for asked, (ready, own) in zip(job.questions, counted, strict=True):
+        for asked, one in zip(job.questions, found, strict=True):
             text = job.with_questions([asked]).shown().to_toml()
-            result, name = _draw(job, ready, own, book, who, kept, text)
-            made.append(_Made(result, ready, name))
+            result, name = _draw(job, one, book, who, kept, text)
+            made.append(_Made(result, one.prepared, name))
             if not together and _show(result, files, form):
                 _take(made[-1], kept)
     finally:
         whole = len(made) == len(job.questions)
         if together and made and _print_all([one.result for one in made], whole=whole):
-            for one in made:
-                _take(one, kept)
+            for shown in made:
+                _take(shown, kept)
     return made
 
 
 def _draw(
-    job: Job,
-    ready: "Prepared",
-    answers: "list[Answer]",
-    book: "Ledger | None",
-    who: dict[str, str],
-    kept: "Kept",
-    text: str,
+    job: Job, one: "Counted", book: "Ledger | None", who: dict[str, str], kept: "Kept", text: str
 ) -> "tuple[Release, str | None]":
     """A release, which is kept before it is shown, and the name that it is kept by."""
     names: list[str | None] = []
@@ -171,31 +152,30 @@ def _draw(
         names.append(kept.put(as_shown(result).to_dict()))
         return lambda: kept.remove(names[0])
 
-    if book is None:
-        keep(result := ready.draw(answers))
-    else:
-        result = ready.draw_within(book, who, answers, keep=keep)
+    result = one.release(book, who, keep=keep)
     return as_shown(result), names[0]
 
 
-def _prepared(job: Job) -> "tuple[list[Prepared], Ledger | None, BeliefCheck | None]":
-    """Everything that can be refused is refused here: nothing is counted, drawn or spent."""
-    from quiltwork.calibration.wanted import asked
+def _counted(job: Job) -> "tuple[list[Counted], Ledger | None, BeliefCheck | None]":
+    """Everything that can be refused is refused here: nothing is drawn or spent."""
     from quiltwork.data.of_job import rows_of
     from quiltwork.releases.of_job import requests_of
-    from quiltwork.releases.pipeline import prepare
+    from quiltwork.releases.run import counted as counted_by
 
     held = believed(job)
-    for one in questions_of(job):
-        asked(one, held)  # refused before data are read
-    segments = dict.fromkeys(one.segment for one in job.questions)
-    rows = {segment: counted(rows_of, job.data, held, segment=segment) for segment in segments}
+    questions_of(job)
     fits = None if job.out.check is None else _compared(job.out.check, held, job.data)
     book = _ledger(job, held)
-    with progress("Calibrating"):
-        requests = requests_of(job, held, ledger=book, checked=None if fits is None else fits.checked(held))
-        prepared = [prepare(rows[one.segment], request) for one, request in zip(job.questions, requests, strict=True)]
-    return prepared, book, fits
+    found = counted_by(
+        job,
+        requests_of(job, held, ledger=book, checked=None if fits is None else fits.checked(held)),
+        lambda segment: counted(rows_of, job.data, held, segment=segment),
+        ledger=book,
+        around=lambda step: nullcontext() if step == "Reading" else progress(step),
+    )
+    for warning in (*dict.fromkeys(text for one in found for text in one.warnings), *_not_taken()):
+        err.print(f"warning: {warning}")
+    return found, book, fits
 
 
 def _ledger(job: Job, belief: "Belief") -> "Ledger | None":

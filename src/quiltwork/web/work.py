@@ -19,19 +19,22 @@ from quiltwork.beliefs.files import belief_from_dict, load_belief
 from quiltwork.calibration.plan import Plan
 from quiltwork.calibration.request import Request
 from quiltwork.calibration.wanted import distances_to_dict, plan_wanted, questions, values_of
+from quiltwork.data import Series
 from quiltwork.data.reading import fixed
+from quiltwork.data.records import Records
 from quiltwork.errors import BeliefError, DataError, LedgerError, ParameterError, QuiltworkError
 from quiltwork.fitting import described
 from quiltwork.fitting.edits import edited
-from quiltwork.job import Data
+from quiltwork.job import Data, Job
 from quiltwork.ledger import Ledger, read_key
 from quiltwork.numeric import check_length
 from quiltwork.releases.keep import Kept
 from quiltwork.releases.of_job import requests_of
-from quiltwork.releases.pipeline import prepare
-from quiltwork.releases.prepared import Answer, Prepared
+from quiltwork.releases.prepared import Prepared
 from quiltwork.releases.result import Release
+from quiltwork.releases.run import Counted, counted
 from quiltwork.session import written_down
+from quiltwork.types import Segment
 from quiltwork.view.of_account import of_statement
 from quiltwork.view.of_belief import facts_of
 from quiltwork.view.of_release import of_preview, of_release
@@ -71,8 +74,7 @@ class Reporter(Protocol):
 
 @dataclass(frozen=True)
 class _Ready:
-    prepared: Prepared
-    answers: list[Answer]
+    counted: Counted
     warnings: tuple[str, ...]
     doubt: str | None
     file: tuple[int, int]
@@ -199,7 +201,7 @@ def columns(ask: Ask, report: Reporter) -> dict[str, Any]:
 def preview(ask: Ask, report: Reporter) -> dict[str, Any]:
     """What a release would be and cost; nothing is drawn, and nothing is spent."""
     ready = _prepared(ask, report)
-    prepared = ready.prepared
+    prepared, answers = ready.counted.prepared, ready.counted.answers
     made, request = prepared.calibration, prepared.request
     content: dict[str, Any] = {
         "query": prepared.asked.text,
@@ -210,7 +212,7 @@ def preview(ask: Ask, report: Reporter) -> dict[str, Any]:
         "secrets": made.secrets.text,
         "subjects": prepared.sizes[0],
         "values": prepared.sizes[1],
-        "questions": prepared.expected(ready.answers),
+        "questions": prepared.expected(answers),
         "warnings": [*ready.warnings, *([] if ready.doubt is None else [f"{ready.doubt}."])],
         "notes": list(prepared.notes),
         "ledger": None,
@@ -238,7 +240,7 @@ def preview(ask: Ask, report: Reporter) -> dict[str, Any]:
 def confirm(ask: Ask, report: Reporter) -> dict[str, Any]:
     """Draw what was previewed: as ``release --json``, with the same as files."""
     ready = _prepared(ask, report)
-    prepared, name = ready.prepared, str(ask["confirmation"])
+    prepared, name = ready.counted.prepared, str(ask["confirmation"])
     if prepared.record.to_dict() != ask["record"] or list(ready.file) != ask["was"]:
         raise DataError(
             "the release is not the one that was confirmed",
@@ -258,10 +260,7 @@ def confirm(ask: Ask, report: Reporter) -> dict[str, Any]:
         report.commit()
         report.phase("Drawing")
         _READY.pop(name, None)  # whatever happens: an answer is not drawn twice
-        if book is None:
-            _keep(ask, _valued(result := prepared.draw(ready.answers), ask))
-        else:
-            result = prepared.draw_within(book, who, ready.answers, keep=lambda made: _keep(ask, _valued(made, ask)))
+        result = ready.counted.release(book, who, keep=lambda made: _keep(ask, _valued(made, ask)))
     report.phase("Writing")
     answer, shown = _valued(result, ask), _named(result, ask)
     answer |= {"files": _files(shown, prepared), "shown": _on_screen(shown)}
@@ -379,34 +378,33 @@ def _prepared(ask: Ask, report: Reporter) -> _Ready:
         return kept
     from quiltwork.data.of_job import rows_of
 
-    request, read = _agreed(ask)  # nothing is read before
-    read = replace(read, path=file)
-    segment = ask.get("segment")
-    report.phase("Reading")
-    with _silent(report):
-        rows = rows_of(read, request.belief)  # all of it: what is wrong in a part must not tell where it is
-        if segment is not None:
-            rows = rows_of(read, request.belief, segment=(segment[0], segment[1]))
-    report.phase("Calibrating")
-    with _silent(report, only=DataError):  # other refusals depend on public sizes alone
-        prepared = prepare(rows, request)
-    report.phase("Counting")
-    with _silent(report):
-        answers = prepared.answers()
+    job, request, read = _agreed(ask)  # nothing is read before
+    doubts: list[str | None] = []
+
+    def rows(segment: Segment | None) -> Series | Records:
+        found = rows_of(replace(read, path=file), request.belief)  # all of it: what is wrong must not tell where
+        doubts.append(getattr(found, "doubt", None))
+        return found if segment is None else rows_of(replace(read, path=file), request.belief, segment=segment)
+
+    @contextmanager
+    def around(step: str) -> Iterator[None]:
+        report.phase(step)
+        with _silent(report, only=DataError if step == "Calibrating" else Exception):  # its others are of public sizes
+            yield
+
     with _ledger(ask) as book:
-        prepared = prepared if book is None else prepared.within(book)
-    prepared.check_worth(answers)  # it looks at public sizes
+        (found,) = counted(job, [request], rows, ledger=book, around=around)
     with _silent(report, only=DataError):
-        warnings = prepared.warnings(answers)
-    doubt = getattr(rows, "doubt", None) if request.alone else None  # a ledger's columns are its owner's
-    ready = _Ready(prepared, answers, warnings, doubt, stamp, time.monotonic() + WAITS)
+        warnings = found.warnings
+    doubt = doubts[0] if ask.get("ledger") is None else None  # a ledger's columns are its owner's
+    ready = _Ready(found, warnings, doubt, stamp, time.monotonic() + WAITS)
     while len(_READY) >= KEPT:
         del _READY[next(iter(_READY))]
     _READY[name] = ready
     return ready
 
 
-def _agreed(ask: Ask) -> tuple[Request, Data]:
+def _agreed(ask: Ask) -> tuple[Job, Request, Data]:
     """What is asked, and how the data are read: with a ledger as it says, whatever else was sent is refused.
 
     Whoever could choose the states or the reading would learn values from what is refused.
@@ -435,7 +433,7 @@ def _agreed(ask: Ask) -> tuple[Request, Data]:
             read = said if undeclared else book.declared()
         job = replace(job, data=replace(read, spread=job.data.spread))
         (request,) = requests_of(job, belief, ledger=book, checked=_checked(ask, belief))
-    return request, read
+    return job, request, read
 
 
 def _checked(ask: Ask, belief: Belief) -> Checked | None:
