@@ -208,7 +208,8 @@ def test_a_job_file_is_saved_and_loaded(open_page: Open, tmp_path: Path) -> None
     assert text.startswith('[data]\npath = "diary.csv"\n')
     assert 'ask = "histogram"\nepsilon = 0.25\n' in text
     file.write_text(
-        '[[question]]\nask = ["stays", "quantile:0.9"]\nepsilon = 0.1\nwindow = "day"\n[privacy]\nledger = "sqlite:///own.db"\nwho = "me"\n'
+        '[[question]]\nask = ["stays", "quantile:0.9"]\nepsilon = 0.1\nwindow = "day"\n'
+        '[privacy]\nledger = "sqlite:///own.db"\nwho = "me"\n'
     )
     page.get_by_label("Load a job file (.toml)").set_input_files(file)
     page.get_by_text("Not taken from the file: ledger, who.").wait_for()

@@ -8,10 +8,12 @@ import numpy as np
 from quiltwork.beliefs import Belief
 from quiltwork.calibration.target import MOST_EPSILON, USEFUL, Remedy
 from quiltwork.data import Countable
-from quiltwork.errors import InputError, QueryError
+from quiltwork.errors import InputError, NotCoveredError, QueryError
+from quiltwork.fitting.made_up import made_up_records
 from quiltwork.question import Question
 from quiltwork.types import Codes, Floats
 
+RECORDS = 10_000  # that a belief makes up
 MANY = 10**9  # values of the series that stands for all series: shares are rounded to one in so many
 Verdict = Literal["good", "rough", "noise only"]
 
@@ -46,8 +48,12 @@ class Precision:
         }
 
 
-def verdict_of(error: float, expected: Floats | None, *, pure_noise: bool) -> Verdict | None:
+def verdict_of(
+    error: float, expected: Floats | None, *, pure_noise: bool, share: float | None = None
+) -> Verdict | None:
     """In a word; None if nothing is known that the ± could be compared with.
+
+    Where the belief expects nothing, it is compared with what is possible, if its ``share`` of that is known.
 
     >>> [verdict_of(error, np.array([50.0, 150.0]), pure_noise=False) for error in (9.0, 90.0, 200.0)]
     ['good', 'rough', 'noise only']
@@ -55,7 +61,7 @@ def verdict_of(error: float, expected: Floats | None, *, pure_noise: bool) -> Ve
     if pure_noise:
         return "noise only"
     if expected is None or not expected.mean() > 0:
-        return None
+        return None if not share else "good" if share <= USEFUL else "rough"
     if error >= expected.max():
         return "noise only"
     return "good" if error <= USEFUL * expected.mean() else "rough"
@@ -74,6 +80,8 @@ def about(epsilon: float, error: float, wanted: float) -> float | None:
 def expected_answer(question: Question, belief: Belief, values: int) -> Floats | None:
     """The numbers that an answer about this many values has in the long run; None where the belief does not say.
 
+    Those about records are taken from some that the belief makes up.
+
     >>> from quiltwork import MarkovChain
     >>> from quiltwork.question import bind
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]])
@@ -81,8 +89,10 @@ def expected_answer(question: Question, belief: Belief, values: int) -> Floats |
     >>> [expected_answer(question, chain, 1000).round(3).tolist() for question in asked]
     [[800.0, 200.0], [0.2], [80.0, 80.0]]
     """
-    if belief.variables is not None or belief.real:
+    if belief.real:
         return None
+    if belief.variables is not None:
+        return _expected_of_records(question, belief, values)
     average = belief.average()
     chains = belief.chains or (() if average is None else (average,))
     try:
@@ -98,6 +108,17 @@ def expected_answer(question: Question, belief: Belief, values: int) -> Floats |
     if question.query.kind == "stay-length":
         numbers = numbers.min(keepdims=True)  # a ratio is no more precise than its smaller part
     return np.abs(numbers) * unit * (values / MANY) / divisor
+
+
+def _expected_of_records(question: Question, belief: Belief, values: int) -> Floats | None:
+    try:
+        records = made_up_records(belief, people=RECORDS)
+    except NotCoveredError:  # it has no law
+        return None
+    counted = (
+        question.matching(records.codes).sum(axis=1) if question.join == "all" else question.answer(records.counts())
+    )
+    return np.abs(counted) * float(question.unit) * (values / question.values_in(RECORDS)) / question.divisor(values)
 
 
 @dataclass(frozen=True)

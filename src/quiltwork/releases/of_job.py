@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +10,8 @@ from quiltwork.beliefs import Belief, Secrets
 from quiltwork.beliefs.checked import Checked
 from quiltwork.calibration.plan import plan
 from quiltwork.calibration.request import Request
-from quiltwork.calibration.target import PURE_NOISE, USEFUL
+from quiltwork.calibration.target import PURE_NOISE
+from quiltwork.calibration.typical import Verdict, expected_answer, verdict_of
 from quiltwork.calibration.wanted import asked, in_each
 from quiltwork.data import Series
 from quiltwork.data.records import Records
@@ -20,9 +21,6 @@ from quiltwork.job import Job
 from quiltwork.ledger import Ledger
 from quiltwork.releases.pipeline import prepare
 from quiltwork.releases.prepared import Answer, Prepared
-from quiltwork.releases.rehearsal import typical_sizes
-
-Verdict = Literal["good", "rough", "noise only"]
 
 
 def requests_of(
@@ -175,14 +173,15 @@ def _shape(job: Job, belief: Belief, segment: tuple[int, int] | None) -> Series 
 
 def _worth(ready: Prepared, answers: list[Answer], offers: list[list[dict[str, Any]]] | None) -> list[QuestionPlan]:
     """Each question of one release: they share its ε."""
-    expected, shares, typical = ready.expected(answers), ready.shares(answers), typical_sizes(ready, answers)
+    expected, shares = ready.expected(answers), ready.shares(answers)
     found: list[QuestionPlan] = []
-    for place, (facts, share, size) in enumerate(zip(expected, shares, typical, strict=True)):
+    for place, (facts, share) in enumerate(zip(expected, shares, strict=True)):
         error = facts["error_95"]
-        relative = error / size if size else None
-        verdict: Verdict = "good" if (share if relative is None else relative) < USEFUL else "rough"
-        if share >= PURE_NOISE:
-            verdict = "noise only"
+        least = min(answer.values for answer in answers if answer.question == place)
+        numbers = expected_answer(ready.asked.questions[place], ready.request.belief, least)
+        typical = None if numbers is None else float(numbers.mean()) or None
+        relative = error / typical if typical else None
+        verdict = verdict_of(error, numbers, pure_noise=share >= PURE_NOISE, share=share)
         found.append(
             QuestionPlan(
                 ask=facts["query"],
@@ -191,7 +190,7 @@ def _worth(ready: Prepared, answers: list[Answer], offers: list[list[dict[str, A
                 noise_scale=facts["noise_scale"],
                 error_95=error,
                 relative_error=relative,
-                verdict=verdict,
+                verdict=verdict or "rough",
                 answers=facts["answers"],
                 mechanisms=() if offers is None else tuple(offers[place]),
             )

@@ -8,7 +8,7 @@ from quiltwork.calibration.request import Request
 from quiltwork.calibration.series import ForSeries
 from quiltwork.data import Series, Window
 from quiltwork.data.records import Records
-from quiltwork.errors import InputError, NotCoveredError, ParameterError
+from quiltwork.errors import ParameterError
 from quiltwork.fitting.made_up import made_up, made_up_records
 from quiltwork.question.groups import all_sized
 from quiltwork.releases.pipeline import of_records, of_series
@@ -72,36 +72,6 @@ def rehearse(
     questions = prepared.each or (prepared,)
     by_question = sorted(answers, key=lambda answer: answer.question)
     return Rehearsal(release, tuple(_true(questions[answer.question], answer) for answer in by_question))
-
-
-def typical_sizes(prepared: Prepared, answers: list[Answer]) -> list[float | None]:
-    """How large the numbers of each question's answers are under the belief; None where it has no law to say so.
-
-    ``answers`` say how many values each of them is about: what they are is not looked at.
-    """
-    request, questions = prepared.request, prepared.each or (prepared,)
-    people, values = prepared.sizes
-    try:
-        length = min(LONGEST, max(1, values // max(1, people)))
-        data = simulated(request.belief, length, min(people, MOST_PEOPLE), seed=0)
-        once = replace(request, window=None, by_subject=False, anyway=True)
-        calibration = replace(prepared.calibration, asked=once.asked, lipschitz=once.lipschitz)
-        if isinstance(data, Records):
-            made = of_records(data, once, calibration, ())
-        else:
-            made = of_series(data, once, ForSeries(request.belief, calibration, data.longest), None, ())
-        true = made.answers()
-    except (InputError, NotCoveredError):
-        return [None] * len(questions)
-    found: list[float | None] = []
-    for place, question in enumerate(made.each or (made,)):
-        (one,) = (answer for answer in true if answer.question == place)
-        own = [answer.values for answer in answers if answer.question == place]
-        numbers = _true(question, one)
-        grows = question.question.divide == "nothing"  # a count does, a share does not
-        times = sum(own) / len(own) / one.values if grows else 1.0
-        found.append(times * sum(map(abs, numbers)) / len(numbers) or None)
-    return found
 
 
 def simulated(belief: Belief, length: int | None, people: int, seed: int) -> Series | Records:

@@ -160,7 +160,7 @@ def report_of(
             Group("What is not promised", [Sentences([f"{say(promised)} {say('not-promised')}"])]),
             Group(
                 "How to repeat it",
-                [Code(command or python_code(release)), Sentences([say("again")], "note")],
+                [Code(command or python_code(release)), *_as_job(release), Sentences([say("again")], "note")],
                 "together",
             ),
             _signatures(release),
@@ -458,6 +458,10 @@ def address_name(address: str) -> str:
     if kind != "sqlite" or not found:
         return address
     return f"sqlite:///{source_name(path.removeprefix('file:'))}"
+
+
+def _as_job(release: Release) -> list[Block]:
+    return [] if release.job is None else [Sentences([say("as-job")]), Code(release.job)]
 
 
 def python_code(release: Release) -> str:

@@ -220,6 +220,7 @@ SENTENCES: Mapping[str, str] = {
     ),
     "no-ledger": "No ledger: nobody counts what this release and others from the same data tell together.",
     "verify-with": "This fails if the release is missing from the ledger, or if anything before it was changed:",
+    "as-job": "The same as a job file, for `quiltwork release job.toml`:",
     "again": "Repeating it draws fresh noise and adds to the privacy loss.",
 }
 """What is said, by its code; ``say`` fills in the numbers."""
