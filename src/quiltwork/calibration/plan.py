@@ -427,7 +427,7 @@ def _precision(
     best = made.best
     noise = best.questions[place] if best is not None and best.questions else best
     scale = 0.0 if noise is None or noise.noise_scale is None else noise.noise_scale
-    expected = None if size is None else expected_answer(question, belief, size)
+    expected = None if size is None or made.records else expected_answer(question, belief, size)
     verdict = verdict_of(error, expected, pure_noise=reach > 0 and error >= PURE_NOISE * reach)
     typical = None if expected is None else float(expected.mean()) or None
     better = None
