@@ -27,7 +27,6 @@ from quiltwork.show.terminal import print_plan
 if TYPE_CHECKING:
     from quiltwork import Belief, Plan
     from quiltwork.calibration.plan import Offer
-    from quiltwork.question import Said
     from quiltwork.releases.of_job import QuestionPlan
 
 
@@ -96,7 +95,7 @@ def plan(
         from quiltwork.show.pages import write_plan
 
         write_plan(report, plan=made, belief=held)
-    other = None if also is None else _under_other(made, asked, held, also)
+    other = None if also is None else _under_other(made, held, also)
     if as_json:
         content = made.to_dict()
         for offer in content["mechanisms"] if other is not None else ():
@@ -148,11 +147,11 @@ def rows_of_plan(planned: "Sequence[QuestionPlan]") -> list[dict[str, Any]]:
     ]
 
 
-def _under_other(made: "Plan", asked: "Said", held: "Belief", also: Path) -> dict[str, float | None]:
+def _under_other(made: "Plan", held: "Belief", also: Path) -> dict[str, float | None]:
     from quiltwork import load_belief
     from quiltwork.accounting.compare import plan_under
 
-    return plan_under(made, asked, belief=held, other=load_belief(also))
+    return plan_under(made, belief=held, other=load_belief(also))
 
 
 def _in_options(offer: "Offer") -> "Offer":
