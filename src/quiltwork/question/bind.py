@@ -37,6 +37,10 @@ def bind(query: Questions | Asked, belief: Belief, *, windows: bool = False) -> 
             _check_about(question, belief)
         return query
     said = as_said(query)
+    try:
+        hash(said)
+    except TypeError:  # a function of your own that cannot be told from others
+        return _bind(said, belief, windows=windows)
     kept: dict[tuple[object, bool], Asked] = belief.__dict__.setdefault("_asked", {})
     if (said, windows) not in kept:
         if len(kept) >= MOST_KEPT:
