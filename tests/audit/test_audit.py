@@ -12,9 +12,11 @@ from hypothesis import given, settings, strategies as st
 from strategies import chains, with_some_start
 
 from quiltwork import (
+    Accountant,
     ChainSet,
     Count,
     Custom,
+    DynamicNetwork,
     Frequencies,
     Histogram,
     InputError,
@@ -24,6 +26,7 @@ from quiltwork import (
     MixingClass,
     Noisy,
     NotCoveredError,
+    ReleaseRecord,
     Sum,
     Transitions,
     audit,
@@ -329,3 +332,24 @@ def test_progress_is_told() -> None:
     audit(LAZY, [Noisy(Count("1"), 1.0)], length=130, progress=told.append)
     assert told == sorted(told)
     assert told[-1] == 1.0
+
+
+@pytest.mark.parametrize(("divided", "whole"), [("mean", "sum"), ("share:1", "count:1"), ("frequencies", "histogram")])
+def test_records_of_shares_over_time_have_their_noise_on_counts(divided: str, whole: str) -> None:
+    tables = {"x": [[0.9, 0.1], [0.4, 0.6]], "y": [[0.8, 0.2], [0.3, 0.7]]}
+    belief = DynamicNetwork(
+        {"x": "01", "y": "01"}, parents={"x": ["x@before"], "y": ["x"]}, tables=tables, initial="stationary"
+    )
+
+    def told(query: str, scale: float) -> float:
+        lipschitz = bind(query, belief).lipschitz
+        known = {"lipschitz": lipschitz, "length": 3, "noise_scale": scale, "epsilon": 0.1}
+        record = ReleaseRecord(mechanism="audited", query=query, **known)  # type: ignore[arg-type]
+        exact = audit(belief, record).epsilon
+        assert Accountant(belief, length=3, releases=[record]).epsilon >= exact * (1 - 1e-9)  # it claims too little
+        return exact
+
+    assert told(divided, 3.0) == pytest.approx(told(whole, 3.0), rel=1e-9)
+    both = [Noisy([query, "tally:x=1"], 3.0) for query in (divided, whole)]  # type: ignore[arg-type]
+    first, second = (audit(belief, one, length=3).epsilon for one in both)
+    assert first == pytest.approx(second, rel=1e-9)

@@ -13,11 +13,12 @@ from quiltwork.auditor import Noisy, audit
 from quiltwork.beliefs import Belief, Believed, as_belief
 from quiltwork.beliefs.chain import ChainSet, MarkovChain
 from quiltwork.calibration.plan import Plan
+from quiltwork.calibration.record import Calibration
 from quiltwork.errors import NotCoveredError, ParameterError
 from quiltwork.fitting import lasting_longer
 from quiltwork.forks import working
 from quiltwork.numeric import check_length
-from quiltwork.question import Asked, Said, bind
+from quiltwork.question import Said, bind
 from quiltwork.types import Floats, Shown
 
 LONGER = (1.1, 1.2, 1.5, 2.0, 3.0)
@@ -121,31 +122,38 @@ def loss_under(query: Said, belief: Belief, *, noise_scale: float, length: int |
     return _loss(query, belief, noise_scale, length, exact=False)[0]
 
 
-def plan_under(plan: Plan, query: Said, *, belief: Belief, other: Belief) -> dict[str, float | None]:
+def plan_under(plan: Plan, *, belief: Belief, other: Belief) -> dict[str, float | None]:
     """For each mechanism of a plan, the ε of its noise under another belief; None where no theorem covers it."""
     _check_same_states(belief, other)
-    chosen = next((offer.calibration.asked for offer in plan.offers if offer.calibration is not None), None)
-    asked = bind(query, belief) if chosen is None else chosen
     losses: dict[str, float | None] = {}
     for offer in plan.offers:
-        if offer.noise_scale is not None:
-            together = offer.noise_scale / plan.releases  # profiles of releases add up
+        if offer.calibration is not None and offer.noise_scale is not None:
             try:
-                losses[offer.mechanism] = _composed(asked, belief, other, together, plan)
+                losses[offer.mechanism] = _composed(offer.calibration, offer.noise_scale, belief, other, plan)
             except NotCoveredError:
                 losses[offer.mechanism] = None
     return losses
 
 
-def _composed(asked: Asked, belief: Belief, other: Belief, noise_scale: float, plan: Plan) -> float:
+def _composed(made: Calibration, noise_scale: float, belief: Belief, other: Belief, plan: Plan) -> float:
+    """ε of all planned releases together: their profiles add up, or of Gaussian noise their squares."""
+    asked, gaussian = made.asked, made.noise == "gaussian"
     record = ReleaseRecord(
         query=asked.said,
-        noise_scale=noise_scale,
+        noise="gaussian" if gaussian else "laplace",
+        noise_scale=noise_scale / (math.sqrt(plan.releases) if gaussian else plan.releases),
         lipschitz=plan.lipschitz if asked.divided else None,  # of shares and means, as they are divided here
         distance=belief.distance if asked.divided else None,
         length=plan.length,
+        window=1 if asked.windows else None,  # of any size: a value may matter to two of them
     )
-    return Accountant(other, length=plan.length).dry_run(record).epsilon
+    accountant = Accountant(
+        other,
+        length=plan.length,
+        guarantee="bayesian" if made.bayesian else "pufferfish",
+        delta=made.delta if gaussian else 0.0,
+    )
+    return accountant.dry_run(record).epsilon
 
 
 def _loss(query: Said, belief: Belief, noise_scale: float, length: int | None, *, exact: bool) -> tuple[float, str]:

@@ -201,6 +201,8 @@ def over_time(
         query = unrolled(release.question, belief.names_at(first, last))
         if query is not None and network is not None:
             question = question_of(query, network, windows=False)
+            if release.question.divide == "nothing":  # its noise is on what a share or a mean is made of
+                question = question.undivided
             asked.append(release._replace(question=question, segment=None))
     if network is None or len(asked) < len(releases):
         raise NotCoveredError(

@@ -284,6 +284,10 @@ class Belief(Shown, ABC):
         canonical = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the questions that were bound to it: they hold functions, which cannot be pickled."""
+        return {name: value for name, value in self.__dict__.items() if name != "_asked"}
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Belief) and self.to_dict() == other.to_dict()
 

@@ -25,7 +25,6 @@ from quiltwork.view.terminal import print_json, progress, say_where, show
 if TYPE_CHECKING:
     from quiltwork import Belief, Plan
     from quiltwork.calibration.plan import Offer
-    from quiltwork.question import Said
 
 
 @job_options(
@@ -97,7 +96,7 @@ def plan(
         from quiltwork.view.of_plan import plan_page
 
         write_page(report, f"plan for {made.query}", plan_page(made, held))
-    other = None if also is None else _under_other(made, asked, held, also)
+    other = None if also is None else _under_other(made, held, also)
     if as_json:
         content = made.to_dict()
         for offer in content["mechanisms"] if other is not None else ():
@@ -133,11 +132,11 @@ def _plan_job(job: Job, mechanisms: list[str] | None, *, as_json: bool) -> None:
         show(planned_view(planned))
 
 
-def _under_other(made: "Plan", asked: "Said", held: "Belief", also: Path) -> dict[str, float | None]:
+def _under_other(made: "Plan", held: "Belief", also: Path) -> dict[str, float | None]:
     from quiltwork import load_belief
     from quiltwork.accounting.compare import plan_under
 
-    return plan_under(made, asked, belief=held, other=load_belief(also))
+    return plan_under(made, belief=held, other=load_belief(also))
 
 
 def _in_options(offer: "Offer") -> "Offer":

@@ -24,7 +24,8 @@ MOST_KEPT = 64  # questions that a belief remembers
 def bind(query: Questions | Asked, belief: Belief, *, windows: bool = False) -> Asked:
     """What is asked of the data that a belief is about; ``windows`` if each window of a series has an answer.
 
-    A value may matter to two windows, and then changes more numbers than one. What is bound already stays as it is.
+    A value may matter to two windows, and then changes more numbers than one. What is bound already stays as it is, if
+    it is about the same states and variables.
 
     >>> from quiltwork import MarkovChain
     >>> coin = MarkovChain([[0.5, 0.5], [0.5, 0.5]])
@@ -32,14 +33,32 @@ def bind(query: Questions | Asked, belief: Belief, *, windows: bool = False) -> 
     (1.0, 2.0)
     """
     if isinstance(query, Asked):
+        for question in query.questions:
+            _check_about(question, belief)
         return query
     said = as_said(query)
+    try:
+        hash(said)
+    except TypeError:  # a function of your own that cannot be told from others
+        return _bind(said, belief, windows=windows)
     kept: dict[tuple[object, bool], Asked] = belief.__dict__.setdefault("_asked", {})
     if (said, windows) not in kept:
         if len(kept) >= MOST_KEPT:
             kept.clear()
         kept[said, windows] = _bind(said, belief, windows=windows)
     return kept[said, windows]
+
+
+def _check_about(question: Question, belief: Belief) -> None:
+    """Refuse what was bound to other states, or to the same ones in another order."""
+    named = () if belief.real else ((None, belief.states),) if belief.variables is None else belief.variables.items()
+    if [(part.name, part.states) for part in question.parts] != [(name, tuple(states)) for name, states in named]:
+        raise QueryError(
+            f"{question.text} must be bound to this belief",
+            got="what was bound to one about other states, or the same in another order",
+            why="it would count other states than it names",
+            fix="Give the query itself, or its text",
+        )
 
 
 def _bind(said: Query | Workload, belief: Belief, *, windows: bool) -> Asked:

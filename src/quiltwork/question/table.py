@@ -3,6 +3,7 @@
 To add a question, write the function that checks its arguments and one that builds it, and an entry for both.
 """
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
@@ -211,10 +212,16 @@ def named(state: object) -> str:
 def among(text: str, states: States) -> tuple[Flags, str]:
     """Which states a text names: one of them, or several with ``|`` between them; and their names in one form only.
 
+    That form leads to the same states again, also where a state is called like a list of others.
+
     >>> [among(text, states)[0].tolist() for text, states in (("b|c", ("a", "b", "c")), ("b|c", ("a", "b|c")))]
     [[False, True, True], [False, True]]
+    >>> among('"b"|c', ("b", "c", "b|c"))[1]
+    '"b"|"c"'
     """
-    named = [text] if text in states else [unquoted(part.strip()) for part in split_at(text, "|")]
+    listed = [unquoted(part.strip()) for part in split_at(text, "|")]
+    in_quotes = text.startswith('"') and set(listed) <= set(states)
+    named = [text] if text in states and not in_quotes else listed
     for state in named:
         if state not in states:
             raise QueryError(
@@ -222,7 +229,10 @@ def among(text: str, states: States) -> tuple[Flags, str]:
                 got=repr(state),
                 fix=did_you_mean(state, states, f"Choose from {', '.join(states)}"),
             )
-    return np.array([state in named for state in states]), "|".join(map(quoted, named))
+    written = "|".join(map(quoted, named))
+    if len(named) > 1 and written in states:
+        written = "|".join(json.dumps(state, ensure_ascii=False) for state in named)
+    return np.array([state in named for state in states]), written
 
 
 def _state_values(values: object) -> tuple[tuple[str, Any], ...]:

@@ -92,6 +92,7 @@ class Prepared:
         alike = asked == made.asked and made.lipschitz == asked.lipschitz
         if self.drawn_for is None:
             alike = alike and asked.said == kept.query and (made.noise_scale or None) == kept.noise_scale
+            alike = alike and kept.asked(self.belief) == asked  # what the account will read in the record
         if not alike or made.noise != kept.noise:
             raise InternalError(
                 "a release must draw the noise that was calibrated and recorded for its question",

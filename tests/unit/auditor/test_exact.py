@@ -16,6 +16,7 @@ from quiltwork import (
     audit,
     release,
 )
+from quiltwork.question import bind
 
 
 def test_what_one_member_of_a_set_rules_out_others_may_know() -> None:
@@ -89,3 +90,17 @@ def test_what_a_record_does_not_say_cannot_be_audited(given: ReleaseRecord, why:
 def test_what_is_no_release_is_refused() -> None:
     with pytest.raises(InputError, match="Release, its record or a Noisy, got str"):
         audit(CHAIN, ["histogram"], length=3)  # type: ignore[list-item]
+
+
+def test_what_was_bound_to_other_states_is_refused() -> None:
+    rows = [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]
+    belief, other = (MarkovChain(rows, initial="stationary", states=states) for states in ("abc", "bac"))
+    known = Noisy(bind("count:a", belief), 1.0)
+    secret = {"length": 3, "secrets": "pairs:a|c"}
+    assert audit(belief, known, **secret) == audit(belief, Noisy("count:a", 1.0), **secret)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="must be bound to this belief"):
+        audit(other, known, **secret)  # type: ignore[arg-type]
+    named = BayesianNetwork({"x": "01", "y": "01"}, tables={"x": [0.5, 0.5], "y": [0.5, 0.5]})
+    turned = BayesianNetwork({"y": "01", "x": "01"}, tables={"x": [0.5, 0.5], "y": [0.5, 0.5]})
+    with pytest.raises(InputError, match="must be bound to this belief"):
+        audit(turned, Noisy(bind("tally:x=1", named), 1.0))

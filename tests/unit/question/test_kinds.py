@@ -1,6 +1,7 @@
 """Queries: answers, and sensitivities against brute force."""
 
 import itertools
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -8,7 +9,19 @@ import oracle
 import pytest
 from examples import COIN
 
-from quiltwork import Count, Custom, Frequencies, Histogram, InputError, Mean, Query, Series, Sum, Transitions
+from quiltwork import (
+    Count,
+    Custom,
+    Frequencies,
+    Histogram,
+    InputError,
+    MarkovChain,
+    Mean,
+    Query,
+    Series,
+    Sum,
+    Transitions,
+)
 
 STATES = ("0", "1", "2.5")
 
@@ -128,3 +141,22 @@ def test_levels_count_as_their_midpoints() -> None:
     for others in (["<100", ">=100"], ["<100", "100..200", ">=300"], ["<a", "a..b", ">=b"]):
         with pytest.raises(InputError, match="needs a number for every state"):
             oracle.changes(Sum(), others)
+
+
+def test_what_was_asked_does_not_stop_a_belief_from_being_pickled() -> None:
+    belief = MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+    oracle.undivided(Transitions(), belief)
+    oracle.undivided(Custom(lambda runs: len(runs), constant=1, integer=True, name="runs"), belief)
+    assert pickle.loads(pickle.dumps(belief)) == belief  # noqa: S301 - it was made here
+
+
+def test_a_function_need_not_be_hashable() -> None:
+    class Ones:
+        __hash__ = None  # type: ignore[assignment]
+
+        def __call__(self, runs: list[np.ndarray]) -> int:
+            return sum(int(run.sum()) for run in runs)
+
+    query = Custom(Ones(), constant=1, integer=True, name="ones")
+    found = oracle.prepared(["0", "1", "1"], query, belief=COIN, epsilon=1.0, anyway=True)
+    assert found.answers()[0].numbers.tolist() == [2]

@@ -86,3 +86,24 @@ def test_queries_are_written_down_whole(query: Query) -> None:
     assert parse_query(query.text) == query
     if not (query.over or query.kind in ("tally", "count")):
         assert np.array_equal(oracle.changes(again, ["0", "1"]), oracle.changes(query, ["0", "1"]))
+
+
+@pytest.mark.parametrize(
+    ("text", "states"),
+    [
+        ('count:"a"|b', ["a", "b", "a|b", "c"]),
+        ('stays:"a"|"b"', ["a", "b", "a|b", "c"]),
+        ('stay-lengths:a|"b":2', ["a", "b", "a|b", "c"]),
+        ("count:x|y", ["x", '"x|y"', "x|y", "z"]),
+        ('count:"a"|b', ["a", "b", "a|b", '"a"|"b"', '"a"|b']),
+        ("count:'a", ["'a", "b"]),
+        ('count:"a" is b', ['"a" is b', "b", "a"]),
+        ('count:"a"', ['"a"', "b"]),
+    ],
+)
+def test_what_is_bound_is_bound_to_the_same_states_again(text: str, states: list[str]) -> None:
+    asked = oracle.bound(parse_query(text), states)
+    for written in (asked.said, parse_query(asked.text), query_from_dict(json.loads(json.dumps(asked.said.to_dict())))):
+        again = oracle.bound(written, states)
+        assert again == asked
+        assert (again.table()[0] == asked.table()[0]).all()
