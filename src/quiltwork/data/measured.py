@@ -15,7 +15,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from quiltwork.data.matching import NumberMatching
+from quiltwork.data.rows import NumberMatching
 from quiltwork.data.stored import StoredSeries, part_label
 from quiltwork.data.tables import Frame
 from quiltwork.data.times import Window

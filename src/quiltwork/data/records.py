@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quiltwork.beliefs import Believed, as_belief
-from quiltwork.data import Reading, codes_of, names_in
-from quiltwork.data.about import About, source_name
-from quiltwork.data.recode import REST, Recode, recode_of, recoded_names
+from quiltwork.data.reading import About, Reading, source_name
+from quiltwork.data.values import REST, Recode, codes_of, names_in, recode_of, recoded_names
 from quiltwork.errors import DataError
 from quiltwork.types import Codes
 

@@ -5,25 +5,21 @@ missing, or if more time than ``gap`` has passed. Grouped by subject, value befo
 of numbers, from which all else is summed up: lengths, stretches, counts, transitions, and what is wrong with the data.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import copy
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import narwhals as nw
 import numpy as np
 import polars as pl
 
-from quiltwork.data.about import About, source_name
-from quiltwork.data.checks import check_facts, check_values, forgotten_subject
-from quiltwork.data.engines.base import Engine
-from quiltwork.data.matching import UNKNOWN, Matching
-from quiltwork.data.reading import Reading, check_segment
-from quiltwork.data.rows import Rows
-from quiltwork.data.series import POSITIONS, Part, Series, Shape
+from quiltwork.data.engines.base import Columns, Engine
+from quiltwork.data.reading import About, Reading, check_segment, source_name
+from quiltwork.data.rows import UNKNOWN, Matching, Rows
+from quiltwork.data.series import POSITIONS, Part, Series, Shape, Timeline, missing_values, no_values
 from quiltwork.data.tables import Frame, pattern_of
-from quiltwork.data.timelines import Run, Timeline, joined
 from quiltwork.data.times import Window
 from quiltwork.data.values import names_in, natural, unknown_states
 from quiltwork.errors import DataError
@@ -32,6 +28,21 @@ from quiltwork.types import Codes, Duration, Progress
 UNEVEN = 1.5  # how many times the shortest step the longest may be where times are evenly spaced
 
 MOST_SPANS = 1000  # different times from row to row of which a pass tells how often they occur
+
+
+class Run(NamedTuple):
+    """A stretch, with the times of its first and last value and what the clock on the wall says at the first."""
+
+    codes: Codes
+    first: int
+    last: int
+    wall: int | None
+
+    @classmethod
+    def of(cls, rows: "pl.DataFrame") -> "Run":
+        """The stretch that rows of a table are."""
+        when, wall = rows["when"], int(rows["wall"][0]) if "wall" in rows.columns else None
+        return cls(rows["code"].to_numpy().astype(np.int64), int(when[0]), int(when[-1]), wall)
 
 
 class StoredSeries(Series):
@@ -61,8 +72,17 @@ class StoredSeries(Series):
 
     @property
     def doubt(self) -> str | None:
-        """What may have been forgotten when reading, for whoever asked to look at; None if nothing seems to be."""
-        return forgotten_subject(self._engine.columns)
+        """What may have been forgotten when reading, for whoever asked to look at; None if nothing seems to be.
+
+        That is a column that seems to say whose the values are, where all were taken as one series.
+        """
+        spare = self._engine.columns.spare
+        if spare is None or spare.strip().lower() in ("id", "ids"):  # rows may have numbers
+            return None
+        return (
+            f"column {spare!r} is not used, and all rows were read as one series. If it says whose the values are, "
+            f"name it: subject='{spare}'"
+        )
 
     @cached_property
     def about(self) -> About:
@@ -77,13 +97,6 @@ class StoredSeries(Series):
             step=None if self._engine.columns.time is None else self.step,
             reading=self.reading.whole,
         )
-
-    def from_files(self, pattern: str | None) -> Self:
-        """The same, if its table was made of files that are named by a pattern."""
-        named = copy(self)
-        named.reading = replace(self.reading, files=pattern)
-        named.__dict__.pop("about", None)
-        return named
 
     def _found_states(self) -> tuple[str, ...]:
         """The values that occur, sorted; levels are named by their edges."""
@@ -171,10 +184,20 @@ class StoredSeries(Series):
 
     def _refuse(self, facts: "pl.DataFrame") -> None:
         """What is wrong with the rows."""
-        rows, unknown = check_facts(facts, self._engine.columns, self.reading, len(self.states))
+        reading, totals = self.reading, {name: int(facts[name].sum() or 0) for name in facts.columns}
+        rows = int((facts["values"] * facts["people"]).sum()) + totals["missing"]
+        if rows == 0 and reading.segment is None:
+            raise no_values()
+        _check_places(totals, self._engine.columns, reading)
+        unknown = rows - totals["missing"] - sum(totals[f"c{i}"] for i in range(len(self.states)))
         if unknown:
             raise self._unknown(unknown, rows)
-        check_values(facts, self.reading)
+        if totals["missing"] and reading.missing == "refuse":
+            raise missing_values(totals["missing"])
+        if reading.segment is not None and not totals["reached"]:
+            check_segment(reading.segment, 0)  # no series is as long
+        if not totals["values"]:
+            raise no_values("missing ones only")
 
     def _unknown(self, unknown: int, rows: int) -> DataError:
         """Says how many, and where the first is if rows have an order."""
@@ -362,11 +385,6 @@ class StoredSeries(Series):
         return parts
 
     @property
-    def stretches(self) -> tuple[Codes, ...]:
-        """All stretches of all subjects, brought into memory."""
-        return tuple(stretch for subject in self.by_subject for stretch in subject)
-
-    @property
     def by_subject(self) -> tuple[tuple[Codes, ...], ...]:
         """The stretches of each subject, brought into memory; subjects in the order of their names."""
         return tuple(tuple(run.codes for run in subject) for subject in self._runs)
@@ -395,7 +413,7 @@ class StoredSeries(Series):
         if self._engine.columns.time is None or self.step is None:
             return super().timelines
         ticks = self._engine.clock.span(self.step.length, steps=self.step.steps)
-        return tuple(tuple(joined(subject, ticks, step=self.step)) for subject in self._runs)
+        return tuple(tuple(_joined(subject, ticks, step=self.step)) for subject in self._runs)
 
     def between(self, first: int, last: int) -> Self:
         """Only the values at these times of each series, both included; there must be no gaps."""
@@ -407,8 +425,7 @@ class StoredSeries(Series):
         """With the rows of a further table of the same kind."""
         if subject is not None:
             raise DataError("appended rows must name their subject in a column", got="subject=")
-        if self.segment is not None:
-            raise DataError("values cannot be appended to a segment", got="a segment", fix="Append to the whole series")
+        self._check_whole()
         if isinstance(more, Series | list | tuple):
             raise DataError(
                 "only a table can be appended to a series read from a table",
@@ -439,6 +456,67 @@ class StoredSeries(Series):
 
     def _again(self, sources: Sequence[object], reading: Reading) -> Self:
         return type(self)(sources, self._opened, reading, states=self.states, progress=self._progress)
+
+
+def _check_places(totals: Mapping[str, int], columns: Columns, reading: Reading) -> None:
+    """Refuse rows that cannot be placed: said with how many there are, never with what they hold."""
+    for name, holes in ((columns.subject, totals["nobody"]), (columns.time, totals.get("untimed", 0))):
+        if holes:
+            raise DataError(
+                f"column {name!r} must have a value in every row",
+                got=f"{holes} missing" + (" or not finite" if name == columns.time else ""),
+                why="a row without it cannot be placed",
+            )
+    if totals.get("unsorted") and reading.unsorted == "refuse":
+        raise DataError(
+            f"rows must be sorted by column {columns.time!r}",
+            got=f"{totals['unsorted']} earlier than the row before",
+            why="unexpected order often means the wrong file",
+            fix=_whose(columns, "If times start again with each person, name the column that tells people apart")
+            + "Else sort them: unsorted='sort'",
+        )
+    if totals.get("repeated"):
+        raise DataError(
+            f"column {columns.time!r} must not repeat a time within a subject",
+            got=f"{totals['repeated']} repeated",
+            why="the order of such rows is not known",
+            fix=_whose(columns, "Name the subject column") + "Else keep one row per time: duplicates='drop'",
+        )
+    if totals.get("clash"):
+        raise DataError(
+            f"column {columns.time!r} must not repeat a time with a different value",
+            got=f"{totals['clash']} times with different values",
+            why="only rows with the same value can be dropped",
+        )
+
+
+def _whose(columns: Columns, advice: str) -> str:
+    """Where no subject was named, that one may be needed; which column seems to be it, by its name alone."""
+    if columns.subject is not None:
+        return ""
+    named = "" if columns.spare is None else f", it seems to be subject='{columns.spare}'"
+    return f"{advice} with subject={named}. "
+
+
+def _joined(runs: Sequence[Run], ticks: int, *, step: Duration) -> Iterator[Timeline]:
+    """The stretches of a subject, with -1 between them unless a gap is longer than the stretches beside it.
+
+    ``ticks`` is the step in the units of their times.
+    """
+    begin = 0
+    for n, run in enumerate(runs, 1):
+        if n == len(runs) or _missing(run, runs[n], ticks) > max(len(run.codes), len(runs[n].codes)):
+            parts = [runs[begin].codes]
+            for before, after in itertools.pairwise(runs[begin:n]):
+                parts += [np.full(_missing(before, after, ticks), -1, dtype=np.int64), after.codes]
+            wall = None if step.steps else runs[begin].wall
+            yield Timeline(np.concatenate(parts), None if wall is None else wall // int(step.length))
+            begin = n
+
+
+def _missing(before: Run, after: Run, ticks: int) -> int:
+    """How many values there would be between two stretches: at least one."""
+    return max(1, round((after.first - before.last) / ticks) - 1)
 
 
 def part_label(key: tuple[Any, ...], *, by_subject: bool, window: Window | None) -> str:

@@ -2,7 +2,7 @@
 
 from quiltwork.beliefs import GaussianBelief
 from quiltwork.calibration.record import GAUSSIAN
-from quiltwork.data.steps import NO_STEP
+from quiltwork.data.held import NO_STEP
 from quiltwork.fitting import in_time
 from quiltwork.releases.result import Release
 

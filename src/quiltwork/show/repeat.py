@@ -3,7 +3,7 @@
 from typing import Any
 
 from quiltwork.beliefs.dynamic import JOIN
-from quiltwork.data.about import About, source_name
+from quiltwork.data.reading import About, source_name
 from quiltwork.question import Query, Said
 from quiltwork.releases.result import Release
 

@@ -1,16 +1,22 @@
-"""Rows in a database or on a cluster, counted there."""
+"""Rows in a database or on a Spark cluster, counted there; noise and ledger stay with the program that asks."""
 
+import os
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import polars as pl
 
 from quiltwork.data.engines.base import FURTHEST, Clock, Columns, Engine, not_times, written_as_text
-from quiltwork.data.tables import Frame
-from quiltwork.errors import DataError
+from quiltwork.data.tables import Frame, files_of
+from quiltwork.data.text_files import SEPARATORS, check_separator, ending_of, separator_of
+from quiltwork.errors import DataError, InputError, NotInstalledError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @contextmanager
@@ -73,10 +79,20 @@ class SqlEngine(Engine):
     def wall(self, column: str) -> str:
         """The reading of the wall clock in microseconds, as SQL."""
 
+    @abstractmethod
+    def fetched(self, native: Any) -> list[Any]:
+        """The rows of a result."""
+
     @property
     def rows(self) -> Frame:
         """The rows, in no order."""
         return nw.from_native(self._native)
+
+    def collect(self, small: Frame) -> "pl.DataFrame":
+        """The result of a query, computed where the rows are."""
+        native = nw.to_native(small)
+        rows = self.fetched(native)
+        return pl.DataFrame(rows, schema=list(native.columns), orient="row", infer_schema_length=None)
 
 
 class DuckDBEngine(SqlEngine):
@@ -105,12 +121,10 @@ class DuckDBEngine(SqlEngine):
         """With values of text as numbers, null where they are none."""
         return nw.from_native(nw.to_native(rows).project('*, TRY_CAST(trim("what") AS DOUBLE) AS "number"'))
 
-    def collect(self, small: Frame) -> "pl.DataFrame":
-        """The rows of a result."""
-        native = nw.to_native(small)
+    def fetched(self, native: Any) -> list[Any]:
+        """At once."""
         with quiet("DuckDB", "duckdb", "_duckdb"):
-            rows = native.fetchall()
-        return pl.DataFrame(rows, schema=list(native.columns), orient="row", infer_schema_length=None)
+            return list(native.fetchall())
 
 
 class SparkEngine(SqlEngine):
@@ -140,9 +154,64 @@ class SparkEngine(SqlEngine):
         """With values of text as numbers, null where they are none."""
         return nw.from_native(nw.to_native(rows).selectExpr("*", "try_cast(trim(what) AS DOUBLE) AS number"))
 
-    def collect(self, small: Frame) -> "pl.DataFrame":
-        """The rows of a result, which come to the driver."""
-        native = nw.to_native(small)
+    def fetched(self, native: Any) -> list[Any]:
+        """They come to the driver."""
         with quiet("Spark", "pyspark", "py4j"):
-            rows = [tuple(row) for row in native.collect()]
-        return pl.DataFrame(rows, schema=list(native.columns), orient="row", infer_schema_length=None)
+            return [tuple(row) for row in native.collect()]
+
+
+def spark_table(
+    data: str, *, master: str | None = None, time: str | None = None, separator: str | None = None
+) -> "DataFrame":
+    """CSV, TSV or Parquet files as Spark reads them; of text only the column of times is taken for what it seems."""
+    if "://" not in data and (master is None or master.startswith("local")) and not os.path.isdir(data):
+        files_of(data)  # a wrong name is said before Spark has started
+    session = spark_session(master)
+    ending = ending_of(data.rstrip("/*"))
+    try:
+        if ending.removesuffix(".gz") in SEPARATORS:
+            options: dict[str, Any] = {"header": True, "sep": _separator(data, ending, separator), "escape": '"'}
+            frame = session.read.csv(data, **options)
+            kinds = dict(session.read.csv(data, inferSchema=True, **options).dtypes) if time in frame.columns else {}
+            return frame if time not in kinds else frame.withColumn(time, frame[f"`{time}`"].cast(kinds[time]))
+        return session.read.parquet(data)
+    except Exception as problem:
+        if not type(problem).__module__.startswith("pyspark"):
+            raise
+        reason = "there is none of that name" if "PATH_NOT_FOUND" in str(problem) else "Spark cannot read it"
+        raise DataError(f"data {data} cannot be read", why=reason) from None
+
+
+def _separator(data: str, ending: str, given: str | None) -> str:
+    """As given, or as the first line of a file on this machine shows it."""
+    if given is None and "://" not in data:
+        with suppress(DataError):
+            return separator_of(files_of(data)[0])
+    return SEPARATORS[ending.removesuffix(".gz")] if given is None else check_separator(given)
+
+
+def spark_session(master: str | None = None) -> "SparkSession":
+    """The Spark session of this program, or a new one: on a cluster, or with ``local[*]`` on this machine."""
+    try:
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise NotInstalledError("Spark", "spark", got="no pyspark", more=", and Java 17 or newer") from None
+    builder = SparkSession.builder.appName("quiltwork").config("spark.ui.showConsoleProgress", "false")
+    if master is not None:
+        builder = builder.master(master)
+    if master is None or master.startswith("local"):
+        # on one machine the default of 200 pieces only costs time
+        pieces = str(2 * (os.cpu_count() or 1))
+        builder = builder.config("spark.ui.enabled", "false").config("spark.log.level", "ERROR")
+        builder = builder.config("spark.sql.shuffle.partitions", pieces)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # about a newer pandas, which is not used here
+            return builder.getOrCreate()
+    except (PySparkException, OSError, RuntimeError, ValueError) as problem:
+        raise InputError(
+            "Spark cannot be started",
+            got=f"{type(problem).__name__} for {master or 'local[*]'}",
+            why="it needs Java 17 or newer, and a cluster that answers",
+        ) from None
