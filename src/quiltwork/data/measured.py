@@ -85,7 +85,7 @@ class Measurements(StoredSeries):
 
     def _unknown(self, unknown: int, rows: int) -> DataError:
         return DataError(
-            f"column {self._engine.columns.value!r} must hold finite numbers",
+            f"column {self.reading.column!r} must hold finite numbers",
             got=f"{unknown} of {rows} that are not",
             why="the belief is about real values",
             fix="Clean the column; leave a cell empty where a value is missing, and say missing='split'",
@@ -181,7 +181,7 @@ class Measurements(StoredSeries):
     @property
     def nearest(self) -> Duration | None:
         """The shortest time from a row to the next, where rows are taken as they are and have times."""
-        if self._engine.columns.time is None or self.reading.every is not None:
+        if self.reading.time is None or self.reading.every is not None:
             return None
         least, _ = self._spans
         return None if least is None or least <= 0 else self._duration(least)
@@ -229,7 +229,7 @@ class Measurements(StoredSeries):
         places, known = np.arange(rows.height), rows["number"].is_not_null()
         if not known.all():
             rows, places = rows.filter(known), places[known.to_numpy()]
-        if self._engine.columns.time is not None and self.step is not None:
+        if self.reading.time is not None and self.step is not None:
             when, clock = rows["when"].to_numpy(), self._engine.clock
             width = 1 if self.reading.every is not None else clock.span(self.step.length, steps=self.step.steps)
             on_grid = (when - when[:1] + width // 2) // width

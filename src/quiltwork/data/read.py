@@ -1,17 +1,16 @@
 """From how a person says that data are read to rows: series and records, on the engine that holds the table."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-import narwhals as nw
 import polars as pl
 
 from quiltwork.beliefs import Belief
 from quiltwork.beliefs.dynamic import JOIN
-from quiltwork.data.engines.base import Columns, Engine
+from quiltwork.data.engines.base import Engine
 from quiltwork.data.engines.polars import PolarsEngine
 from quiltwork.data.engines.sql import DuckDBEngine, SparkEngine, spark_table
 from quiltwork.data.measured import Measurements
@@ -140,46 +139,35 @@ def _read(
     )
     if reading.recode is not None:
         check_targets(reading.recode, None if real or len(parts) > 1 else states, numbers=numbers)
-    return kind([source], _opener(source, reading, parts, separator), reading, states=states, progress=progress)
-
-
-def _opener(
-    source: object, reading: Reading, parts: Sequence[str], separator: str | None
-) -> Callable[[Sequence[object]], Engine]:
-    """How tables are opened; ``parts`` are the columns of which a value consists."""
-    named = Columns(reading.column or "", reading.subject, reading.time, reading.date_format)
     present = names_of(source, separator=separator, wanted=[*parts, *([reading.subject] if reading.subject else [])])
     at = time_parts(reading.time, present)
-    wanted = [*parts, *([] if named.subject is None else [named.subject]), *at]
+    wanted = [*parts, *([] if reading.subject is None else [reading.subject]), *at]
     if not parts or len(set(wanted)) < len(wanted):
         raise DataError(
             "column, subject and time must be different columns",
             got="one of them twice",
             why="splitting or sorting a series by its own values would reveal them",
         )
-    seen = present if are_names(present, wanted) else []
-    spare = spare_subject(seen, wanted) if named.subject is None else None
-    columns = replace(named, spare=spare)
+    where = f"data file {source}" if isinstance(source, str | Path) else "the data"
 
     def opened(sources: Sequence[object]) -> Engine:
-        where = "the data" if not isinstance(source, str | Path) else f"data file {source}"
         tables = [as_frame(given, wanted, separator=separator) for given in sources]
-        table = rewritten(moments(joined(tables), at, columns.time), parts, columns.time, reading)
-        return _engine_of(one_column(table, parts, columns.value, JOIN), columns, where)
+        table = rewritten(moments(joined(tables), at, reading.time), parts, reading.time, reading)
+        return _engine_of(one_column(table, parts, str(reading.column), JOIN), reading, where)
 
-    return opened
+    spare = spare_subject(present, wanted) if reading.subject is None and are_names(present, wanted) else None
+    return kind([source], opened, reading, states=states, spare=spare, progress=progress)
 
 
-def _engine_of(table: Frame, columns: Columns, where: str) -> Engine:
+def _engine_of(table: Frame, reading: Reading, where: str) -> Engine:
     """The engine that holds a narwhals table."""
     if in_process(table):
-        native = as_polars(table)
-        return PolarsEngine(native, columns, dict(nw.from_native(native).collect_schema()), where)
+        return PolarsEngine(as_polars(table), reading, where)
     kind, schema = table.implementation, dict(table.collect_schema())
     if kind.is_duckdb():
-        return DuckDBEngine(table.to_native(), columns, schema)
+        return DuckDBEngine(table.to_native(), reading, schema)
     if kind.is_pyspark() or kind.is_pyspark_connect():
-        return SparkEngine(table.to_native(), columns, schema)
+        return SparkEngine(table.to_native(), reading, schema)
     raise DataError(
         "the data must be a table of polars, pandas, PyArrow, DuckDB or PySpark", got=f"one of {kind.name.lower()}"
     )

@@ -60,9 +60,10 @@ class Matching:
         value = nw.col("what")
         return rows.with_columns(what=nw.when(~self._absent(value)).then(value))
 
-    def code(self, value: "nw.Expr", absent: "nw.Expr") -> "nw.Expr":
-        """The state's code; ABSENT for a missing value, UNKNOWN for one that is no state."""
-        return nw.when(absent).then(nw.lit(ABSENT)).otherwise(self._known(value))
+    def code(self, column: str) -> "nw.Expr":
+        """The code of the state in a column; ABSENT for a missing value, UNKNOWN for one that is no state."""
+        value = nw.col(column)
+        return nw.when(self.absent(value)).then(nw.lit(ABSENT)).otherwise(self._known(value))
 
     def _known(self, value: "nw.Expr") -> "nw.Expr":
         if self.levels:
@@ -176,12 +177,12 @@ class Rows:
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
-        reading, clock, timed = self.reading, self.engine.clock, self.engine.columns.time is not None
+        reading, clock = self.reading, self.engine.clock
         for name in ("gap", "every"):
             span: Duration | None = getattr(reading, name)
             if span is None:
                 continue
-            if not timed:
+            if reading.time is None:
                 raise DataError(f"{name} needs times", got="no time column", fix="Name it: time='T'")
             in_steps = span.steps and not (name == "gap" and reading.every is not None)
             if in_steps and clock.ticks is not None:
@@ -201,7 +202,7 @@ class Rows:
     def ordered(self) -> bool:
         """Whether the order of rows matters to lengths and counts."""
         r = self.reading
-        return self.engine.columns.time is not None or r.missing == "split" or r.segment is not None
+        return r.time is not None or r.missing == "split" or r.segment is not None
 
     @property
     def plain(self) -> bool:
@@ -222,7 +223,7 @@ class Rows:
 
     def check_order(self) -> None:
         """Rows must have an order: their own, or that of their times."""
-        if not self.engine.in_order and self.engine.columns.time is None:
+        if not self.engine.in_order and self.reading.time is None:
             raise DataError(
                 "the rows of a database's table have no order",
                 got="no time column",

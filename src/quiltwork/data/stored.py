@@ -15,7 +15,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from quiltwork.data.engines.base import Columns, Engine
+from quiltwork.data.engines.base import Engine
 from quiltwork.data.reading import About, Reading, check_segment, source_name
 from quiltwork.data.rows import UNKNOWN, Matching, Rows
 from quiltwork.data.series import POSITIONS, Part, Series, Shape, Timeline, missing_values, no_values
@@ -57,14 +57,15 @@ class StoredSeries(Series):
         reading: Reading,
         *,
         states: Sequence[str] | None,
+        spare: str | None = None,
         progress: Progress | None = None,
     ):
         engine = opened(sources)
         self._sources, self._opened, self._engine = tuple(sources), opened, engine
-        self.reading, self._progress = reading, progress
+        self.reading, self._spare, self._progress = reading, spare, progress
         if reading.bins is not None and states is not None:
             reading.bins.check(states)
-        matching = self._matching(engine.kind, engine.columns.value, states, reading.bins)
+        matching = self._matching(engine.kind, str(reading.column), states, reading.bins)
         self.states = tuple(states) if states is not None else self._found_states()
         self._values = replace(matching, states=self.states)
         self._rows = Rows(engine, reading, self._values, progress)
@@ -76,12 +77,11 @@ class StoredSeries(Series):
 
         That is a column that seems to say whose the values are, where all were taken as one series.
         """
-        spare = self._engine.columns.spare
-        if spare is None or spare.strip().lower() in ("id", "ids"):  # rows may have numbers
+        if self._spare is None or self._spare.strip().lower() in ("id", "ids"):  # rows may have numbers
             return None
         return (
-            f"column {spare!r} is not used, and all rows were read as one series. If it says whose the values are, "
-            f"name it: subject='{spare}'"
+            f"column {self._spare!r} is not used, and all rows were read as one series. "
+            f"If it says whose the values are, name it: subject='{self._spare}'"
         )
 
     @cached_property
@@ -94,7 +94,7 @@ class StoredSeries(Series):
             rows=rows,
             first=clock.named(first),
             last=clock.named(last),
-            step=None if self._engine.columns.time is None else self.step,
+            step=None if self.reading.time is None else self.step,
             reading=self.reading.whole,
         )
 
@@ -122,7 +122,7 @@ class StoredSeries(Series):
         """Lengths and counts where the order of rows does not matter."""
         grouped = rows.group_by("who", "what")
         n, when = nw.len().cast(nw.Int64).alias("n"), nw.col("when")
-        if self._engine.columns.time is None or self._engine.order.most is not None:
+        if self.reading.time is None or self._engine.order.most is not None:
             return self._summed(grouped.agg(n), {})
         ends = {"begun": "min", "ended": "max"}
         return self._summed(grouped.agg(n, when.min().alias("begun"), when.max().alias("ended")), ends)
@@ -188,7 +188,7 @@ class StoredSeries(Series):
         rows = int((facts["values"] * facts["people"]).sum()) + totals["missing"]
         if rows == 0 and reading.segment is None:
             raise no_values()
-        _check_places(totals, self._engine.columns, reading)
+        _check_places(totals, reading, self._spare)
         unknown = rows - totals["missing"] - sum(totals[f"c{i}"] for i in range(len(self.states)))
         if unknown:
             raise self._unknown(unknown, rows)
@@ -203,15 +203,13 @@ class StoredSeries(Series):
         """Says how many, and where the first is if rows have an order."""
         if self.reading.bins is not None:
             return DataError(
-                f"column {self._engine.columns.value!r} must hold numbers to be grouped into levels",
+                f"column {self.reading.column!r} must hold numbers to be grouped into levels",
                 got=f"{unknown} of {rows} that are not numbers",
             )
         first = None
         if self._engine.in_order:
             raw = nw.to_native(self._engine.rows).with_row_index("row")
-            bad = nw.from_native(raw).filter(
-                self._values.code(nw.col("what"), self._values.absent(nw.col("what"))) == UNKNOWN
-            )
+            bad = nw.from_native(raw).filter(self._values.code("what") == UNKNOWN)
             first = int(self._engine.collect(bad.select(nw.col("row").min()))["row"][0]) + 1
         return unknown_states(unknown, rows, self.states, first_row=first)
 
@@ -233,7 +231,7 @@ class StoredSeries(Series):
     def _unsure_before(self) -> bool:
         """Whether there may be pauses before the segment, so that it is not known which times it is about."""
         segment = self.reading.segment
-        if segment is None or segment[0] == 1 or self._engine.columns.time is None:
+        if segment is None or segment[0] == 1 or self.reading.time is None:
             return False
         try:
             whole = self._again(self._sources, replace(self.reading, segment=None))
@@ -244,7 +242,7 @@ class StoredSeries(Series):
     @property
     def _uneven(self) -> bool:
         """Whether times are not evenly spaced, so that values between them may not be recorded."""
-        if self._engine.columns.time is None or self.reading.gap is not None or self.reading.every is not None:
+        if self.reading.time is None or self.reading.gap is not None or self.reading.every is not None:
             return False
         if "uneven" in self._facts:
             return bool(self._facts["uneven"].sum())
@@ -266,7 +264,7 @@ class StoredSeries(Series):
     @cached_property
     def spacing(self) -> tuple[Duration, Duration] | None:
         """From the times: where they are not evenly spaced, the spacing that most of them have."""
-        if self._engine.columns.time is None:
+        if self.reading.time is None:
             return POSITIONS, POSITIONS
         if self.reading.every is not None:
             return self.reading.every, self.reading.every
@@ -335,9 +333,7 @@ class StoredSeries(Series):
             if transitions:
                 rows = rows.filter(~nw.col("opens")).with_columns(after=nw.col("before"))
             grouped = rows.group_by(*keys, *followed, "what").agg(nw.len().cast(nw.Int64).alias("n"))
-            coded = grouped.with_columns(
-                **{name: values.code(nw.col(name), values.absent(nw.col(name))) for name in (*followed, "what")}
-            )
+            coded = grouped.with_columns(**{name: values.code(name) for name in (*followed, "what")})
             return coded.filter(nw.col("what") >= 0).group_by(*keys, *followed, "what").agg(nw.col("n").sum())
 
         by_place = window is not None and not window.on_the_clock
@@ -367,7 +363,7 @@ class StoredSeries(Series):
         if window is not None and window.on_the_clock and not self._engine.clock.calendar:
             raise DataError(
                 f"windows by {window.kind} need dates",
-                got="no time column" if self._engine.columns.time is None else "times without dates",
+                got="no time column" if self.reading.time is None else "times without dates",
                 fix="Name a column of dates, or ask for windows of a number of values",
             )
 
@@ -395,9 +391,7 @@ class StoredSeries(Series):
         clock = ["wall"] if self._engine.clock.calendar else []
 
         def values(rows: Frame) -> Frame:
-            coded = self._engine.numbered(rows).with_columns(
-                code=self._values.code(nw.col("what"), self._values.absent(nw.col("what")))
-            )
+            coded = self._engine.numbered(rows).with_columns(code=self._values.code("what"))
             return coded.select("who", "when", "stretch", "code", *clock)
 
         table = self._rows.gather(values)
@@ -410,7 +404,7 @@ class StoredSeries(Series):
     @property
     def timelines(self) -> tuple[tuple[Timeline, ...], ...]:
         """Stretches joined where their times say how many values are missing between them."""
-        if self._engine.columns.time is None or self.step is None:
+        if self.reading.time is None or self.step is None:
             return super().timelines
         ticks = self._engine.clock.span(self.step.length, steps=self.step.steps)
         return tuple(tuple(_joined(subject, ticks, step=self.step)) for subject in self._runs)
@@ -435,7 +429,7 @@ class StoredSeries(Series):
         replace(self.reading, files=pattern_of(more)).check_positions()
         sources = (*self._sources, more)
         self._opened(sources)  # refuses tables that do not fit together
-        if self._engine.columns.time is not None:
+        if self.reading.time is not None:
             self._check_later(self._opened([more]))
         return self._again(sources, self.reading)
 
@@ -455,47 +449,46 @@ class StoredSeries(Series):
             )
 
     def _again(self, sources: Sequence[object], reading: Reading) -> Self:
-        return type(self)(sources, self._opened, reading, states=self.states, progress=self._progress)
+        return type(self)(
+            sources, self._opened, reading, states=self.states, spare=self._spare, progress=self._progress
+        )
 
 
-def _check_places(totals: Mapping[str, int], columns: Columns, reading: Reading) -> None:
-    """Refuse rows that cannot be placed: said with how many there are, never with what they hold."""
-    for name, holes in ((columns.subject, totals["nobody"]), (columns.time, totals.get("untimed", 0))):
+def _check_places(totals: Mapping[str, int], reading: Reading, spare: str | None) -> None:
+    """Refuse rows that cannot be placed: said with how many there are, never with what they hold.
+
+    Where no subject was named, one may be needed; ``spare`` is the column that seems to be it, by its name alone.
+    """
+    whose = "" if spare is None else f", it seems to be subject='{spare}'"
+    whose = "" if reading.subject is not None else f" with subject={whose}. "
+    for name, holes in ((reading.subject, totals["nobody"]), (reading.time, totals.get("untimed", 0))):
         if holes:
             raise DataError(
                 f"column {name!r} must have a value in every row",
-                got=f"{holes} missing" + (" or not finite" if name == columns.time else ""),
+                got=f"{holes} missing" + (" or not finite" if name == reading.time else ""),
                 why="a row without it cannot be placed",
             )
     if totals.get("unsorted") and reading.unsorted == "refuse":
         raise DataError(
-            f"rows must be sorted by column {columns.time!r}",
+            f"rows must be sorted by column {reading.time!r}",
             got=f"{totals['unsorted']} earlier than the row before",
             why="unexpected order often means the wrong file",
-            fix=_whose(columns, "If times start again with each person, name the column that tells people apart")
+            fix=(whose and f"If times start again with each person, name the column that tells people apart{whose}")
             + "Else sort them: unsorted='sort'",
         )
     if totals.get("repeated"):
         raise DataError(
-            f"column {columns.time!r} must not repeat a time within a subject",
+            f"column {reading.time!r} must not repeat a time within a subject",
             got=f"{totals['repeated']} repeated",
             why="the order of such rows is not known",
-            fix=_whose(columns, "Name the subject column") + "Else keep one row per time: duplicates='drop'",
+            fix=(whose and f"Name the subject column{whose}") + "Else keep one row per time: duplicates='drop'",
         )
     if totals.get("clash"):
         raise DataError(
-            f"column {columns.time!r} must not repeat a time with a different value",
+            f"column {reading.time!r} must not repeat a time with a different value",
             got=f"{totals['clash']} times with different values",
             why="only rows with the same value can be dropped",
         )
-
-
-def _whose(columns: Columns, advice: str) -> str:
-    """Where no subject was named, that one may be needed; which column seems to be it, by its name alone."""
-    if columns.subject is not None:
-        return ""
-    named = "" if columns.spare is None else f", it seems to be subject='{columns.spare}'"
-    return f"{advice} with subject={named}. "
 
 
 def _joined(runs: Sequence[Run], ticks: int, *, step: Duration) -> Iterator[Timeline]:

@@ -3,14 +3,14 @@
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import narwhals as nw
 import polars as pl
 
-from quiltwork.data.engines.base import FURTHEST, Clock, Columns, Engine, not_times, written_as_text
+from quiltwork.data.engines.base import FURTHEST, Clock, Engine, not_times, written_as_text
 from quiltwork.data.tables import Frame, files_of
 from quiltwork.data.text_files import SEPARATORS, check_separator, ending_of, separator_of
 from quiltwork.errors import DataError, InputError, NotInstalledError
@@ -19,35 +19,30 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-@contextmanager
-def quiet(engine: str, *modules: str) -> Iterator[None]:
-    """An engine's own messages may quote the data: only the kind of failure is shown."""
-    try:
-        yield
-    except Exception as problem:
-        if type(problem).__module__.partition(".")[0] not in modules:
-            raise
-        raise DataError(f"{engine} cannot read the data", got=type(problem).__name__) from None
-
-
 class SqlEngine(Engine):
     """Rows in a database, in no order: they are sorted by their times there."""
 
-    def __init__(self, native: Any, columns: Columns, schema: dict[str, Any]):
-        super().__init__(columns, schema)
-        who = "0" if columns.subject is None else self.quoted(columns.subject)
-        if columns.subject is not None and schema[columns.subject].is_float():
+    product: ClassVar[str]
+    modules: ClassVar[tuple[str, ...]]
+    """Those whose errors are the product's own."""
+    quote: ClassVar[str]
+    """What stands around the name of a column."""
+
+    def _named(self, native: Any, schema: Mapping[str, Any]) -> Any:
+        subject, time = self.reading.subject, self.reading.time
+        who = "0" if subject is None else self._quoted(subject)
+        if subject is not None and schema[subject].is_float():
             who = f"CASE WHEN NOT isnan({who}) THEN {who} END"
-        named = {"who": who, "what": self.quoted(columns.value)}
-        if columns.time is not None:
-            named |= self._times(columns.time, schema[columns.time])
-        else:
-            named["when"] = "0"
-        self._native = self.project(native, named)
+        named = {"who": who, "what": self._quoted(str(self.reading.column)), "when": "0"}
+        named |= {} if time is None else self._times(time, schema[time])
+        return self.project(native, [f"{how} AS {self._quoted(name)}" for name, how in named.items()])
+
+    def _quoted(self, name: str) -> str:
+        return f"{self.quote}{name.replace(self.quote, 2 * self.quote)}{self.quote}"
 
     def _times(self, time: str, kind: Any) -> dict[str, str]:
-        column = self.quoted(time)
-        if self.columns.date_format is not None and kind != nw.String:
+        column = self._quoted(time)
+        if self.reading.date_format is not None and kind != nw.String:
             raise written_as_text(time)
         if kind.is_integer():
             return {"when": f"CAST({column} AS BIGINT)"}
@@ -64,12 +59,12 @@ class SqlEngine(Engine):
         )
 
     @abstractmethod
-    def quoted(self, name: str) -> str:
-        """A column's name in SQL."""
+    def project(self, native: Any, named: list[str]) -> Any:
+        """The table with these columns, given as SQL."""
 
     @abstractmethod
-    def project(self, native: Any, named: dict[str, str]) -> Any:
-        """The table with these columns, given as SQL."""
+    def fetched(self, native: Any) -> list[Any]:
+        """The rows of a result, which come to this process."""
 
     @abstractmethod
     def moment(self, column: str, kind: Any) -> str:
@@ -79,64 +74,59 @@ class SqlEngine(Engine):
     def wall(self, column: str) -> str:
         """The reading of the wall clock in microseconds, as SQL."""
 
-    @abstractmethod
-    def fetched(self, native: Any) -> list[Any]:
-        """The rows of a result."""
-
-    @property
-    def rows(self) -> Frame:
-        """The rows, in no order."""
-        return nw.from_native(self._native)
+    def numbers(self, rows: Frame) -> Frame:
+        """With values of text as numbers, null where they are none."""
+        return nw.from_native(self.project(nw.to_native(rows), ["*", "try_cast(trim(what) AS DOUBLE) AS number"]))
 
     def collect(self, small: Frame) -> "pl.DataFrame":
-        """The result of a query, computed where the rows are."""
+        """The result of a query. An engine's own messages may quote the data: only the kind of failure is shown."""
         native = nw.to_native(small)
-        rows = self.fetched(native)
+        try:
+            rows = self.fetched(native)
+        except Exception as problem:
+            if type(problem).__module__.partition(".")[0] not in self.modules:
+                raise
+            raise DataError(f"{self.product} cannot read the data", got=type(problem).__name__) from None
         return pl.DataFrame(rows, schema=list(native.columns), orient="row", infer_schema_length=None)
 
 
 class DuckDBEngine(SqlEngine):
     """Rows that DuckDB holds."""
 
-    def quoted(self, name: str) -> str:
-        """In double quotes."""
-        return '"' + name.replace('"', '""') + '"'
+    product, modules, quote = "DuckDB", ("duckdb", "_duckdb"), '"'
 
-    def project(self, native: Any, named: dict[str, str]) -> Any:
+    def project(self, native: Any, named: list[str]) -> Any:
         """A relation of a relation."""
-        return native.project(", ".join(f"{how} AS {self.quoted(name)}" for name, how in named.items()))
+        return native.project(", ".join(named))
+
+    def fetched(self, native: Any) -> list[Any]:
+        """All of them."""
+        return list(native.fetchall())
 
     def moment(self, column: str, kind: Any) -> str:
         """Microseconds since 1970."""
         if isinstance(kind, nw.Datetime) and kind.time_unit == "ns":
             self.clock = Clock(1000, calendar=True)
             return f"epoch_ns({column})"
-        return f"epoch_us({column if isinstance(kind, nw.Datetime) else f'CAST({column} AS TIMESTAMP)'})"
+        return f"epoch_us({column})" if isinstance(kind, nw.Datetime) else self.wall(column)
 
     def wall(self, column: str) -> str:
         """On the clock of the session's time zone."""
         return f"epoch_us(CAST({column} AS TIMESTAMP))"
 
-    def numbers(self, rows: Frame) -> Frame:
-        """With values of text as numbers, null where they are none."""
-        return nw.from_native(nw.to_native(rows).project('*, TRY_CAST(trim("what") AS DOUBLE) AS "number"'))
-
-    def fetched(self, native: Any) -> list[Any]:
-        """At once."""
-        with quiet("DuckDB", "duckdb", "_duckdb"):
-            return list(native.fetchall())
-
 
 class SparkEngine(SqlEngine):
     """Rows on a Spark cluster."""
 
-    def quoted(self, name: str) -> str:
-        """In backticks."""
-        return "`" + name.replace("`", "``") + "`"
+    product, modules, quote = "Spark", ("pyspark", "py4j"), "`"
 
-    def project(self, native: Any, named: dict[str, str]) -> Any:
+    def project(self, native: Any, named: list[str]) -> Any:
         """A data frame of expressions."""
-        return native.selectExpr(*(f"{how} AS {self.quoted(name)}" for name, how in named.items()))
+        return native.selectExpr(*named)
+
+    def fetched(self, native: Any) -> list[Any]:
+        """As the driver has them."""
+        return [tuple(row) for row in native.collect()]
 
     def moment(self, column: str, kind: Any) -> str:
         """Microseconds since 1970; a time without a zone is taken as it is."""
@@ -149,15 +139,6 @@ class SparkEngine(SqlEngine):
         time = f"hour({column}) * 3600000000L + minute({column}) * 60000000L"
         second = f"CAST(extract(SECONDS FROM {column}) * 1000000 AS BIGINT)"
         return f"({days} + {time} + {second})"
-
-    def numbers(self, rows: Frame) -> Frame:
-        """With values of text as numbers, null where they are none."""
-        return nw.from_native(nw.to_native(rows).selectExpr("*", "try_cast(trim(what) AS DOUBLE) AS number"))
-
-    def fetched(self, native: Any) -> list[Any]:
-        """They come to the driver."""
-        with quiet("Spark", "pyspark", "py4j"):
-            return [tuple(row) for row in native.collect()]
 
 
 def spark_table(
