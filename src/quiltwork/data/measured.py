@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from quiltwork.data.rows import NumberMatching
-from quiltwork.data.stored import StoredSeries, part_label
+from quiltwork.data.stored import StoredSeries, by_label, part_keys
 from quiltwork.data.tables import Frame
 from quiltwork.data.times import Window
 from quiltwork.data.values import natural
@@ -101,7 +101,7 @@ class Measurements(StoredSeries):
     ) -> dict[str, Added]:
         """The sum of values on a grid of this unit, a power of two: of all, or of each window and subject by name."""
         self.check_asked(window=window, ordered=False)
-        keys = [*(["who"] if by_subject else []), *(["window"] if window is not None else [])]
+        keys = part_keys(window, by_subject=by_subject)
         by_place = window is not None and not window.on_the_clock
         ordered = by_place or not self._rows.plain
 
@@ -113,8 +113,7 @@ class Measurements(StoredSeries):
         found = self._exactly(self._rows.gather(sums, ordered=ordered), keys)
         if not keys:
             return {"": found.get((), Added(0, 0))}
-        order = sorted(found, key=lambda key: tuple(natural(str(field)) for field in key))
-        return {part_label(key, by_subject=by_subject, window=window): found[key] for key in order}
+        return by_label(found, window, by_subject=by_subject)
 
     def at_places(self, places: Sequence[tuple[int, int]] | None, *, unit: Fraction) -> dict[str, list[int]]:
         """For each subject, the sums of values at each position, or of those within each of some spans of positions."""
@@ -189,18 +188,10 @@ class Measurements(StoredSeries):
     @cached_property
     def numbers(self) -> Mapping[str, tuple[Floats, ...]]:
         """The stretches of each subject, brought into memory, by name."""
-
-        def values(rows: Frame) -> Frame:
-            return self._engine.numbered(rows).select("who", "when", "stretch", "number")
-
-        table = self._rows.gather(values)
-        table = table.filter(table["number"].is_not_null()).sort("who", "when")
+        subjects = self._in_memory(nw.col("number"))
         return {
-            str(subject["who"][0]): tuple(
-                run["number"].to_numpy().astype(np.float64)
-                for run in subject.partition_by("stretch", maintain_order=True)
-            )
-            for subject in table.partition_by("who", maintain_order=True)
+            str(runs[0]["who"][0]): tuple(run["value"].to_numpy().astype(np.float64) for run in runs)
+            for runs in subjects
         }
 
     @cached_property

@@ -1,9 +1,8 @@
 """How a file or table becomes values at positions, and what else is public: part of what a release is about."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike, fspath
 from pathlib import PurePath, PureWindowsPath
 from typing import Any, Literal, get_args
@@ -77,28 +76,9 @@ class Reading:
             )
 
     @classmethod
-    def of(
-        cls,
-        *,
-        gap: "str | float | timedelta | None" = None,
-        every: "str | float | timedelta | None" = None,
-        bins: "str | Sequence[float] | None" = None,
-        date_format: str | None = None,
-        recode: "Mapping[Any, Any] | Recode | None" = None,
-        **given: Any,
-    ) -> "Reading":
+    def of(cls, **given: Any) -> "Reading":
         """As given by a user: durations and bins may be text."""
-        levels = None
-        if bins is not None:
-            levels = Bins.parse(bins) if isinstance(bins, str) else Bins(tuple(float(edge) for edge in bins))
-        return cls(
-            gap=None if gap is None else Duration.parse(gap),
-            every=None if every is None else Duration.parse(every, name="every"),
-            bins=levels,
-            date_format=None if date_format is None else date_format_of(date_format),
-            recode=None if recode is None else recode_of(recode),
-            **given,
-        )
+        return cls(**given | {name: _PARSED[name](given[name]) for name in _PARSED if given.get(name) is not None})
 
     @property
     def steady(self) -> bool:
@@ -184,6 +164,15 @@ class Reading:
         if self.duplicates == "drop":
             names += ["duplicates"]
         return self.difference(later, names)
+
+
+_PARSED: Mapping[str, Callable[[Any], Any]] = {
+    "gap": Duration.parse,
+    "every": partial(Duration.parse, name="every"),
+    "bins": Bins.parse,
+    "date_format": date_format_of,
+    "recode": recode_of,
+}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ import polars as pl
 from quiltwork.data.reading import Reading, Sign
 from quiltwork.data.tables import Frame, as_frame, as_polars, files_of, in_process, names_of, one_column, scan
 from quiltwork.data.text_files import ENDINGS, ending_of, reading, separator_of
-from quiltwork.data.values import MISSING_WORDS, REST, Recode, name_of, natural
+from quiltwork.data.values import MISSING_WORDS, REST, Recode, flags_by_name, name_of, natural
 from quiltwork.errors import DataError
 from quiltwork.job import Decimal
 
@@ -19,8 +19,9 @@ COMMA = r"^\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*$"
 DOT = r"^\s*[-+]?[\d.,]*\.[\d.,]*([eE][-+]?\d+)?\s*$"
 GROUPED = r"^\s*[-+]?[1-9]\d{0,2},\d{3}\s*$"  # 1,234 may also be one thousand two hundred and thirty-four
 SUBJECT = re.compile(
-    r"(person|subject|user|household|patient|participant|resident|customer|client|device|meter|house|account"
-    r"|member|worker|employee|driver|student|respondent)s?([ _-]?(id|no|nr|num|number|name|key))?|id|ids",
+    r"(person|people|subject|user|household|patient|participant|resident|customer|client|device|meter|house|account"
+    r"|member|worker|employee|driver|student|respondent|home|series|station|who)s?"
+    r"([ _-]?(id|no|nr|num|number|name|key))?|id|ids",
     re.IGNORECASE,
 )
 MOST_PEOPLE = 12
@@ -62,16 +63,20 @@ def _check_in_process(table: Frame, what: str, *, fix: str) -> None:
 
 def rewritten(table: Frame, values: Sequence[str], time: str | None, reading: Reading) -> Frame:
     """With values under the names that they are recoded to, and with decimal points."""
-    schema = table.collect_schema()
     if reading.recode is not None:
-        states = [_state(nw.col(name), schema[name], reading.recode).alias(name) for name in values]
-        table = table.with_columns(*states)
-        schema = table.collect_schema()
+        table = recoded(table, values, reading.recode)
     if reading.decimal != ".":
+        schema = table.collect_schema()
         texts = [name for name in (*values, *([time] if time is not None else [])) if schema[name] == nw.String]
         strict = {name: name != time and reading.decimal == "," for name in texts}
         table = table.with_columns(*(_with_points(nw.col(name), strict=strict[name]).alias(name) for name in texts))
     return table
+
+
+def recoded(table: Frame, columns: Sequence[str], recode: Recode) -> Frame:
+    """With states in place of values, as text, in these columns."""
+    schema = table.collect_schema()
+    return table.with_columns(*(_state(nw.col(name), schema[name], recode).alias(name) for name in columns))
 
 
 def _with_points(text: "nw.Expr", *, strict: bool) -> "nw.Expr":
@@ -112,6 +117,8 @@ def _state(value: "nw.Expr", kind: Any, recode: Recode) -> "nw.Expr":
     """The state in place of a value, as text."""
     known = {name: state or "" for name, state in recode}
     rest = known.pop(REST, None)
+    if kind == nw.Boolean and not flags_by_name(list(known)):
+        value, kind = value.cast(nw.Int64), nw.Int64()
     if kind.is_numeric():
         text = _number_name(value, kind)
         known = {_plain_number(name): state for name, state in known.items()}

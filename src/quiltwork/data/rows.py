@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import narwhals as nw
@@ -12,7 +11,7 @@ from quiltwork.data.engines.base import Engine
 from quiltwork.data.reading import Reading
 from quiltwork.data.tables import Frame
 from quiltwork.data.times import Window
-from quiltwork.data.values import Bins, flags_by_name, missing_words, not_values
+from quiltwork.data.values import Bins, exact_numbers, flags_by_name, missing_words, not_values
 from quiltwork.errors import DataError, ParameterError
 from quiltwork.types import Duration, Progress
 
@@ -91,7 +90,7 @@ class Matching:
             names = value.str.strip_chars() if self._text else value.cast(nw.String)
             return names, {state: n for n, state in enumerate(states)}
         whole = self.kind == nw.Boolean or self.kind.is_integer()
-        return value.cast(nw.Int64 if whole else nw.Float64), _exact_numbers(states, whole=whole)
+        return value.cast(nw.Int64 if whole else nw.Float64), exact_numbers(states, whole=whole)
 
     def numbers(self, rows: Frame, engine: Engine) -> tuple[Frame, "nw.Expr"]:
         """With the column as ``number``, null where missing; and whether a value is neither number nor missing."""
@@ -145,21 +144,6 @@ def _finite(number: "nw.Expr") -> "nw.Expr":
     """0 for a finite number, UNKNOWN for another, null for none."""
     code = nw.when(number.is_finite()).then(nw.lit(0)).otherwise(nw.lit(UNKNOWN))
     return nw.when(~number.is_null()).then(code)
-
-
-def _exact_numbers(states: Sequence[str], *, whole: bool) -> dict[Any, int]:
-    """The code of each number that is a state's name; the first state of a number counts."""
-    codes: dict[Any, int] = {}
-    for code, state in enumerate(states):
-        try:
-            exact = Fraction(state)
-        except (ValueError, ZeroDivisionError):
-            continue
-        if not whole:
-            codes.setdefault(float(exact), code)
-        elif exact.denominator == 1 and abs(exact) < 2**63:
-            codes.setdefault(int(exact), code)
-    return codes
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -26,7 +26,7 @@ from quiltwork.errors import DataError
 from quiltwork.types import Codes, Duration, Progress
 
 UNEVEN = 1.5  # how many times the shortest step the longest may be where times are evenly spaced
-
+P = TypeVar("P")
 MOST_SPANS = 1000  # different times from row to row of which a pass tells how often they occur
 
 
@@ -42,7 +42,7 @@ class Run(NamedTuple):
     def of(cls, rows: "pl.DataFrame") -> "Run":
         """The stretch that rows of a table are."""
         when, wall = rows["when"], int(rows["wall"][0]) if "wall" in rows.columns else None
-        return cls(rows["code"].to_numpy().astype(np.int64), int(when[0]), int(when[-1]), wall)
+        return cls(rows["value"].to_numpy().astype(np.int64), int(when[0]), int(when[-1]), wall)
 
 
 class StoredSeries(Series):
@@ -370,15 +370,11 @@ class StoredSeries(Series):
     def parts(self, *, window: Window | None, by_subject: bool, transitions: bool) -> dict[str, Part]:
         """The values of each window, or of each subject, or of each window of each subject."""
         self.check_asked(window=window, ordered=transitions)
-        keys = [*(["who"] if by_subject else []), *(["window"] if window is not None else [])]
+        keys, none = part_keys(window, by_subject=by_subject), np.zeros((len(self.states),) * 2, dtype=np.int64)
         counted = self._table(keys, transitions=False, window=window)
         followed = self._table(keys, transitions=True, window=window) if transitions else {}
-        k = len(self.states)
-        parts = {}
-        for key in sorted(counted, key=lambda key: tuple(natural(str(field)) for field in key)):
-            label = part_label(key, by_subject=by_subject, window=window)
-            parts[label] = Part(self.states, counted[key], followed.get(key, np.zeros((k, k), dtype=np.int64)))
-        return parts
+        parts = {key: Part(self.states, counts, followed.get(key, none)) for key, counts in counted.items()}
+        return by_label(parts, window, by_subject=by_subject)
 
     @property
     def by_subject(self) -> tuple[tuple[Codes, ...], ...]:
@@ -388,18 +384,20 @@ class StoredSeries(Series):
     @cached_property
     def _runs(self) -> tuple[tuple[Run, ...], ...]:
         """The stretches of each subject with the times of their ends, brought into memory."""
-        clock = ["wall"] if self._engine.clock.calendar else []
+        code = self._values.code("what")
+        return tuple(tuple(map(Run.of, subject)) for subject in self._in_memory(nw.when(code >= 0).then(code)))
+
+    def _in_memory(self, value: "nw.Expr") -> list[list["pl.DataFrame"]]:
+        """The rows of each stretch of each subject, brought into memory; ``value`` is null where there is none."""
+        wall = ["wall"] if self._engine.clock.calendar else []
 
         def values(rows: Frame) -> Frame:
-            coded = self._engine.numbered(rows).with_columns(code=self._values.code("what"))
-            return coded.select("who", "when", "stretch", "code", *clock)
+            numbered = self._engine.numbered(rows).with_columns(value=value)
+            return numbered.select("who", "when", "stretch", "value", *wall)
 
-        table = self._rows.gather(values)
-        table = table.filter(table["code"] >= 0).sort("who", "when")
-        return tuple(
-            tuple(map(Run.of, subject.partition_by("stretch", maintain_order=True)))
-            for subject in table.partition_by("who", maintain_order=True)
-        )
+        table = self._rows.gather(values).filter(pl.col("value").is_not_null()).sort("who", "when")
+        subjects = table.partition_by("who", maintain_order=True)
+        return [subject.partition_by("stretch", maintain_order=True) for subject in subjects]
 
     @property
     def timelines(self) -> tuple[tuple[Timeline, ...], ...]:
@@ -512,9 +510,18 @@ def _missing(before: Run, after: Run, ticks: int) -> int:
     return max(1, round((after.first - before.last) / ticks) - 1)
 
 
-def part_label(key: tuple[Any, ...], *, by_subject: bool, window: Window | None) -> str:
-    """What the values of one subject, one window, or one window of one subject are called."""
-    return " ".join([str(key[0])] * by_subject + ([] if window is None else [window.label(int(key[-1]))]))
+def part_keys(window: Window | None, *, by_subject: bool) -> list[str]:
+    """The columns by which the values of subjects and windows are told apart."""
+    return ["who"] * by_subject + ["window"] * (window is not None)
+
+
+def by_label(parts: Mapping[tuple[Any, ...], P], window: Window | None, *, by_subject: bool) -> dict[str, P]:
+    """What is known of one subject, one window, or one window of one subject, by its name."""
+    named = {}
+    for key in sorted(parts, key=lambda key: [natural(str(field)) for field in key]):
+        words = [str(key[0])] * by_subject + ([] if window is None else [window.label(int(key[-1]))])
+        named[" ".join(words)] = parts[key]
+    return named
 
 
 def _each(how: Mapping[str, str]) -> list["nw.Expr"]:

@@ -56,8 +56,10 @@ class Bins:
             )
 
     @classmethod
-    def parse(cls, text: str) -> "Bins":
+    def parse(cls, text: str | Sequence[float]) -> "Bins":
         """Edges A,B,...; or LOW:HIGH:N for N levels of equal width, of which the outer two take what is beyond."""
+        if not isinstance(text, str):
+            return cls(tuple(float(edge) for edge in text))
         try:
             if ":" not in text:
                 return cls(tuple(float(edge) for edge in text.split(",")))
@@ -75,13 +77,11 @@ class Bins:
     @property
     def names(self) -> tuple[str, ...]:
         """What the levels are called where no belief names them."""
-        inner = (f"{a:g}..{b:g}" for a, b in zip(self.edges, self.edges[1:], strict=False))
-        return (f"<{self.edges[0]:g}", *inner, f">={self.edges[-1]:g}")
+        return tuple(_level_names([f"{edge:g}" for edge in self.edges]))
 
     def check(self, states: Sequence[str]) -> None:
         """There must be as many levels as states."""
-        edges = r"<\S+|\S+\.\.\S+|>=\S+"
-        if tuple(states) != self.names and all(re.fullmatch(edges, state) for state in states):
+        if tuple(states) != self.names and edges_in(states) is not None:
             raise ParameterError(
                 "the edges between levels must be those that the belief's states are named by",
                 got=f"levels {self.names[0]} to {self.names[-1]}, states {states[0]} to {states[-1]}",
@@ -110,11 +110,8 @@ def level_numbers(states: Sequence[str]) -> list[Fraction] | None:
     >>> [str(number) for number in level_numbers(["<100", "100..200", ">=200"])]
     ['50', '150', '250']
     """
-    if len(states) < 3 or not (states[0].startswith("<") and states[-1].startswith(">=")):
-        return None
-    edges = [states[0][1:], *(state.partition("..")[2] for state in states[1:-1])]
-    inner = [f"{low}..{high}" for low, high in pairwise(edges)]
-    if list(states) != [f"<{edges[0]}", *inner, f">={edges[-1]}"]:
+    edges = edges_in(states) or []
+    if len(edges) < 2 or list(states) != _level_names(edges):
         return None
     try:
         at = [Fraction(edge) for edge in edges]
@@ -131,7 +128,8 @@ def names_in(values: "pl.Series", states: Sequence[str] | None) -> list[str]:
     if values.dtype.is_numeric() or values.dtype == pl.Boolean:
         if values.dtype == pl.Boolean and not flags_by_name(states):
             values = values.cast(pl.Int8)
-        by_value = numbers_of(states or ())
+        codes = exact_numbers(states or (), whole=not values.dtype.is_float())
+        by_value = {number: (states or ())[code] for number, code in codes.items()}
         return ["" if is_missing(v) else by_value.get(v) or name_of(v) for v in values.to_list()]
     try:
         names = [name.strip() for name in values.cast(pl.String).fill_null("").to_list()]
@@ -156,15 +154,19 @@ def missing_words(states: Sequence[str] | None) -> frozenset[str]:
     return MISSING_WORDS - set(states or ())
 
 
-def numbers_of(states: Sequence[str]) -> dict[float, str]:
-    """The first state of each number that is a state's name."""
-    state_of: dict[float, str] = {}
-    for state in reversed(states):
+def exact_numbers(states: Sequence[str], *, whole: bool) -> dict[Any, int]:
+    """The code of each number that is a state's name; the first state of a number counts."""
+    codes: dict[Any, int] = {}
+    for code, state in enumerate(states):
         try:
-            state_of[float(state)] = state
-        except ValueError:
+            exact = Fraction(state)
+        except (ValueError, ZeroDivisionError):
             continue
-    return state_of
+        if not whole:
+            codes.setdefault(float(exact), code)
+        elif exact.denominator == 1 and abs(exact) < 2**63:
+            codes.setdefault(int(exact), code)
+    return codes
 
 
 def codes_of(names: Sequence[str], states: Sequence[str], *, of: str | None = None, in_rows: bool = True) -> Codes:
@@ -196,11 +198,18 @@ def unknown_states(
 
 def _levels_of(states: Sequence[str]) -> str:
     """How numbers become the belief's states, if those are levels named by their edges."""
-    edges = [re.fullmatch(r"<(\S+)|\S+\.\.(\S+)|>=\S+", state) for state in states]
-    if len(states) < 2 or any(edge is None for edge in edges):
-        return ""
-    named = [edge.group(1) or edge.group(2) for edge in edges[:-1] if edge is not None]
-    return f"Group the numbers into the belief's levels: bins='{','.join(named)}'"
+    edges = edges_in(states)
+    return f"Group the numbers into the belief's levels: bins='{','.join(edges)}'" if edges else ""
+
+
+def edges_in(states: Sequence[str]) -> list[str] | None:
+    """The edges that levels are named by; None if states are no levels."""
+    named = [re.fullmatch(r"<(\S+)|\S+\.\.(\S+)|>=\S+", state) for state in states]
+    return None if None in named else [one[1] or one[2] or "" for one in named[:-1] if one is not None]
+
+
+def _level_names(edges: Sequence[str]) -> list[str]:
+    return [f"<{edges[0]}", *(f"{low}..{high}" for low, high in pairwise(edges)), f">={edges[-1]}"]
 
 
 def is_missing(value: object) -> bool:
@@ -273,13 +282,6 @@ def check_targets(recode: Recode, states: Sequence[str] | None, *, numbers: bool
                 got=repr(state),
                 fix=did_you_mean(state, states, f"Its states: {', '.join(states[:20])}"),
             )
-
-
-def recoded_names(names: Sequence[str], recode: Recode) -> list[str]:
-    """The same for names in memory; "" for a missing value."""
-    known = {value: state or "" for value, state in recode}
-    rest = known.pop(REST, None)
-    return [known.get(name, name if rest is None or not name else rest) for name in names]
 
 
 def read_mapping(source: str | Path, what: str, columns: tuple[str, str] = ("value", "state")) -> dict[str, str | None]:
