@@ -178,17 +178,13 @@ def hidden_laws(
             fix='Use initial "stationary" or a vector',
         )
     by_phase, leads, points = _tables(belief.phases, belief.states, belief.shown, asked, length, know, progress)
-    logs = np.full((length, len(belief.states), by_phase.shape[2]), -np.inf)
-    for state in range(len(belief.states)):
-        inside = belief.shown == state
-        with np.errstate(invalid="ignore"):
-            weighed = by_phase[:, inside] + leads[:, 0, inside, None]
-            logs[:, state] = np.logaddexp.reduce(weighed, axis=1)
-            logs[:, state] -= np.logaddexp.reduce(leads[:, 0, inside], axis=1)[:, None]
-    logs[np.isnan(logs)] = -np.inf  # where no phase of it is possible
+    phases, states = by_phase.shape[1], len(belief.states)
+    laws = np.pad(by_phase, ((0, 0), (0, states), (0, 0)))
+    leads = np.pad(leads[:, 0], ((0, 0), (0, states)))
+    for state in range(states):
+        _mix(laws, leads, np.flatnonzero(belief.shown == state), phases + state)
     names = tuple(str(t) for t in range(1, length + 1))
-    inside = [leads[:, 0, belief.shown == state] for state in range(len(belief.states))]
-    priors = np.stack([np.logaddexp.reduce(of_phases, axis=1) for of_phases in inside], axis=1)
+    logs, priors = np.ascontiguousarray(laws[:, phases:]), leads[:, phases:]
     return SecretLaws(names, (belief.states,) * length, points, logs, priors=priors)
 
 

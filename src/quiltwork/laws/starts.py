@@ -3,6 +3,7 @@
 import numpy as np
 
 from quiltwork.compiled import njit
+from quiltwork.laws.tables import add_logs
 from quiltwork.types import Flags, Floats, Integers
 
 NEARLY_ALL = 40.0  # log odds of a start that is all but certain
@@ -84,15 +85,8 @@ def _ratio(above: Floats, below: Floats, to_above: Floats, to_below: Floats, odd
 @njit(cache=True, nogil=True)
 def _average(logs: Floats, weights: Floats, odds: float) -> float:
     second = weights[1] + odds
-    total = _add(weights[0], second)
-    return _add(weights[0] + logs[0], second + logs[1]) - total
-
-
-@njit(cache=True, nogil=True)
-def _add(a: float, b: float) -> float:
-    if a < b:
-        a, b = b, a
-    return a if b == -np.inf else a + np.log1p(np.exp(b - a))
+    total = add_logs(weights[0], second)
+    return add_logs(weights[0] + logs[0], second + logs[1]) - total
 
 
 @njit(cache=True, nogil=True)
@@ -140,26 +134,23 @@ def start_distance(  # noqa: C901 - compiled: one loop over pairs of states and 
         for x in range(secrets):
             total = -np.inf
             for v in range(count):
-                total = _add(total, laws[z, x, v])
+                total = add_logs(total, laws[z, x, v])
                 lower[z, x, v] = total
             total = -np.inf
             for v in range(count - 1, -1, -1):
                 upper[z, x, v] = total
-                total = _add(total, laws[z, x, v])
+                total = add_logs(total, laws[z, x, v])
     furthest[:] = 0.0
     one, two, to_one, to_two = np.empty(2), np.empty(2), np.empty(2), np.empty(2)
     for x in range(secrets):
         for y in range(secrets):
+            if x == y or not apart[x, y]:
+                continue
             for z in range(k):
                 for other in range(z, k):
                     to_one[0], to_one[1] = leads[z, x], leads[other, x]
                     to_two[0], to_two[1] = leads[z, y], leads[other, y]
-                    if (
-                        x == y
-                        or not apart[x, y]
-                        or max(to_one[0], to_one[1]) == -np.inf
-                        or max(to_two[0], to_two[1]) == -np.inf
-                    ):
+                    if max(to_one[0], to_one[1]) == -np.inf or max(to_two[0], to_two[1]) == -np.inf:
                         continue
                     if z == other and (to_one[0] == -np.inf or to_two[0] == -np.inf):
                         continue
