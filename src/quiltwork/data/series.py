@@ -327,10 +327,6 @@ class HeldSeries(Series):
 
     def counts(self) -> Codes:
         """How often each state occurs."""
-        return self._counts.copy()
-
-    @cached_property
-    def _counts(self) -> Codes:
         return _counts(self.codes, len(self.states))
 
     def transitions(self) -> Codes:

@@ -168,19 +168,16 @@ class StoredSeries(Series):
         how = dict.fromkeys(columns, "sum") | dict(how)
         per = grouped.with_columns(**columns).group_by("who").agg(*_each(how))
         rows = nw.col("values") + nw.col("missing")
-        per = per.with_columns(nobody=_times(nw.col("who").is_null(), rows))
-        how["nobody"] = "sum"
+        more = {"nobody": _times(nw.col("who").is_null(), rows)}
         if not followed:
-            per = per.with_columns(stretches=(nw.col("values") > 0).cast(nw.Int64))
+            more["stretches"] = (nw.col("values") > 0).cast(nw.Int64)
         if "begun" in how:
             # times that are as near as any two rows come, from first to last, are evenly spaced
             even = nw.col("ended") - nw.col("begun") == (rows - 1) * (self._engine.order.least or 0)
-            per = per.with_columns(uneven=(~even).cast(nw.Int64)).drop("begun", "ended")
-            how = {name: aggregate for name, aggregate in how.items() if name not in ("begun", "ended")} | {
-                "uneven": "sum"
-            }
-        how = {name: aggregate for name, aggregate in how.items() if name not in ("values", "stretches")}
-        return per.group_by("values", "stretches").agg(nw.len().alias("people"), *_each(how))
+            more["uneven"] = (~even).cast(nw.Int64)
+        how = dict.fromkeys(more, "sum") | how
+        kept = {one: how[one] for one in how if one not in ("values", "stretches", "begun", "ended")}
+        return per.with_columns(**more).group_by("values", "stretches").agg(nw.len().alias("people"), *_each(kept))
 
     def _refuse(self, facts: "pl.DataFrame") -> None:
         """What is wrong with the rows."""
