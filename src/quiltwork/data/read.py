@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar, Unpack
 
 import polars as pl
 
@@ -23,13 +23,19 @@ from quiltwork.data.tables import Frame, as_frame, as_polars, in_process, joined
 from quiltwork.data.text_files import are_names
 from quiltwork.data.values import REST, check_targets
 from quiltwork.errors import DataError, ParameterError
-from quiltwork.job import Data, Decimal, Duplicates, Missing, Take, Unsorted
+from quiltwork.job import READING, Data, Decimal, Duplicates, Missing, Take, Unsorted
 from quiltwork.types import Progress, Segment
 
 FOR_RECORDS = {"column", "variable", "subject", "separator", "recode"}
-FOR_SERIES = ("subject", "time", "missing", "gap", "every", "take", "unsorted", "duplicates")
-WRITTEN_AS = ("separator", "decimal", "date_format")
+FOR_SERIES = set(READING) - {"column", "variable", "together", "bins", "recode", "gaps"}
 Kept = TypeVar("Kept", bound=StoredSeries)
+
+
+class Part(TypedDict, total=False):
+    """Which positions of each series are read, if not all; and whom to tell how far it is."""
+
+    segment: Segment | None
+    progress: Progress | None
 
 
 def read_series(  # noqa: PLR0913 - the public signature is meant to be read
@@ -173,14 +179,7 @@ def _engine_of(table: Frame, reading: Reading, where: str) -> Engine:
     )
 
 
-def rows_of(
-    data: Data,
-    belief: Belief,
-    source: object = None,
-    *,
-    segment: Segment | None = None,
-    progress: Progress | None = None,
-) -> Series | Records:
+def rows_of(data: Data, belief: Belief, source: object = None, **part: Unpack[Part]) -> Series | Records:
     """What the file of a job (or a table instead) holds, as the belief is about it: series or records.
 
     >>> from quiltwork.samples import diary_belief, diary_path
@@ -188,18 +187,11 @@ def rows_of(
     Series(24 subjects, 64512 values of 6 states)
     """
     if belief.variables is not None:
-        return _records_of(data, belief, source, segment)
-    return series_of(data, belief, source, segment=segment, progress=progress)
+        return _records_of(data, belief, source, part.get("segment"))
+    return series_of(data, belief, source, **part)
 
 
-def series_of(
-    data: Data,
-    belief: Belief,
-    source: object = None,
-    *,
-    segment: Segment | None = None,
-    progress: Progress | None = None,
-) -> StoredSeries:
+def series_of(data: Data, belief: Belief, source: object = None, **part: Unpack[Part]) -> StoredSeries:
     """The same where a belief is about series: of its states, of its people's states together, or of real values."""
     column: str | list[str] | None = data.column
     if belief.step_variables is not None:
@@ -220,14 +212,10 @@ def series_of(
         )
     elif data.variable is not None:
         raise ParameterError("variables are for networks and joint tables", got="variable=", fix="Leave it out")
-    return _series(
-        data, source, column=column, states=belief.states, real=belief.real, segment=segment, progress=progress
-    )
+    return _series(data, source, column, belief.states, real=belief.real, **part)
 
 
-def shape_of(
-    data: Data, belief: Belief, *, segment: Segment | None = None, progress: Progress | None = None
-) -> Series | Records:
+def shape_of(data: Data, belief: Belief, **part: Unpack[Part]) -> Series | Records:
     """The same rows without their values: which subjects, times and missing values there are.
 
     Every value is read as the same state. Where variables have different states, values are read, and not shown.
@@ -243,7 +231,7 @@ def shape_of(
     if len(firsts) == 1:
         missing = {value: None for value, state in (recoded(data) or {}).items() if state is None}
         data = replace(data, recode={**missing, REST: firsts.pop()}, decimal=data.decimal or ".")
-    return rows_of(data, belief, segment=segment, progress=progress)
+    return rows_of(data, belief, **part)
 
 
 def zeros(length: int, people: int) -> Measurements:
@@ -253,44 +241,34 @@ def zeros(length: int, people: int) -> Measurements:
     return read_measurements(table, column="value", subject="who")
 
 
-def public_rows(data: Data, belief: Belief, *, progress: Progress | None = None) -> Series | Records:
+def public_rows(data: Data, belief: Belief, **part: Unpack[Part]) -> Series | Records:
     """Public data with which a belief about series is compared; a belief about records is refused before."""
     if not belief.real:
         belief.again([1])
-    return rows_of(data, belief, progress=progress)
+    return rows_of(data, belief, **part)
 
 
 def rows_to_fit(
-    data: Data,
-    source: object = None,
-    *,
-    states: Sequence[str] | None = None,
-    real: bool = False,
-    progress: Progress | None = None,
+    data: Data, source: object = None, *, states: Sequence[str] | None = None, real: bool = False, **part: Unpack[Part]
 ) -> tuple[Series, list[str]]:
     """Public data to which a belief is to be fitted; and of people together, their names."""
     if real or data.together is None:
-        return _series(data, source, column=data.column, states=states, real=real, progress=progress), []
+        return _series(data, source, data.column, states, real=real, **part), []
     table = _people(data, source)
     people = table.collect_schema().names()[1 if data.subject is None else 2 :]
-    return _series(data, table, column=people, progress=progress), people
+    return _series(data, table, people, **part), people
 
 
 def _series(
     data: Data,
     source: object,
-    *,
     column: str | list[str] | None,
     states: Sequence[str] | None = None,
+    *,
     real: bool = False,
-    segment: Segment | None = None,
-    progress: Progress | None = None,
+    **part: Unpack[Part],
 ) -> StoredSeries:
     """The series in the file of a job, or in a table (``source``) that was made from it."""
-    if real and data.bins is not None:
-        raise ParameterError(
-            "bins are for beliefs about levels", got="bins=", why="the belief is about real values", fix="Omit it"
-        )
     if column is None:
         raise ParameterError("a series needs the column with its values", got="no column", fix="Name it: column=")
     kind: type[StoredSeries] = Measurements if real else StoredSeries
@@ -302,9 +280,8 @@ def _series(
         bins=data.bins,
         files=pattern_of(data.path),
         recode=recoded(data),
-        segment=segment,
-        progress=progress,
-        **{name: getattr(data, name) for name in (*FOR_SERIES, *WRITTEN_AS)},
+        **{"segment": None, "progress": None} | part,
+        **{name: getattr(data, name) for name in FOR_SERIES},
     )
 
 

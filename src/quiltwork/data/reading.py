@@ -72,7 +72,7 @@ class Reading:
             )
         if self.layout == "numbers" and self.bins is not None:
             raise ParameterError(
-                "bins are for beliefs about levels", got="a belief about real values", fix="Leave bins out"
+                "bins are for beliefs about levels", got="bins=", why="the belief is about real values", fix="Omit it"
             )
 
     @classmethod
