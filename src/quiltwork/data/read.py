@@ -31,7 +31,7 @@ FOR_SERIES = set(READING) - {"column", "variable", "together", "bins", "recode",
 Kept = TypeVar("Kept", bound=StoredSeries)
 
 
-class Part(TypedDict, total=False):
+class Scope(TypedDict, total=False):
     """Which positions of each series are read, if not all; and whom to tell how far it is."""
 
     segment: Segment | None
@@ -116,7 +116,7 @@ def read_measurements(  # noqa: PLR0913 - the public signature is meant to be re
     >>> read_measurements(pl.DataFrame({"power": [0.5, 1.25, 0.75]}), column="power")
     Measurements(1 subjects, 3 values)
     """
-    return _read(Measurements, states=("value",), **locals())
+    return _read(Measurements, **locals())
 
 
 def _read(
@@ -124,10 +124,10 @@ def _read(
     *,
     source: object,
     column: str | Sequence[str],
-    states: Sequence[str] | None,
     separator: str | None,
     decimal: Decimal | None,
-    progress: Progress | None,
+    states: Sequence[str] | None = None,
+    progress: Progress | None = None,
     bins: str | Sequence[float] | None = None,
     files: str | None = None,
     **said: Any,
@@ -144,7 +144,7 @@ def _read(
         **said,
     )
     if reading.recode is not None:
-        check_targets(reading.recode, None if real or len(parts) > 1 else states, numbers=numbers)
+        check_targets(reading.recode, states if len(parts) == 1 else None, numbers=numbers)
     present = names_of(source, separator=separator, wanted=[*parts, *([reading.subject] if reading.subject else [])])
     at = time_parts(reading.time, present)
     wanted = [*parts, *([] if reading.subject is None else [reading.subject]), *at]
@@ -162,7 +162,7 @@ def _read(
         return _engine_of(one_column(table, parts, str(reading.column), JOIN), reading, where)
 
     spare = spare_subject(present, wanted) if reading.subject is None and are_names(present, wanted) else None
-    return kind([source], opened, reading, states=states, spare=spare, progress=progress)
+    return kind([source], opened, reading, states=("value",) if real else states, spare=spare, progress=progress)
 
 
 def _engine_of(table: Frame, reading: Reading, where: str) -> Engine:
@@ -179,7 +179,7 @@ def _engine_of(table: Frame, reading: Reading, where: str) -> Engine:
     )
 
 
-def rows_of(data: Data, belief: Belief, source: object = None, **part: Unpack[Part]) -> Series | Records:
+def rows_of(data: Data, belief: Belief, source: object = None, **scope: Unpack[Scope]) -> Series | Records:
     """What the file of a job (or a table instead) holds, as the belief is about it: series or records.
 
     >>> from quiltwork.samples import diary_belief, diary_path
@@ -187,11 +187,11 @@ def rows_of(data: Data, belief: Belief, source: object = None, **part: Unpack[Pa
     Series(24 subjects, 64512 values of 6 states)
     """
     if belief.variables is not None:
-        return _records_of(data, belief, source, part.get("segment"))
-    return series_of(data, belief, source, **part)
+        return _records_of(data, belief, source, scope.get("segment"))
+    return series_of(data, belief, source, **scope)
 
 
-def series_of(data: Data, belief: Belief, source: object = None, **part: Unpack[Part]) -> StoredSeries:
+def series_of(data: Data, belief: Belief, source: object = None, **scope: Unpack[Scope]) -> StoredSeries:
     """The same where a belief is about series: of its states, of its people's states together, or of real values."""
     column: str | list[str] | None = data.column
     if belief.step_variables is not None:
@@ -212,10 +212,10 @@ def series_of(data: Data, belief: Belief, source: object = None, **part: Unpack[
         )
     elif data.variable is not None:
         raise ParameterError("variables are for networks and joint tables", got="variable=", fix="Leave it out")
-    return _series(data, source, column, belief.states, real=belief.real, **part)
+    return _series(data, source, column, belief.states, real=belief.real, **scope)
 
 
-def shape_of(data: Data, belief: Belief, **part: Unpack[Part]) -> Series | Records:
+def shape_of(data: Data, belief: Belief, **scope: Unpack[Scope]) -> Series | Records:
     """The same rows without their values: which subjects, times and missing values there are.
 
     Every value is read as the same state. Where variables have different states, values are read, and not shown.
@@ -231,7 +231,7 @@ def shape_of(data: Data, belief: Belief, **part: Unpack[Part]) -> Series | Recor
     if len(firsts) == 1:
         missing = {value: None for value, state in (recoded(data) or {}).items() if state is None}
         data = replace(data, recode={**missing, REST: firsts.pop()}, decimal=data.decimal or ".")
-    return rows_of(data, belief, **part)
+    return rows_of(data, belief, **scope)
 
 
 def zeros(length: int, people: int) -> Measurements:
@@ -241,22 +241,27 @@ def zeros(length: int, people: int) -> Measurements:
     return read_measurements(table, column="value", subject="who")
 
 
-def public_rows(data: Data, belief: Belief, **part: Unpack[Part]) -> Series | Records:
+def public_rows(data: Data, belief: Belief, **scope: Unpack[Scope]) -> Series | Records:
     """Public data with which a belief about series is compared; a belief about records is refused before."""
     if not belief.real:
         belief.again([1])
-    return rows_of(data, belief, **part)
+    return rows_of(data, belief, **scope)
 
 
 def rows_to_fit(
-    data: Data, source: object = None, *, states: Sequence[str] | None = None, real: bool = False, **part: Unpack[Part]
+    data: Data,
+    source: object = None,
+    *,
+    states: Sequence[str] | None = None,
+    real: bool = False,
+    **scope: Unpack[Scope],
 ) -> tuple[Series, list[str]]:
     """Public data to which a belief is to be fitted; and of people together, their names."""
     if real or data.together is None:
-        return _series(data, source, data.column, states, real=real, **part), []
+        return _series(data, source, data.column, states, real=real, **scope), []
     table = _people(data, source)
     people = table.collect_schema().names()[1 if data.subject is None else 2 :]
-    return _series(data, table, people, **part), people
+    return _series(data, table, people, **scope), people
 
 
 def _series(
@@ -266,7 +271,7 @@ def _series(
     states: Sequence[str] | None = None,
     *,
     real: bool = False,
-    **part: Unpack[Part],
+    **scope: Unpack[Scope],
 ) -> StoredSeries:
     """The series in the file of a job, or in a table (``source``) that was made from it."""
     if column is None:
@@ -276,11 +281,11 @@ def _series(
         kind,
         source=_source(data) if source is None else source,
         column=column,
-        states=("value",) if real else states,
+        states=None if real else states,
         bins=data.bins,
         files=pattern_of(data.path),
         recode=recoded(data),
-        **{"segment": None, "progress": None} | part,
+        **scope,
         **{name: getattr(data, name) for name in FOR_SERIES},
     )
 

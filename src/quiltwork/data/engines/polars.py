@@ -31,20 +31,12 @@ class PolarsEngine(Engine):
         self._where = where
         super().__init__(native, reading, dict(nw.from_native(native).collect_schema()))
 
-    def _named(self, native: "pl.LazyFrame", schema: Mapping[str, Any]) -> "pl.LazyFrame":  # noqa: ARG002
-        value, subject, time = str(self.reading.column), self.reading.subject, self.reading.time
-        if subject is None:
-            who = pl.lit(0).alias("who")
-        else:
-            who = pl.col(subject).alias("who")
-            dtype = native.select(subject).collect_schema()[subject]
-            if isinstance(dtype, pl.Categorical | pl.Enum):
-                who = who.cast(pl.String)
-            elif dtype.is_float():
-                who = who.fill_nan(None)
-        what = pl.col(value).alias("what")
-        if isinstance(native.select(value).collect_schema()[value], pl.Categorical | pl.Enum):
-            what = what.cast(pl.String)
+    def _named(self, native: "pl.LazyFrame", schema: Mapping[str, Any]) -> "pl.LazyFrame":
+        subject, time = self.reading.subject, self.reading.time
+        what = _uncategorised(str(self.reading.column), schema).alias("what")
+        who = (pl.lit(0) if subject is None else _uncategorised(subject, schema)).alias("who")
+        if subject is not None and schema[subject].is_float():
+            who = who.fill_nan(None)
         if time is None:
             return native.select(who, what, when=pl.int_range(pl.len()))
         when, wall = self._times(native, time)
@@ -227,6 +219,11 @@ class PolarsEngine(Engine):
     def numbered(self, rows: Frame) -> Frame:
         """By counting the rows that open a stretch, for rows in order: the first of a subject always does."""
         return nw.from_native(nw.to_native(rows).with_columns(stretch=pl.col("opens").cast(pl.Int64).cum_sum()))
+
+
+def _uncategorised(name: str, schema: Mapping[str, Any]) -> "pl.Expr":
+    kind = schema[name]
+    return pl.col(name).cast(pl.String) if kind in (nw.Categorical, nw.Enum) else pl.col(name)
 
 
 def _reader(column: "pl.Expr", form: Form) -> "pl.Expr":
