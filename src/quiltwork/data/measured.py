@@ -102,15 +102,8 @@ class Measurements(StoredSeries):
         """The sum of values on a grid of this unit, a power of two: of all, or of each window and subject by name."""
         self.check_asked(window=window, ordered=False)
         keys = part_keys(window, by_subject=by_subject)
-        by_place = window is not None and not window.on_the_clock
-        ordered = by_place or not self._rows.plain
-
-        def sums(rows: Frame) -> Frame:
-            if window is not None:
-                rows = self._rows.windowed(rows, window)
-            return _summed(rows, keys, unit, transform)
-
-        found = self._exactly(self._rows.gather(sums, ordered=ordered), keys)
+        sums = self._rows.gather_within(window, lambda rows: _summed(rows, keys, unit, transform))
+        found = self._exactly(sums, keys)
         if not keys:
             return {"": found.get((), Added(0, 0))}
         return by_label(found, window, by_subject=by_subject)

@@ -11,6 +11,7 @@ from quiltwork.data.tables import types_of
 from quiltwork.data.text_files import SEPARATORS, UNREAD, ending_of, separator_of
 from quiltwork.job import Ask, Data, Job, Privacy
 
+WHOSE = re.compile(r"(people|home|series|station|who)s?(_?id)?", re.IGNORECASE)  # beside those that are noticed
 TIME = re.compile(r"(time|date|datetime|timestamp|when|t|day|zeit|datum)", re.IGNORECASE)
 DATE, CLOCK = re.compile(r"date|datum|day", re.IGNORECASE), re.compile(r"time|zeit|clock", re.IGNORECASE)
 VALUE = re.compile(r"(activity|state|status|value|label|what|doing|kind|class|level)", re.IGNORECASE)
@@ -30,7 +31,8 @@ def proposed(file: str) -> Job:
     types = types_of(file)
     time = _time(types)
     times = [] if time is None else time.split(",")
-    subject = spare_subject(list(types), times)
+    whose = (name for name in types if spare_subject([name], times) or WHOSE.fullmatch(name.strip()))
+    subject = next((name for name in whose if name not in times), None)
     rest = {name: kind for name, kind in types.items() if name not in (*times, subject)}
     records = time is None and subject is None and len(rest) > 1 and set(rest.values()) <= {"text", "truth value"}
     column = None if records else _column(rest)

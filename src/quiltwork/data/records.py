@@ -1,5 +1,6 @@
 """Data as records: one value for each variable of a network or a joint table, and independent records side by side."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -137,13 +138,7 @@ def _read(records: Records, source: object, rows: int, reading: Reading) -> Reco
 
 def _in_order(owners: list[str], names: list[str]) -> list[str]:
     """The variable of each row, if the rows of each record come in the order of the variables."""
-    seen: dict[str, int] = {}
-    matched = []
-    for owner in owners:
-        position = seen.get(owner, 0)
-        seen[owner] = position + 1
-        matched.append(names[min(position, len(names) - 1)])
-    wrong = sum(count != len(names) for count in seen.values())
+    wrong = sum(count != len(names) for count in Counter(owners).values())
     if wrong:
         raise DataError(
             f"every record must have {len(names)} rows, one per variable",
@@ -151,7 +146,8 @@ def _in_order(owners: list[str], names: list[str]) -> list[str]:
             why="without a column of variables the rows are matched by their order",
             fix="Name the column with the variable: variable='V'",
         )
-    return matched
+    rest = {owner: iter(names) for owner in owners}
+    return [next(rest[owner]) for owner in owners]
 
 
 def _from_long(owners: list[str], named: list[str], values: list[str], variables: Variables) -> Records:
@@ -162,19 +158,17 @@ def _from_long(owners: list[str], named: list[str], values: list[str], variables
             got=f"{unknown} about others",
             fix=f"Its variables: {', '.join(list(variables)[:20])}",
         )
-    place = {owner: n for n, owner in enumerate(dict.fromkeys(owners))}
-    columns = {name: [""] * len(place) for name in variables}
-    filled: set[tuple[str, str]] = set()
+    columns: dict[str, dict[str, str]] = {name: {} for name in variables}
     for owner, name, value in zip(owners, named, values, strict=True):
-        if (owner, name) in filled:
+        if owner in columns[name]:
             raise DataError(
                 "every record must have one value for each variable",
                 got="two for one of them",
                 fix="Name the column that identifies the record: subject='S'",
             )
-        filled.add((owner, name))
-        columns[name][place[owner]] = value
-    return Records._coded(columns, variables, in_rows=False)
+        columns[name][owner] = value
+    in_order = {name: [own.get(owner, "") for owner in dict.fromkeys(owners)] for name, own in columns.items()}
+    return Records._coded(in_order, variables, in_rows=False)
 
 
 def _no_record(got: str) -> DataError:

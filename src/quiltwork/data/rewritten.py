@@ -19,9 +19,8 @@ COMMA = r"^\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*$"
 DOT = r"^\s*[-+]?[\d.,]*\.[\d.,]*([eE][-+]?\d+)?\s*$"
 GROUPED = r"^\s*[-+]?[1-9]\d{0,2},\d{3}\s*$"  # 1,234 may also be one thousand two hundred and thirty-four
 SUBJECT = re.compile(
-    r"(person|people|subject|user|household|patient|participant|resident|customer|client|device|meter|house|account"
-    r"|member|worker|employee|driver|student|respondent|home|series|station|who)s?"
-    r"([ _-]?(id|no|nr|num|number|name|key))?|id|ids",
+    r"(person|subject|user|household|patient|participant|resident|customer|client|device|meter|house|account"
+    r"|member|worker|employee|driver|student|respondent)s?([ _-]?(id|no|nr|num|number|name|key))?|id|ids",
     re.IGNORECASE,
 )
 MOST_PEOPLE = 12

@@ -205,6 +205,15 @@ class Rows:
             self.progress(1.0)
         return pl.concat(frames, how="vertical_relaxed")
 
+    def gather_within(
+        self, window: Window | None, query: Callable[[Frame], Frame], *, ordered: bool = False
+    ) -> "pl.DataFrame":
+        """The same where rows have the number of their window, if there is one; in order only where that matters."""
+        by_place = window is not None and not window.on_the_clock
+        return self.gather(
+            lambda rows: query(self._windowed(rows, window)), ordered=ordered or by_place or not self.plain
+        )
+
     def check_order(self) -> None:
         """Rows must have an order: their own, or that of their times."""
         if not self.engine.in_order and self.reading.time is None:
@@ -310,8 +319,9 @@ class Rows:
             ).drop("step", "mean", "wrong")
         )
 
-    def windowed(self, rows: Frame, window: Window) -> Frame:
-        """With the number of the window that a row is in."""
+    def _windowed(self, rows: Frame, window: Window | None) -> Frame:
+        if window is None:
+            return rows
         if window.on_the_clock:
             return window.numbered(rows, nw.col("wall"))
         rows = rows if self.reading.segment is not None else self.engine.placed(rows)

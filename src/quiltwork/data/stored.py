@@ -325,19 +325,15 @@ class StoredSeries(Series):
         followed = ["after"] if transitions else []
 
         def count(rows: Frame) -> Frame:
-            if window is not None:
-                rows = self._rows.windowed(rows, window)
             if transitions:
                 rows = rows.filter(~nw.col("opens")).with_columns(after=nw.col("before"))
             grouped = rows.group_by(*keys, *followed, "what").agg(nw.len().cast(nw.Int64).alias("n"))
             coded = grouped.with_columns(**{name: values.code(name) for name in (*followed, "what")})
             return coded.filter(nw.col("what") >= 0).group_by(*keys, *followed, "what").agg(nw.col("n").sum())
 
-        by_place = window is not None and not window.on_the_clock
-        ordered = transitions or by_place or not self._rows.plain
         shape = (k, k) if transitions else (k,)
         counts: dict[tuple[Any, ...], Codes] = {}
-        for row in self._rows.gather(count, ordered=ordered).iter_rows(named=True):
+        for row in self._rows.gather_within(window, count, ordered=transitions).iter_rows(named=True):
             table = counts.setdefault(tuple(row[key] for key in keys), np.zeros(shape, dtype=np.int64))
             table[tuple(int(row[name]) for name in (*followed, "what"))] += int(row["n"])
         return counts
