@@ -166,9 +166,9 @@ class Series(Countable):
         return None if self.spacing is None else self.spacing[0]
 
     @property
-    @abstractmethod
     def stretch_lengths(self) -> frozenset[int]:
         """The different lengths of stretches."""
+        return frozenset(map(len, self.stretches))
 
     @abstractmethod
     def between(self, first: int, last: int) -> "Series":
@@ -319,11 +319,6 @@ class HeldSeries(Series):
             gaps=sum(stretches - 1 for _, stretches in chains),
             late=any(s[0] < 0 for s in self.codes if (s >= 0).any()),
         )
-
-    @property
-    def stretch_lengths(self) -> frozenset[int]:
-        """The different lengths of stretches."""
-        return frozenset(map(len, self.stretches))
 
     def counts(self) -> Codes:
         """How often each state occurs."""

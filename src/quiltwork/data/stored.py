@@ -109,12 +109,10 @@ class StoredSeries(Series):
     def _facts(self) -> "pl.DataFrame":
         """A row for each different (values, stretches) that subjects have, with sums over those subjects; checked."""
         rows, reading = self._rows, self.reading
-        if not rows.ordered or (rows.plain and reading.gap is None and self._engine.order.rising):
-            facts = rows.gather(self._by_value, ordered=False)
-            if not facts["missing"].sum() or not rows.ordered:
-                self._refuse(facts)
-                return facts
-        facts = rows.gather(self._by_step)
+        quick = not rows.ordered or (rows.plain and reading.gap is None and self._engine.order.rising)
+        facts = rows.gather(self._by_value, ordered=False) if quick else None
+        if facts is None or (rows.ordered and facts["missing"].sum()):
+            facts = rows.gather(self._by_step)
         self._refuse(facts)
         return facts
 
