@@ -84,7 +84,7 @@ def private_histogram() -> Row:
 def private_histogram_on_spark() -> Row:
     """The same rows on Spark, with two workers of this machine: against Spark SQL's own group-by."""
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    from quiltwork.data.engines.spark import spark_session
+    from quiltwork.data.engines.sql import spark_session
 
     belief, session = fleet_belief(), spark_session("local[2]")
     with tempfile.TemporaryDirectory() as folder:

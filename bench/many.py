@@ -9,7 +9,7 @@ from quiltwork import MarkovChain, plan
 from quiltwork.beliefs import Belief
 from quiltwork.calibration.accuracy import noise_error
 from quiltwork.question import bind
-from quiltwork.samples.diary import diary_belief
+from quiltwork.samples import diary_belief
 
 Row = dict[str, Any]
 EPSILON, DELTA = 1.0, 1e-6

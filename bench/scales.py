@@ -18,7 +18,7 @@ from quiltwork.influence.curve.constant import InfluenceCurve
 from quiltwork.influence.curve.ratios import AnyPast
 from quiltwork.numeric import smallest_within
 from quiltwork.question import bind
-from quiltwork.samples.diary import diary_belief
+from quiltwork.samples import diary_belief
 
 Row = dict[str, Any]
 

@@ -225,7 +225,7 @@ def scaling_on_spark() -> Row:
 
 def on_spark(folder: Path, workers: int) -> dict[str, float]:
     """The shortest seconds of a private histogram, by order and rows, in this process."""
-    from quiltwork.data.engines.spark import spark_session
+    from quiltwork.data.engines.sql import spark_session
 
     session, belief = spark_session(f"local[{workers}]"), fleet_belief()
     shortest: dict[str, float] = {}

@@ -102,7 +102,7 @@ def spark_session() -> Any:
         unavailable("Java")
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")  # it lives for seconds
-    from quiltwork.data.engines.spark import spark_session as started
+    from quiltwork.data.engines.sql import spark_session as started
 
     session = started("local[2]")
     session.conf.set("spark.sql.shuffle.partitions", "3")

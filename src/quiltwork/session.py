@@ -17,9 +17,8 @@ from quiltwork.beliefs.checked import Checked
 from quiltwork.calibration.plan import Plan, plan as make_plan
 from quiltwork.calibration.request import Request
 from quiltwork.data import Series
-from quiltwork.data.held import Reads, held, reads
+from quiltwork.data.held import Reads, check_step, held, reads
 from quiltwork.data.records import Records
-from quiltwork.data.steps import check_step
 from quiltwork.errors import DataError, ParameterError
 from quiltwork.fitting.outcome import BeliefCheck, as_checked
 from quiltwork.forks import working

@@ -30,7 +30,7 @@ from quiltwork import (
 from quiltwork.cli import app
 from quiltwork.data import StoredSeries, Window
 from quiltwork.data.engines import polars as polars_files
-from quiltwork.data.engines.spark import spark_table
+from quiltwork.data.engines.sql import spark_table
 
 STATES = ("sit", "walk", "run")
 EDGES = (0.5, 1.5)

@@ -38,7 +38,7 @@ from quiltwork import (
     read_series,
 )
 from quiltwork.data import HeldSeries, Reading
-from quiltwork.data.times import Duration
+from quiltwork.types import Duration
 
 Array = NDArray[np.float64]
 ROWS = 6  # of two people together

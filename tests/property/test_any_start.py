@@ -14,7 +14,7 @@ from quiltwork.influence.curve.bridges import Bridge
 from quiltwork.influence.curve.constant import InfluenceCurve
 from quiltwork.influence.curve.profile import Profile
 from quiltwork.influence.curve.timeline import loss_along_time
-from quiltwork.laws.starts import worst_odds
+from quiltwork.laws.tables import worst_odds
 
 
 @st.composite

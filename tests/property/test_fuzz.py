@@ -39,7 +39,7 @@ from quiltwork import (
 )
 from quiltwork.beliefs import Belief, belief_from_dict
 from quiltwork.beliefs.bif import parse_bif
-from quiltwork.data.together import by_person
+from quiltwork.data.rewritten import by_person
 from quiltwork.ledger import verify_export
 from quiltwork.ledger.rows import Outcome, Row, from_lines
 

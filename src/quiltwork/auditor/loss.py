@@ -144,7 +144,7 @@ def losses(laws: SecretLaws, lattice: Lattice, scales: Floats) -> list[NodeLoss]
 
 def _any_start(laws: SecretLaws, lattice: Lattice, scales: Floats) -> list[NodeLoss]:
     """Over all starts on two states, which no other start exceeds (Statement 48)."""
-    from quiltwork.laws.starts import start_losses
+    from quiltwork.laws.tables import start_losses
 
     leads, apart = laws.leads, laws.pairs
     assert leads is not None  # noqa: S101 - any start

@@ -55,7 +55,7 @@ def asked(ask: Ask, belief: Belief) -> Said:
         return load_workload(ask.workload)
     values = ask.state_values
     if isinstance(values, str):
-        from quiltwork.data.recode import read_mapping
+        from quiltwork.data.values import read_mapping
 
         values = read_mapping(values, "state values", ("state", "value"))  # type: ignore[assignment]
     found = questions(ask.ask, values, belief)  # type: ignore[arg-type]

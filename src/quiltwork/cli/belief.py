@@ -100,7 +100,7 @@ def belief_fit(
 ) -> None:
     """Estimate a belief from public data. Do not use the data you want to protect."""
     from quiltwork import GaussianFit, save_belief
-    from quiltwork.data.of_job import people_of, rows_to_fit, series_of
+    from quiltwork.data.read import rows_to_fit, series_of
     from quiltwork.fitting.belief import Wanted
 
     wanted = Wanted(
@@ -140,7 +140,7 @@ def belief_fit(
         chains = f", {len(fitted.members)} chains" if len(fitted.members) > 1 else ""
         what = f"{len(fitted.states)} states{chains}, start {fitted.start}"
     if people:  # with combinations that do not occur
-        series = counted(series_of, how, people_of(how), column=people, states=fitted.states)
+        series = counted(series_of, how, fitted)
     _print_verdict(fitted, series, wanted.rhythm)
     if out_file is not None:
         save_belief(fitted, out_file)

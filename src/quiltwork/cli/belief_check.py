@@ -83,7 +83,7 @@ def belief_check(
 def checked(held: "Belief", how: Data, *, rhythm: "Rhythm" = "auto") -> "BeliefCheck":
     """How a belief fits the public data of a file."""
     from quiltwork import check_belief
-    from quiltwork.data.of_job import public_rows
+    from quiltwork.data.read import public_rows
 
     series = counted(public_rows, how, held)
     with progress("Checking"):

@@ -301,9 +301,9 @@ def reproduce(
     if data is not None and name == "activity" and not yes:
         _ask_to_show(folder)
     if data is not None and column is not None and held is not None:
-        from quiltwork.data.of_job import series_of
+        from quiltwork.data.read import series_of
 
-        series = counted(series_of, replace(how, path=data, column=column), states=held.states)
+        series = counted(series_of, replace(how, path=data, column=column), held)
     elif how.said():
         raise ParameterError(
             "options for reading data need --data", got=f"--{next(iter(how.said())).replace(chr(95), chr(45))}"

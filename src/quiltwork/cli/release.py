@@ -25,7 +25,7 @@ from quiltwork.cli.options import (
     questions_of,
 )
 from quiltwork.cli.repeat import given_command
-from quiltwork.data.about import source_name
+from quiltwork.data.reading import source_name
 from quiltwork.errors import ParameterError, QuiltworkError, visible
 from quiltwork.job import Data, Format, Job
 from quiltwork.view.terminal import err, give_up_output, json_line, out, print_json, progress, show
@@ -158,7 +158,7 @@ def _draw(
 
 def _counted(job: Job) -> "tuple[list[Counted], Ledger | None, BeliefCheck | None]":
     """Everything that can be refused is refused here: nothing is drawn or spent."""
-    from quiltwork.data.of_job import rows_of
+    from quiltwork.data.read import rows_of
     from quiltwork.releases.of_job import requests_of
     from quiltwork.releases.run import counted as counted_by
 
@@ -234,7 +234,7 @@ def _printed_as(form: Format, *, as_json: bool) -> Format:
 
 def _show(result: "Release", files: list[Path], form: Format) -> bool:
     """Print the value. It is spent: where standard output does not take it (False), standard error does."""
-    from quiltwork.data.steps import NO_STEP
+    from quiltwork.data.held import NO_STEP
     from quiltwork.influence.delta import large_delta
 
     try:

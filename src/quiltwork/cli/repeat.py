@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from quiltwork.data.about import source_name
+from quiltwork.data.reading import source_name
 
 FILES = ("data", "belief", "workload", "key", "files", "recode", "state_values", "check", "report")
 NOT_SHOWN = ("yes", "as_json", "form")  # they change what is printed, not what is released

@@ -15,8 +15,8 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from quiltwork.data.matching import NumberMatching
-from quiltwork.data.stored import StoredSeries, part_label
+from quiltwork.data.rows import NumberMatching
+from quiltwork.data.stored import StoredSeries, by_label, part_keys
 from quiltwork.data.tables import Frame
 from quiltwork.data.times import Window
 from quiltwork.data.values import natural
@@ -85,7 +85,7 @@ class Measurements(StoredSeries):
 
     def _unknown(self, unknown: int, rows: int) -> DataError:
         return DataError(
-            f"column {self._engine.columns.value!r} must hold finite numbers",
+            f"column {self.reading.column!r} must hold finite numbers",
             got=f"{unknown} of {rows} that are not",
             why="the belief is about real values",
             fix="Clean the column; leave a cell empty where a value is missing, and say missing='split'",
@@ -101,20 +101,12 @@ class Measurements(StoredSeries):
     ) -> dict[str, Added]:
         """The sum of values on a grid of this unit, a power of two: of all, or of each window and subject by name."""
         self.check_asked(window=window, ordered=False)
-        keys = [*(["who"] if by_subject else []), *(["window"] if window is not None else [])]
-        by_place = window is not None and not window.on_the_clock
-        ordered = by_place or not self._rows.plain
-
-        def sums(rows: Frame) -> Frame:
-            if window is not None:
-                rows = self._rows.windowed(rows, window)
-            return _summed(rows, keys, unit, transform)
-
-        found = self._exactly(self._rows.gather(sums, ordered=ordered), keys)
+        keys = part_keys(window, by_subject=by_subject)
+        sums = self._rows.gather_within(window, lambda rows: _summed(rows, keys, unit, transform))
+        found = self._exactly(sums, keys)
         if not keys:
             return {"": found.get((), Added(0, 0))}
-        order = sorted(found, key=lambda key: tuple(natural(str(field)) for field in key))
-        return {part_label(key, by_subject=by_subject, window=window): found[key] for key in order}
+        return by_label(found, window, by_subject=by_subject)
 
     def at_places(self, places: Sequence[tuple[int, int]] | None, *, unit: Fraction) -> dict[str, list[int]]:
         """For each subject, the sums of values at each position, or of those within each of some spans of positions."""
@@ -181,7 +173,7 @@ class Measurements(StoredSeries):
     @property
     def nearest(self) -> Duration | None:
         """The shortest time from a row to the next, where rows are taken as they are and have times."""
-        if self._engine.columns.time is None or self.reading.every is not None:
+        if self.reading.time is None or self.reading.every is not None:
             return None
         least, _ = self._spans
         return None if least is None or least <= 0 else self._duration(least)
@@ -189,18 +181,10 @@ class Measurements(StoredSeries):
     @cached_property
     def numbers(self) -> Mapping[str, tuple[Floats, ...]]:
         """The stretches of each subject, brought into memory, by name."""
-
-        def values(rows: Frame) -> Frame:
-            return self._engine.numbered(rows).select("who", "when", "stretch", "number")
-
-        table = self._rows.gather(values)
-        table = table.filter(table["number"].is_not_null()).sort("who", "when")
+        subjects = self._in_memory(nw.col("number"))
         return {
-            str(subject["who"][0]): tuple(
-                run["number"].to_numpy().astype(np.float64)
-                for run in subject.partition_by("stretch", maintain_order=True)
-            )
-            for subject in table.partition_by("who", maintain_order=True)
+            str(runs[0]["who"][0]): tuple(run["value"].to_numpy().astype(np.float64) for run in runs)
+            for runs in subjects
         }
 
     @cached_property
@@ -229,7 +213,7 @@ class Measurements(StoredSeries):
         places, known = np.arange(rows.height), rows["number"].is_not_null()
         if not known.all():
             rows, places = rows.filter(known), places[known.to_numpy()]
-        if self._engine.columns.time is not None and self.step is not None:
+        if self.reading.time is not None and self.step is not None:
             when, clock = rows["when"].to_numpy(), self._engine.clock
             width = 1 if self.reading.every is not None else clock.span(self.step.length, steps=self.step.steps)
             on_grid = (when - when[:1] + width // 2) // width

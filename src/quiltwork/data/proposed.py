@@ -6,14 +6,12 @@ from pathlib import Path
 
 import polars as pl
 
+from quiltwork.data.rewritten import spare_subject
 from quiltwork.data.tables import types_of
 from quiltwork.data.text_files import SEPARATORS, UNREAD, ending_of, separator_of
 from quiltwork.job import Ask, Data, Job, Privacy
 
-SUBJECT = re.compile(
-    r"(person|people|subject|user|patient|participant|id|household|home|house|device|series|station|meter|who)s?(_?id)?",
-    re.IGNORECASE,
-)
+WHOSE = re.compile(r"(people|home|series|station|who)s?(_?id)?", re.IGNORECASE)  # beside those that are noticed
 TIME = re.compile(r"(time|date|datetime|timestamp|when|t|day|zeit|datum)", re.IGNORECASE)
 DATE, CLOCK = re.compile(r"date|datum|day", re.IGNORECASE), re.compile(r"time|zeit|clock", re.IGNORECASE)
 VALUE = re.compile(r"(activity|state|status|value|label|what|doing|kind|class|level)", re.IGNORECASE)
@@ -32,9 +30,10 @@ def proposed(file: str) -> Job:
     """
     types = types_of(file)
     time = _time(types)
-    rest = {name: kind for name, kind in types.items() if time is None or name not in time.split(",")}
-    subject = next((name for name in rest if SUBJECT.fullmatch(name.strip())), None)
-    rest = {name: kind for name, kind in rest.items() if name != subject}
+    times = [] if time is None else time.split(",")
+    whose = (name for name in types if spare_subject([name], times) or WHOSE.fullmatch(name.strip()))
+    subject = next((name for name in whose if name not in times), None)
+    rest = {name: kind for name, kind in types.items() if name not in (*times, subject)}
     records = time is None and subject is None and len(rest) > 1 and set(rest.values()) <= {"text", "truth value"}
     column = None if records else _column(rest)
     numbers = column is not None and rest[column] == "number"
@@ -46,7 +45,7 @@ def proposed(file: str) -> Job:
         subject=subject,
         time=time,
         separator=None if found == usual else found,
-        date_format=None if time is None or found is None else _date_format(file, time.split(",")[0], found),
+        date_format=None if found is None or not times else _date_format(file, times[0], found),
     )
     return Job(data=data, privacy=Privacy(belief=BELIEF), questions=tuple(_questions(numbers, records, time)))
 

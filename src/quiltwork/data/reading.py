@@ -1,25 +1,24 @@
-"""How a file or table becomes values at positions, as a user says it: part of what a release is about."""
+"""How a file or table becomes values at positions, and what else is public: part of what a release is about."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, partial
+from os import PathLike, fspath
+from pathlib import PurePath, PureWindowsPath
 from typing import Any, Literal, get_args
 
-from quiltwork.data.recode import Recode, read_mapping, recode_of
 from quiltwork.data.times import date_format_of
-from quiltwork.data.values import Bins
+from quiltwork.data.values import Bins, Recode, read_mapping, recode_of
 from quiltwork.errors import DataError, ParameterError
 from quiltwork.job import READING, Data, Decimal, Duplicates, Missing, Take, Unsorted
 from quiltwork.types import Duration, Segment
 
 Layout = Literal["series", "numbers", "rows", "columns"]
-_CHOSEN = {"missing": Missing, "take": Take, "unsorted": Unsorted, "duplicates": Duplicates}
-CHOICES: Mapping[str, tuple[str, ...]] = {
-    "layout": ("series", "numbers", "rows", "columns"),
-    **{kind: get_args(known) for kind, known in _CHOSEN.items()},
-    "decimal": (*get_args(Decimal), "auto"),
-}
+Sign = Literal[Decimal, "auto"]
+"""``auto`` is a point or a comma, in files where numbers have only one of them: which one depends on the data, and
+records of releases must not."""
+_KINDS = {"layout": Layout, "missing": Missing, "take": Take, "unsorted": Unsorted, "duplicates": Duplicates}
+CHOICES: Mapping[str, tuple[str, ...]] = {name: get_args(kind) for name, kind in {**_KINDS, "decimal": Sign}.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +29,9 @@ class Reading:
     ``gap`` is the longest pause within a stretch, ``every`` the step to which rows are thinned out, ``take`` which
     row of a step counts, ``bins`` the edges between levels of numbers. ``date_format`` says how dates are written if
     not in ISO form, ``decimal`` what stands before the fraction of a number, ``recode`` which values of the data are
-    which states. ``layout`` is "series", or "numbers" for series
-    of real values; records have their variables in columns of their own, or in rows that name them in the column
-    ``variable``. ``files`` is the pattern by which files were named, from its first wildcard on.
+    which states. ``layout`` is "series", or "numbers" for series of real values; records have their variables in
+    columns of their own, or in rows that name them in the column ``variable``. ``files`` is the pattern by which files
+    were named, from its first wildcard on.
 
     >>> Reading(column="activity", time="time", every=Duration.parse("15min")).to_dict()
     {'layout': 'series', 'column': 'activity', 'time': 'time', 'every': '15min'}
@@ -52,9 +51,7 @@ class Reading:
     unsorted: Unsorted = "refuse"
     duplicates: Duplicates = "refuse"
     date_format: str | None = None
-    decimal: Decimal | Literal["auto"] = "."
-    """``auto`` is a point or a comma, in files where numbers have only one of them: which one depends on the data, and
-    records of releases must not."""
+    decimal: Sign = "."
     recode: Recode | None = None
     segment: Segment | None = None
     """Which positions are asked for; the positions themselves do not depend on it."""
@@ -75,32 +72,13 @@ class Reading:
             )
         if self.layout == "numbers" and self.bins is not None:
             raise ParameterError(
-                "bins are for beliefs about levels", got="a belief about real values", fix="Leave bins out"
+                "bins are for beliefs about levels", got="bins=", why="the belief is about real values", fix="Omit it"
             )
 
     @classmethod
-    def of(
-        cls,
-        *,
-        gap: "str | float | timedelta | None" = None,
-        every: "str | float | timedelta | None" = None,
-        bins: "str | Sequence[float] | None" = None,
-        date_format: str | None = None,
-        recode: "Mapping[Any, Any] | Recode | None" = None,
-        **given: Any,
-    ) -> "Reading":
+    def of(cls, **given: Any) -> "Reading":
         """As given by a user: durations and bins may be text."""
-        levels = None
-        if bins is not None:
-            levels = Bins.parse(bins) if isinstance(bins, str) else Bins(tuple(float(edge) for edge in bins))
-        return cls(
-            gap=None if gap is None else Duration.parse(gap),
-            every=None if every is None else Duration.parse(every, name="every"),
-            bins=levels,
-            date_format=None if date_format is None else date_format_of(date_format),
-            recode=None if recode is None else recode_of(recode),
-            **given,
-        )
+        return cls(**given | {name: _PARSED[name](given[name]) for name in _PARSED if given.get(name) is not None})
 
     @property
     def steady(self) -> bool:
@@ -128,12 +106,8 @@ class Reading:
 
     @cached_property
     def _plain(self) -> dict[str, Any]:
-        settings: dict[str, Any] = {"layout": self.layout}
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.name != "segment" and value != field.default:
-                settings[field.name] = _written(value)
-        return settings
+        values = ((field, getattr(self, field.name)) for field in fields(self) if field.name != "segment")
+        return {"layout": self.layout} | {f.name: _written(value) for f, value in values if value != f.default}
 
     @property
     def by_order(self) -> bool:
@@ -190,6 +164,58 @@ class Reading:
         if self.duplicates == "drop":
             names += ["duplicates"]
         return self.difference(later, names)
+
+
+_PARSED: Mapping[str, Callable[[Any], Any]] = {
+    "gap": Duration.parse,
+    "every": partial(Duration.parse, name="every"),
+    "bins": Bins.parse,
+    "date_format": date_format_of,
+    "recode": recode_of,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """Public facts about a table that was read: never a value of it.
+
+    ``source`` is the file or the pattern of files, None for a table in memory. ``first`` and ``last`` are the earliest
+    and the latest time in it, as text, ``step`` the usual time from a value to the next; None where there are no times.
+
+    >>> from quiltwork import read_series
+    >>> from quiltwork.samples import diary_path
+    >>> about = read_series(diary_path(), column="activity", states=None, subject="person", time="time").about
+    >>> about.source, about.rows, about.first, about.last, str(about.step)
+    ('diary.parquet', 64512, '2024-03-04 00:00', '2024-03-31 23:45', '15min')
+    """
+
+    source: str | None
+    rows: int
+    first: str | None = None
+    last: str | None = None
+    step: Duration | None = None
+    reading: Reading
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as ``release --json`` prints them."""
+        step = None if self.step is None else self.step.plain
+        return vars(self) | {"step": step, "reading": self.reading.to_dict()}
+
+
+def source_name(*sources: object) -> str | None:
+    """Files as they may be named in a report: relative paths as they are, of others the name without the folder.
+
+    >>> source_name("/home/ann/diary.csv"), source_name("logs/*.parquet"), source_name([1, 2])
+    ('diary.csv', 'logs/*.parquet', None)
+    """
+    if not all(isinstance(source, str | PathLike) for source in sources):
+        return None
+    return ", ".join(_name(str(fspath(source))) for source in sources)  # type: ignore[call-overload]
+
+
+def _name(file: str) -> str:
+    known = next((path for path in (PurePath(file), PureWindowsPath(file)) if path.is_absolute() or path.drive), None)
+    return file if known is None else known.name or "data"
 
 
 def fixed(data: Data | Mapping[str, Any]) -> Data:

@@ -1,20 +1,17 @@
 """Data as records: one value for each variable of a network or a joint table, and independent records side by side."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from quiltwork.beliefs import Believed, as_belief
-from quiltwork.data import Reading, codes_of, names_in
-from quiltwork.data.about import About, source_name
-from quiltwork.data.recode import REST, Recode, recode_of, recoded_names
+from quiltwork.data.reading import About, Reading, source_name
+from quiltwork.data.values import codes_of, names_in, recode_of
 from quiltwork.errors import DataError
 from quiltwork.types import Codes
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Variables = Mapping[str, tuple[str, ...]]
 BY_NAME = Reading(layout="columns")  # a value for each variable, under its name
@@ -67,7 +64,7 @@ class Records:
                 )
             coded.append(codes)
         if not len(coded[0]):
-            raise DataError("the data must have at least one record", got="none", why="there is nothing to count")
+            raise _no_record("none")
         return cls(dict(variables), np.stack(coded, axis=1))
 
     def __len__(self) -> int:
@@ -113,17 +110,22 @@ def read_records(
     wanted = list(variables) if column is None else [name for name in (column, variable, subject) if name]
     if len(set(wanted)) < len(wanted):
         raise DataError("column, variable and subject must be different columns", got="one of them twice")
+    import narwhals as nw  # it loads slowly, as polars does
+
+    from quiltwork.data.rewritten import recoded
     from quiltwork.data.tables import as_table
 
     frame = as_table(source, wanted, ordered=column is not None and variable is None, separator=separator)
-    names = None if recode is None else recode_of(recode)
     if frame.height == 0:
-        raise DataError("the data must have at least one record", got="no rows", why="there is nothing to count")
+        raise _no_record("no rows")
+    names = None if recode is None else recode_of(recode)
+    if names is not None:
+        frame = recoded(nw.from_native(frame), list(variables) if column is None else [column], names).to_native()
     if column is None:
-        values_of = {name: _named(frame[name], states, names) for name, states in variables.items()}
+        values_of = {name: names_in(frame[name], states) for name, states in variables.items()}
         return _read(Records._coded(values_of, variables), source, frame.height, replace(BY_NAME, recode=names))
     owners = ["" for _ in range(frame.height)] if subject is None else names_in(frame[subject], None)
-    values = _named(frame[column], belief.states, names)
+    values = names_in(frame[column], belief.states)
     named = _in_order(owners, list(variables)) if variable is None else names_in(frame[variable], tuple(variables))
     reading = Reading(layout="rows", column=column, variable=variable, subject=subject, recode=names)
     return _read(_from_long(owners, named, values, variables), source, frame.height, reading)
@@ -134,22 +136,9 @@ def _read(records: Records, source: object, rows: int, reading: Reading) -> Reco
     return replace(records, reading=reading, about=about)
 
 
-def _named(values: "pl.Series", states: Sequence[str], recode: Recode | None) -> list[str]:
-    """State names of the values, recoded if that was said."""
-    if recode is None:
-        return names_in(values, states)
-    return recoded_names(names_in(values, [value for value, _ in recode if value != REST]), recode)
-
-
 def _in_order(owners: list[str], names: list[str]) -> list[str]:
     """The variable of each row, if the rows of each record come in the order of the variables."""
-    seen: dict[str, int] = {}
-    matched = []
-    for owner in owners:
-        position = seen.get(owner, 0)
-        seen[owner] = position + 1
-        matched.append(names[min(position, len(names) - 1)])
-    wrong = sum(count != len(names) for count in seen.values())
+    wrong = sum(count != len(names) for count in Counter(owners).values())
     if wrong:
         raise DataError(
             f"every record must have {len(names)} rows, one per variable",
@@ -157,7 +146,8 @@ def _in_order(owners: list[str], names: list[str]) -> list[str]:
             why="without a column of variables the rows are matched by their order",
             fix="Name the column with the variable: variable='V'",
         )
-    return matched
+    rest = {owner: iter(names) for owner in owners}
+    return [next(rest[owner]) for owner in owners]
 
 
 def _from_long(owners: list[str], named: list[str], values: list[str], variables: Variables) -> Records:
@@ -168,16 +158,18 @@ def _from_long(owners: list[str], named: list[str], values: list[str], variables
             got=f"{unknown} about others",
             fix=f"Its variables: {', '.join(list(variables)[:20])}",
         )
-    place = {owner: n for n, owner in enumerate(dict.fromkeys(owners))}
-    columns = {name: [""] * len(place) for name in variables}
-    filled: set[tuple[str, str]] = set()
+    columns: dict[str, dict[str, str]] = {name: {} for name in variables}
     for owner, name, value in zip(owners, named, values, strict=True):
-        if (owner, name) in filled:
+        if owner in columns[name]:
             raise DataError(
                 "every record must have one value for each variable",
                 got="two for one of them",
                 fix="Name the column that identifies the record: subject='S'",
             )
-        filled.add((owner, name))
-        columns[name][place[owner]] = value
-    return Records._coded(columns, variables, in_rows=False)
+        columns[name][owner] = value
+    in_order = {name: [own.get(owner, "") for owner in dict.fromkeys(owners)] for name, own in columns.items()}
+    return Records._coded(in_order, variables, in_rows=False)
+
+
+def _no_record(got: str) -> DataError:
+    return DataError("the data must have at least one record", got=got, why="there is nothing to count")

@@ -9,13 +9,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quiltwork.data.about import About
-from quiltwork.data.reading import Reading, check_segment
-from quiltwork.data.timelines import Timeline
+from quiltwork.data.reading import About, Reading, check_segment
 from quiltwork.data.times import Window
 from quiltwork.data.values import codes_of, is_missing, name_of, natural
 from quiltwork.errors import DataError
@@ -24,6 +23,16 @@ from quiltwork.types import Codes, Duration, Segment
 
 POSITIONS = Duration(1, steps=True)
 TOLD_APART = "by subject"  # what a reading says of values in memory that have subjects
+
+
+class Timeline(NamedTuple):
+    """Values at equal steps, -1 where one is missing; ``begun`` is the step on the clock (from 1970) of the first.
+
+    ``begun`` is None where the time of day is not known.
+    """
+
+    codes: Codes
+    begun: int | None = None
 
 
 class Countable(ABC):
@@ -128,6 +137,11 @@ class Series(Countable):
         """The stretches of each subject, in memory."""
 
     @property
+    def stretches(self) -> tuple[Codes, ...]:
+        """All stretches of all subjects, in memory."""
+        return tuple(stretch for subject in self.by_subject for stretch in subject)
+
+    @property
     def timelines(self) -> tuple[tuple[Timeline, ...], ...]:
         """The values of each subject at equal steps; a new timeline begins where it is not known how many are missing.
 
@@ -152,9 +166,9 @@ class Series(Countable):
         return None if self.spacing is None else self.spacing[0]
 
     @property
-    @abstractmethod
     def stretch_lengths(self) -> frozenset[int]:
         """The different lengths of stretches."""
+        return frozenset(map(len, self.stretches))
 
     @abstractmethod
     def between(self, first: int, last: int) -> "Series":
@@ -211,6 +225,10 @@ class Series(Countable):
 
     def __repr__(self) -> str:
         return f"Series({self.subjects} subjects, {self.size} values of {len(self.states)} states)"
+
+    def _check_whole(self) -> None:
+        if self.segment is not None:
+            raise DataError("values cannot be appended to a segment", got="a segment", fix="Append to the whole series")
 
     def _check_segments(self) -> None:
         if not self.shape.certain or self.segment is not None:
@@ -287,12 +305,8 @@ class HeldSeries(Series):
     @cached_property
     def by_subject(self) -> tuple[tuple[Codes, ...], ...]:
         """The stretches of each subject."""
-        return tuple(_stretches(s) for s in self.codes)
-
-    @property
-    def stretches(self) -> tuple[Codes, ...]:
-        """All stretches of all subjects."""
-        return tuple(stretch for subject in self.by_subject for stretch in subject)
+        cut = (np.split(codes, np.flatnonzero(codes < 0)) for codes in self.codes)
+        return tuple(tuple(kept for piece in pieces if len(kept := piece[piece >= 0])) for pieces in cut)
 
     @cached_property
     def shape(self) -> Shape:
@@ -306,17 +320,8 @@ class HeldSeries(Series):
             late=any(s[0] < 0 for s in self.codes if (s >= 0).any()),
         )
 
-    @property
-    def stretch_lengths(self) -> frozenset[int]:
-        """The different lengths of stretches."""
-        return frozenset(map(len, self.stretches))
-
     def counts(self) -> Codes:
         """How often each state occurs."""
-        return self._counts.copy()
-
-    @cached_property
-    def _counts(self) -> Codes:
         return _counts(self.codes, len(self.states))
 
     def transitions(self) -> Codes:
@@ -346,7 +351,7 @@ class HeldSeries(Series):
         self.check_asked(window=window, ordered=transitions)
         within: dict[str, list[Codes]] = {}
         reached: dict[str, list[Codes]] = {}
-        for name, codes in zip(self.names, self.codes, strict=True):
+        for name, codes in self._named.items():
             for begun, last, title in self._spans(window, len(codes)):
                 label = " ".join([name] * by_subject + title)
                 within.setdefault(label, []).append(codes[begun:last])
@@ -372,8 +377,7 @@ class HeldSeries(Series):
         """With further values at the end, of the one subject or of each of those named."""
         if isinstance(more, str) or not isinstance(more, Iterable):
             raise DataError("appended values must be a sequence", got=type(more).__name__)
-        if self.segment is not None:
-            raise DataError("values cannot be appended to a segment", got="a segment", fix="Append to the whole series")
+        self._check_whole()
         held = self._named
         further = _by_subject(_names(more), self.states, subject)
         if subject is None:
@@ -414,11 +418,6 @@ def _transitions(codes: Iterable[Codes], k: int) -> Codes:
         both = (s[:-1] >= 0) & (s[1:] >= 0)
         total += np.bincount((s[:-1] * k + s[1:])[both], minlength=k * k)
     return total.reshape(k, k)
-
-
-def _stretches(codes: Codes) -> tuple[Codes, ...]:
-    pieces = np.split(codes, np.flatnonzero(codes < 0))
-    return tuple(kept for piece in pieces if len(kept := piece[piece >= 0]))
 
 
 def no_values(got: str = "none") -> DataError:

@@ -5,33 +5,44 @@ missing, or if more time than ``gap`` has passed. Grouped by subject, value befo
 of numbers, from which all else is summed up: lengths, stretches, counts, transitions, and what is wrong with the data.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import copy
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import narwhals as nw
 import numpy as np
 import polars as pl
 
-from quiltwork.data.about import About, source_name
-from quiltwork.data.checks import check_facts, check_values, forgotten_subject
 from quiltwork.data.engines.base import Engine
-from quiltwork.data.matching import UNKNOWN, Matching
-from quiltwork.data.reading import Reading, check_segment
-from quiltwork.data.rows import Rows
-from quiltwork.data.series import POSITIONS, Part, Series, Shape
+from quiltwork.data.reading import About, Reading, check_segment, source_name
+from quiltwork.data.rows import UNKNOWN, Matching, Rows
+from quiltwork.data.series import POSITIONS, Part, Series, Shape, Timeline, missing_values, no_values
 from quiltwork.data.tables import Frame, pattern_of
-from quiltwork.data.timelines import Run, Timeline, joined
 from quiltwork.data.times import Window
 from quiltwork.data.values import names_in, natural, unknown_states
 from quiltwork.errors import DataError
 from quiltwork.types import Codes, Duration, Progress
 
 UNEVEN = 1.5  # how many times the shortest step the longest may be where times are evenly spaced
-
+P = TypeVar("P")
 MOST_SPANS = 1000  # different times from row to row of which a pass tells how often they occur
+
+
+class Run(NamedTuple):
+    """A stretch, with the times of its first and last value and what the clock on the wall says at the first."""
+
+    codes: Codes
+    first: int
+    last: int
+    wall: int | None
+
+    @classmethod
+    def of(cls, rows: "pl.DataFrame") -> "Run":
+        """The stretch that rows of a table are."""
+        when, wall = rows["when"], int(rows["wall"][0]) if "wall" in rows.columns else None
+        return cls(rows["value"].to_numpy().astype(np.int64), int(when[0]), int(when[-1]), wall)
 
 
 class StoredSeries(Series):
@@ -46,14 +57,15 @@ class StoredSeries(Series):
         reading: Reading,
         *,
         states: Sequence[str] | None,
+        spare: str | None = None,
         progress: Progress | None = None,
     ):
         engine = opened(sources)
         self._sources, self._opened, self._engine = tuple(sources), opened, engine
-        self.reading, self._progress = reading, progress
+        self.reading, self._spare, self._progress = reading, spare, progress
         if reading.bins is not None and states is not None:
             reading.bins.check(states)
-        matching = self._matching(engine.kind, engine.columns.value, states, reading.bins)
+        matching = self._matching(engine.kind, str(reading.column), states, reading.bins)
         self.states = tuple(states) if states is not None else self._found_states()
         self._values = replace(matching, states=self.states)
         self._rows = Rows(engine, reading, self._values, progress)
@@ -61,8 +73,16 @@ class StoredSeries(Series):
 
     @property
     def doubt(self) -> str | None:
-        """What may have been forgotten when reading, for whoever asked to look at; None if nothing seems to be."""
-        return forgotten_subject(self._engine.columns)
+        """What may have been forgotten when reading, for whoever asked to look at; None if nothing seems to be.
+
+        That is a column that seems to say whose the values are, where all were taken as one series.
+        """
+        if self._spare is None or self._spare.strip().lower() in ("id", "ids"):  # rows may have numbers
+            return None
+        return (
+            f"column {self._spare!r} is not used, and all rows were read as one series. "
+            f"If it says whose the values are, name it: subject='{self._spare}'"
+        )
 
     @cached_property
     def about(self) -> About:
@@ -74,16 +94,9 @@ class StoredSeries(Series):
             rows=rows,
             first=clock.named(first),
             last=clock.named(last),
-            step=None if self._engine.columns.time is None else self.step,
+            step=None if self.reading.time is None else self.step,
             reading=self.reading.whole,
         )
-
-    def from_files(self, pattern: str | None) -> Self:
-        """The same, if its table was made of files that are named by a pattern."""
-        named = copy(self)
-        named.reading = replace(self.reading, files=pattern)
-        named.__dict__.pop("about", None)
-        return named
 
     def _found_states(self) -> tuple[str, ...]:
         """The values that occur, sorted; levels are named by their edges."""
@@ -96,12 +109,10 @@ class StoredSeries(Series):
     def _facts(self) -> "pl.DataFrame":
         """A row for each different (values, stretches) that subjects have, with sums over those subjects; checked."""
         rows, reading = self._rows, self.reading
-        if not rows.ordered or (rows.plain and reading.gap is None and self._engine.order.rising):
-            facts = rows.gather(self._by_value, ordered=False)
-            if not facts["missing"].sum() or not rows.ordered:
-                self._refuse(facts)
-                return facts
-        facts = rows.gather(self._by_step)
+        quick = not rows.ordered or (rows.plain and reading.gap is None and self._engine.order.rising)
+        facts = rows.gather(self._by_value, ordered=False) if quick else None
+        if facts is None or (rows.ordered and facts["missing"].sum()):
+            facts = rows.gather(self._by_step)
         self._refuse(facts)
         return facts
 
@@ -109,7 +120,7 @@ class StoredSeries(Series):
         """Lengths and counts where the order of rows does not matter."""
         grouped = rows.group_by("who", "what")
         n, when = nw.len().cast(nw.Int64).alias("n"), nw.col("when")
-        if self._engine.columns.time is None or self._engine.order.most is not None:
+        if self.reading.time is None or self._engine.order.most is not None:
             return self._summed(grouped.agg(n), {})
         ends = {"begun": "min", "ended": "max"}
         return self._summed(grouped.agg(n, when.min().alias("begun"), when.max().alias("ended")), ends)
@@ -155,40 +166,45 @@ class StoredSeries(Series):
         how = dict.fromkeys(columns, "sum") | dict(how)
         per = grouped.with_columns(**columns).group_by("who").agg(*_each(how))
         rows = nw.col("values") + nw.col("missing")
-        per = per.with_columns(nobody=_times(nw.col("who").is_null(), rows))
-        how["nobody"] = "sum"
+        more = {"nobody": _times(nw.col("who").is_null(), rows)}
         if not followed:
-            per = per.with_columns(stretches=(nw.col("values") > 0).cast(nw.Int64))
+            more["stretches"] = (nw.col("values") > 0).cast(nw.Int64)
         if "begun" in how:
             # times that are as near as any two rows come, from first to last, are evenly spaced
             even = nw.col("ended") - nw.col("begun") == (rows - 1) * (self._engine.order.least or 0)
-            per = per.with_columns(uneven=(~even).cast(nw.Int64)).drop("begun", "ended")
-            how = {name: aggregate for name, aggregate in how.items() if name not in ("begun", "ended")} | {
-                "uneven": "sum"
-            }
-        how = {name: aggregate for name, aggregate in how.items() if name not in ("values", "stretches")}
-        return per.group_by("values", "stretches").agg(nw.len().alias("people"), *_each(how))
+            more["uneven"] = (~even).cast(nw.Int64)
+        how = dict.fromkeys(more, "sum") | how
+        kept = {one: how[one] for one in how if one not in ("values", "stretches", "begun", "ended")}
+        return per.with_columns(**more).group_by("values", "stretches").agg(nw.len().alias("people"), *_each(kept))
 
     def _refuse(self, facts: "pl.DataFrame") -> None:
         """What is wrong with the rows."""
-        rows, unknown = check_facts(facts, self._engine.columns, self.reading, len(self.states))
+        reading, totals = self.reading, {name: int(facts[name].sum() or 0) for name in facts.columns}
+        rows = int((facts["values"] * facts["people"]).sum()) + totals["missing"]
+        if rows == 0 and reading.segment is None:
+            raise no_values()
+        _check_places(totals, reading, self._spare)
+        unknown = rows - totals["missing"] - sum(totals[f"c{i}"] for i in range(len(self.states)))
         if unknown:
             raise self._unknown(unknown, rows)
-        check_values(facts, self.reading)
+        if totals["missing"] and reading.missing == "refuse":
+            raise missing_values(totals["missing"])
+        if reading.segment is not None and not totals["reached"]:
+            check_segment(reading.segment, 0)  # no series is as long
+        if not totals["values"]:
+            raise no_values("missing ones only")
 
     def _unknown(self, unknown: int, rows: int) -> DataError:
         """Says how many, and where the first is if rows have an order."""
         if self.reading.bins is not None:
             return DataError(
-                f"column {self._engine.columns.value!r} must hold numbers to be grouped into levels",
+                f"column {self.reading.column!r} must hold numbers to be grouped into levels",
                 got=f"{unknown} of {rows} that are not numbers",
             )
         first = None
         if self._engine.in_order:
             raw = nw.to_native(self._engine.rows).with_row_index("row")
-            bad = nw.from_native(raw).filter(
-                self._values.code(nw.col("what"), self._values.absent(nw.col("what"))) == UNKNOWN
-            )
+            bad = nw.from_native(raw).filter(self._values.code("what") == UNKNOWN)
             first = int(self._engine.collect(bad.select(nw.col("row").min()))["row"][0]) + 1
         return unknown_states(unknown, rows, self.states, first_row=first)
 
@@ -210,7 +226,7 @@ class StoredSeries(Series):
     def _unsure_before(self) -> bool:
         """Whether there may be pauses before the segment, so that it is not known which times it is about."""
         segment = self.reading.segment
-        if segment is None or segment[0] == 1 or self._engine.columns.time is None:
+        if segment is None or segment[0] == 1 or self.reading.time is None:
             return False
         try:
             whole = self._again(self._sources, replace(self.reading, segment=None))
@@ -221,7 +237,7 @@ class StoredSeries(Series):
     @property
     def _uneven(self) -> bool:
         """Whether times are not evenly spaced, so that values between them may not be recorded."""
-        if self._engine.columns.time is None or self.reading.gap is not None or self.reading.every is not None:
+        if self.reading.time is None or self.reading.gap is not None or self.reading.every is not None:
             return False
         if "uneven" in self._facts:
             return bool(self._facts["uneven"].sum())
@@ -243,7 +259,7 @@ class StoredSeries(Series):
     @cached_property
     def spacing(self) -> tuple[Duration, Duration] | None:
         """From the times: where they are not evenly spaced, the spacing that most of them have."""
-        if self._engine.columns.time is None:
+        if self.reading.time is None:
             return POSITIONS, POSITIONS
         if self.reading.every is not None:
             return self.reading.every, self.reading.every
@@ -307,21 +323,15 @@ class StoredSeries(Series):
         followed = ["after"] if transitions else []
 
         def count(rows: Frame) -> Frame:
-            if window is not None:
-                rows = self._rows.windowed(rows, window)
             if transitions:
                 rows = rows.filter(~nw.col("opens")).with_columns(after=nw.col("before"))
             grouped = rows.group_by(*keys, *followed, "what").agg(nw.len().cast(nw.Int64).alias("n"))
-            coded = grouped.with_columns(
-                **{name: values.code(nw.col(name), values.absent(nw.col(name))) for name in (*followed, "what")}
-            )
+            coded = grouped.with_columns(**{name: values.code(name) for name in (*followed, "what")})
             return coded.filter(nw.col("what") >= 0).group_by(*keys, *followed, "what").agg(nw.col("n").sum())
 
-        by_place = window is not None and not window.on_the_clock
-        ordered = transitions or by_place or not self._rows.plain
         shape = (k, k) if transitions else (k,)
         counts: dict[tuple[Any, ...], Codes] = {}
-        for row in self._rows.gather(count, ordered=ordered).iter_rows(named=True):
+        for row in self._rows.gather_within(window, count, ordered=transitions).iter_rows(named=True):
             table = counts.setdefault(tuple(row[key] for key in keys), np.zeros(shape, dtype=np.int64))
             table[tuple(int(row[name]) for name in (*followed, "what"))] += int(row["n"])
         return counts
@@ -344,27 +354,18 @@ class StoredSeries(Series):
         if window is not None and window.on_the_clock and not self._engine.clock.calendar:
             raise DataError(
                 f"windows by {window.kind} need dates",
-                got="no time column" if self._engine.columns.time is None else "times without dates",
+                got="no time column" if self.reading.time is None else "times without dates",
                 fix="Name a column of dates, or ask for windows of a number of values",
             )
 
     def parts(self, *, window: Window | None, by_subject: bool, transitions: bool) -> dict[str, Part]:
         """The values of each window, or of each subject, or of each window of each subject."""
         self.check_asked(window=window, ordered=transitions)
-        keys = [*(["who"] if by_subject else []), *(["window"] if window is not None else [])]
+        keys, none = part_keys(window, by_subject=by_subject), np.zeros((len(self.states),) * 2, dtype=np.int64)
         counted = self._table(keys, transitions=False, window=window)
         followed = self._table(keys, transitions=True, window=window) if transitions else {}
-        k = len(self.states)
-        parts = {}
-        for key in sorted(counted, key=lambda key: tuple(natural(str(field)) for field in key)):
-            label = part_label(key, by_subject=by_subject, window=window)
-            parts[label] = Part(self.states, counted[key], followed.get(key, np.zeros((k, k), dtype=np.int64)))
-        return parts
-
-    @property
-    def stretches(self) -> tuple[Codes, ...]:
-        """All stretches of all subjects, brought into memory."""
-        return tuple(stretch for subject in self.by_subject for stretch in subject)
+        parts = {key: Part(self.states, counts, followed.get(key, none)) for key, counts in counted.items()}
+        return by_label(parts, window, by_subject=by_subject)
 
     @property
     def by_subject(self) -> tuple[tuple[Codes, ...], ...]:
@@ -374,28 +375,28 @@ class StoredSeries(Series):
     @cached_property
     def _runs(self) -> tuple[tuple[Run, ...], ...]:
         """The stretches of each subject with the times of their ends, brought into memory."""
-        clock = ["wall"] if self._engine.clock.calendar else []
+        code = self._values.code("what")
+        return tuple(tuple(map(Run.of, subject)) for subject in self._in_memory(nw.when(code >= 0).then(code)))
+
+    def _in_memory(self, value: "nw.Expr") -> list[list["pl.DataFrame"]]:
+        """The rows of each stretch of each subject, brought into memory; ``value`` is null where there is none."""
+        wall = ["wall"] if self._engine.clock.calendar else []
 
         def values(rows: Frame) -> Frame:
-            coded = self._engine.numbered(rows).with_columns(
-                code=self._values.code(nw.col("what"), self._values.absent(nw.col("what")))
-            )
-            return coded.select("who", "when", "stretch", "code", *clock)
+            numbered = self._engine.numbered(rows).with_columns(value=value)
+            return numbered.select("who", "when", "stretch", "value", *wall)
 
-        table = self._rows.gather(values)
-        table = table.filter(table["code"] >= 0).sort("who", "when")
-        return tuple(
-            tuple(map(Run.of, subject.partition_by("stretch", maintain_order=True)))
-            for subject in table.partition_by("who", maintain_order=True)
-        )
+        table = self._rows.gather(values).filter(pl.col("value").is_not_null()).sort("who", "when")
+        subjects = table.partition_by("who", maintain_order=True)
+        return [subject.partition_by("stretch", maintain_order=True) for subject in subjects]
 
     @property
     def timelines(self) -> tuple[tuple[Timeline, ...], ...]:
         """Stretches joined where their times say how many values are missing between them."""
-        if self._engine.columns.time is None or self.step is None:
+        if self.reading.time is None or self.step is None:
             return super().timelines
         ticks = self._engine.clock.span(self.step.length, steps=self.step.steps)
-        return tuple(tuple(joined(subject, ticks, step=self.step)) for subject in self._runs)
+        return tuple(tuple(_joined(subject, ticks, step=self.step)) for subject in self._runs)
 
     def between(self, first: int, last: int) -> Self:
         """Only the values at these times of each series, both included; there must be no gaps."""
@@ -407,8 +408,7 @@ class StoredSeries(Series):
         """With the rows of a further table of the same kind."""
         if subject is not None:
             raise DataError("appended rows must name their subject in a column", got="subject=")
-        if self.segment is not None:
-            raise DataError("values cannot be appended to a segment", got="a segment", fix="Append to the whole series")
+        self._check_whole()
         if isinstance(more, Series | list | tuple):
             raise DataError(
                 "only a table can be appended to a series read from a table",
@@ -418,7 +418,7 @@ class StoredSeries(Series):
         replace(self.reading, files=pattern_of(more)).check_positions()
         sources = (*self._sources, more)
         self._opened(sources)  # refuses tables that do not fit together
-        if self._engine.columns.time is not None:
+        if self.reading.time is not None:
             self._check_later(self._opened([more]))
         return self._again(sources, self.reading)
 
@@ -438,12 +438,81 @@ class StoredSeries(Series):
             )
 
     def _again(self, sources: Sequence[object], reading: Reading) -> Self:
-        return type(self)(sources, self._opened, reading, states=self.states, progress=self._progress)
+        return type(self)(
+            sources, self._opened, reading, states=self.states, spare=self._spare, progress=self._progress
+        )
 
 
-def part_label(key: tuple[Any, ...], *, by_subject: bool, window: Window | None) -> str:
-    """What the values of one subject, one window, or one window of one subject are called."""
-    return " ".join([str(key[0])] * by_subject + ([] if window is None else [window.label(int(key[-1]))]))
+def _check_places(totals: Mapping[str, int], reading: Reading, spare: str | None) -> None:
+    """Refuse rows that cannot be placed: said with how many there are, never with what they hold.
+
+    Where no subject was named, one may be needed; ``spare`` is the column that seems to be it, by its name alone.
+    """
+    whose = "" if spare is None else f", it seems to be subject='{spare}'"
+    whose = "" if reading.subject is not None else f" with subject={whose}. "
+    for name, holes in ((reading.subject, totals["nobody"]), (reading.time, totals.get("untimed", 0))):
+        if holes:
+            raise DataError(
+                f"column {name!r} must have a value in every row",
+                got=f"{holes} missing" + (" or not finite" if name == reading.time else ""),
+                why="a row without it cannot be placed",
+            )
+    if totals.get("unsorted") and reading.unsorted == "refuse":
+        raise DataError(
+            f"rows must be sorted by column {reading.time!r}",
+            got=f"{totals['unsorted']} earlier than the row before",
+            why="unexpected order often means the wrong file",
+            fix=(whose and f"If times start again with each person, name the column that tells people apart{whose}")
+            + "Else sort them: unsorted='sort'",
+        )
+    if totals.get("repeated"):
+        raise DataError(
+            f"column {reading.time!r} must not repeat a time within a subject",
+            got=f"{totals['repeated']} repeated",
+            why="the order of such rows is not known",
+            fix=(whose and f"Name the subject column{whose}") + "Else keep one row per time: duplicates='drop'",
+        )
+    if totals.get("clash"):
+        raise DataError(
+            f"column {reading.time!r} must not repeat a time with a different value",
+            got=f"{totals['clash']} times with different values",
+            why="only rows with the same value can be dropped",
+        )
+
+
+def _joined(runs: Sequence[Run], ticks: int, *, step: Duration) -> Iterator[Timeline]:
+    """The stretches of a subject, with -1 between them unless a gap is longer than the stretches beside it.
+
+    ``ticks`` is the step in the units of their times.
+    """
+    begin = 0
+    for n, run in enumerate(runs, 1):
+        if n == len(runs) or _missing(run, runs[n], ticks) > max(len(run.codes), len(runs[n].codes)):
+            parts = [runs[begin].codes]
+            for before, after in itertools.pairwise(runs[begin:n]):
+                parts += [np.full(_missing(before, after, ticks), -1, dtype=np.int64), after.codes]
+            wall = None if step.steps else runs[begin].wall
+            yield Timeline(np.concatenate(parts), None if wall is None else wall // int(step.length))
+            begin = n
+
+
+def _missing(before: Run, after: Run, ticks: int) -> int:
+    """How many values there would be between two stretches: at least one."""
+    return max(1, round((after.first - before.last) / ticks) - 1)
+
+
+def part_keys(window: Window | None, *, by_subject: bool) -> list[str]:
+    """The columns by which the values of subjects and windows are told apart."""
+    return ["who"] * by_subject + ["window"] * (window is not None)
+
+
+def by_label(parts: Mapping[tuple[Any, ...], P], window: Window | None, *, by_subject: bool) -> dict[str, P]:
+    """What is known of one subject, one window, or one window of one subject, by its name."""
+    named = {}
+    for key in sorted(parts, key=lambda key: [natural(str(field)) for field in key]):
+        words = [str(key[0])] * by_subject + ([] if window is None else [window.label(int(key[-1]))])
+        named[" ".join(words)] = parts[key]
+    return named
 
 
 def _each(how: Mapping[str, str]) -> list["nw.Expr"]:

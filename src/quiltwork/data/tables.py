@@ -12,7 +12,6 @@ from typing import Any, cast
 import narwhals as nw
 import polars as pl
 
-from quiltwork.beliefs.dynamic import JOIN
 from quiltwork.beliefs.text import why_unread
 from quiltwork.data.text_files import (
     ENDINGS,
@@ -51,8 +50,7 @@ def as_table(
 ) -> "pl.DataFrame":
     """The wanted columns of a file or of any kind of table, in memory; ``ordered`` if the order of rows matters."""
     table = as_frame(source, wanted, separator=separator)
-    kind = table.implementation
-    if ordered and not (kind.is_polars() or kind.is_pandas_like() or kind.is_pyarrow()):
+    if ordered and not in_process(table):
         raise DataError(
             "the rows of a database's table have no order",
             got="no variable column",
@@ -154,16 +152,33 @@ def _type_of(dtype: Any) -> str:
     return "truth value" if dtype == pl.Boolean else "text"
 
 
-def together(table: Frame, parts: Sequence[str], name: str) -> Frame:
-    """With several columns as one of this name, missing where one of them is; a single column as it is."""
+def in_process(table: Frame) -> bool:
+    """Whether this process holds or streams its rows; those of a database or a cluster are counted there."""
+    kind = table.implementation
+    return bool(kind.is_polars() or kind.is_pandas_like() or kind.is_pyarrow())
+
+
+def as_polars(table: Frame) -> "pl.LazyFrame":
+    """A table in memory, or a lazy one of polars, taken over by polars."""
+    if isinstance(table, nw.LazyFrame):
+        return cast("pl.LazyFrame", table.to_native())
+    frames = []
+    for name in table.columns:
+        try:
+            frames.append(cast("pl.DataFrame", table.select(name).to_polars()))
+        except Exception:  # of pandas, PyArrow or polars, whose messages may quote the data
+            raise mixed_types(name) from None
+    return pl.concat(frames, how="horizontal").lazy()
+
+
+def one_column(table: Frame, parts: Sequence[str], name: str, separator: str) -> Frame:
+    """With several columns as text in one of this name, missing where one of them is; a single column as it is."""
     if len(parts) == 1:
         return table
-    values = []
-    for part in parts:
-        text = nw.col(part).cast(nw.String).str.strip_chars()
-        values.append(nw.when(text != "").then(text))
+    texts = [nw.col(part).cast(nw.String).str.strip_chars() for part in parts]
+    known = [nw.when(text != "").then(text) for text in texts]
     rest = [column for column in table.collect_schema().names() if column not in parts]
-    return table.with_columns(nw.concat_str(values, separator=JOIN).alias(name)).select(name, *rest)
+    return table.with_columns(nw.concat_str(known, separator=separator).alias(name)).select(*rest, name)
 
 
 def _check_objects(frame: Any) -> None:

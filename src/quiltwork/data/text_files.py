@@ -157,16 +157,16 @@ def reading(source: object) -> Iterator[None]:
 
 def unreadable(source: str, problem: Exception) -> DataError:
     """Why a data file cannot be read. A parser's message may quote the data: only the kind of failure is shown."""
-    ending = ending_of(source)
+    ending, fix = ending_of(source), None
     if isinstance(problem, OSError) and getattr(problem, "strerror", None):
         why, fix = why_unread(source, problem)
-        return DataError(f"data file {source} cannot be read", why=why, fix=fix)
-    if ending not in ENDINGS:
-        return DataError(f"data file {source} cannot be read", why="it is not well-formed")
-    if ending == ".parquet":
+    elif ending not in ENDINGS:
+        why = "it is not well-formed"
+    elif ending == ".parquet":
+        why = "it is not a well-formed parquet file"
         fix = "Check that it was written to the end, and that it is not another kind of file with this ending"
-        return DataError(f"data file {source} cannot be read", why="it is not a well-formed parquet file", fix=fix)
-    why, fix = _what_is_wrong(source)
+    else:
+        why, fix = _what_is_wrong(source)
     return DataError(f"data file {source} cannot be read", why=why, fix=fix)
 
 

@@ -10,24 +10,12 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from quiltwork.errors import DataError, ParameterError, did_you_mean
-from quiltwork.types import MICROSECONDS, NUMBER, Duration
+from quiltwork.types import MICROSECONDS, NUMBER
 
 if TYPE_CHECKING:
     import narwhals as nw
 
     from quiltwork.data.tables import Frame
-
-__all__ = [
-    "MICROSECONDS",
-    "WHOLE",
-    "Duration",
-    "Form",
-    "Window",
-    "WindowKind",
-    "date_format_of",
-    "mixed_times",
-    "unreadable_times",
-]
 
 WHOLE = r"^\s*[-+]?\d{1,15}\s*$"
 ISO_DATE = (r"\d{4}-\d{2}-\d{2}", "%Y-%m-%d")

@@ -7,8 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from quiltwork.beliefs import Belief
-from quiltwork.data.series import Series
-from quiltwork.data.timelines import Timeline
+from quiltwork.data.series import Series, Timeline
 from quiltwork.fitting.memory import MANY_SUBJECTS, Estimator, Subject, lag_bands, relative
 from quiltwork.fitting.reference import Compared, Reference, Shares
 from quiltwork.fitting.worlds import World, bound_of, world_of

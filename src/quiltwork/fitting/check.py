@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from quiltwork.beliefs import Believed, GaussianBelief, as_belief
-from quiltwork.data.held import held_series
-from quiltwork.data.steps import check_step
+from quiltwork.data.held import check_step, held_series
 from quiltwork.fitting.arranged import Arranged
 from quiltwork.fitting.autocorrelation import Rhythm
 from quiltwork.fitting.evidence import hours_of_day, order_two, stays

@@ -6,9 +6,8 @@ import numpy as np
 
 from quiltwork.beliefs.cycle import CycleChain
 from quiltwork.data.series import Series
-from quiltwork.data.times import MICROSECONDS, Duration
 from quiltwork.errors import DataError, ParameterError
-from quiltwork.types import Codes, Floats
+from quiltwork.types import MICROSECONDS, Codes, Duration, Floats
 
 HOURS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)  # how far neighbouring times of day may be looked at, tried in turn
 PRIOR = 1.0  # transitions that the chain of all times counts as, for a time and state that was hardly seen

@@ -9,8 +9,7 @@ import numpy as np
 
 from quiltwork.beliefs.checked import Outcome
 from quiltwork.beliefs.gaussian import GaussianBelief
-from quiltwork.data.held import measured
-from quiltwork.data.steps import check_step
+from quiltwork.data.held import check_step, measured
 from quiltwork.errors import BeliefError
 from quiltwork.fitting.autocorrelation import (
     LEAST_VALUES,

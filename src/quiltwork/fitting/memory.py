@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from quiltwork.compiled import njit
-from quiltwork.data.timelines import Timeline
+from quiltwork.data.series import Timeline
 from quiltwork.types import Codes, Floats, Integers
 
 DAYS = (1, 2, 7)

@@ -6,9 +6,8 @@ import numpy as np
 
 from quiltwork.beliefs import Belief, MarkovChain
 from quiltwork.beliefs.files import belief_from_dict
-from quiltwork.data.times import Duration
 from quiltwork.errors import ParameterError, did_you_mean
-from quiltwork.types import Floats, Step
+from quiltwork.types import Duration, Floats, Step
 
 UNITS = {"days": 86_400e6, "h": 3600e6, "min": 60e6, "s": 1e6, "ms": 1e3}
 

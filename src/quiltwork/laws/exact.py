@@ -178,17 +178,13 @@ def hidden_laws(
             fix='Use initial "stationary" or a vector',
         )
     by_phase, leads, points = _tables(belief.phases, belief.states, belief.shown, asked, length, know, progress)
-    logs = np.full((length, len(belief.states), by_phase.shape[2]), -np.inf)
-    for state in range(len(belief.states)):
-        inside = belief.shown == state
-        with np.errstate(invalid="ignore"):
-            weighed = by_phase[:, inside] + leads[:, 0, inside, None]
-            logs[:, state] = np.logaddexp.reduce(weighed, axis=1)
-            logs[:, state] -= np.logaddexp.reduce(leads[:, 0, inside], axis=1)[:, None]
-    logs[np.isnan(logs)] = -np.inf  # where no phase of it is possible
+    phases, states = by_phase.shape[1], len(belief.states)
+    laws = np.pad(by_phase, ((0, 0), (0, states), (0, 0)))
+    leads = np.pad(leads[:, 0], ((0, 0), (0, states)))
+    for state in range(states):
+        _mix(laws, leads, np.flatnonzero(belief.shown == state), phases + state)
     names = tuple(str(t) for t in range(1, length + 1))
-    inside = [leads[:, 0, belief.shown == state] for state in range(len(belief.states))]
-    priors = np.stack([np.logaddexp.reduce(of_phases, axis=1) for of_phases in inside], axis=1)
+    logs, priors = np.ascontiguousarray(laws[:, phases:]), leads[:, phases:]
     return SecretLaws(names, (belief.states,) * length, points, logs, priors=priors)
 
 
@@ -208,7 +204,9 @@ def _tables(
     width = int(np.prod([float(w) for w in widths]))
     k = len(chain.states)
     starts = np.eye(k) if chain.initial is None else chain.initial[None, :]  # Statement 48
-    _check_size(length * k * width * len(starts), k * length * width * width * len(starts) // 6)
+    size = k * length * width * len(starts)
+    got = f"{size:,} numbers and {size * width // 6:.1e} steps"
+    _check_size(size, size * width // 6, got=got, fix="Use a shorter length, or a query with fewer possible values")
     allowed = np.ones((length, k), dtype=bool)
     for node, state in (know or {}).items():
         allowed[node - 1] = _known_state(states, node, state, length)[shown]
@@ -324,12 +322,17 @@ def _added_up(law: RecordLaw, steps: Sequence["Sequence[Integers] | Adds"], know
     logs = np.full((len(names), max(sizes), max(len(points), 1)), -np.inf)
     for j in range(len(names)):
         _add_up(logs[j].ravel(), codes[:, j] * logs.shape[2] + place.ravel(), log_p)
-    priors = np.logaddexp.reduce(logs, axis=2)
+    return _given_each(law, points, logs)
+
+
+def _given_each(law: RecordLaw, points: Integers, joint: Floats) -> SecretLaws:
+    """Laws given each secret from log P(X_i = x, numbers = points[v]) as [i, x, v]."""
+    priors = np.logaddexp.reduce(joint, axis=2)
     with np.errstate(invalid="ignore"):
-        logs -= priors[:, :, None]
+        logs = joint - priors[:, :, None]
     logs[np.isnan(logs)] = -np.inf
     _check_known(logs)
-    return SecretLaws(tuple(names), tuple(law.variables.values()), points, logs, priors=priors)
+    return SecretLaws(tuple(law.variables), tuple(law.variables.values()), points, logs, priors=priors)
 
 
 def _along_cliques(
@@ -348,14 +351,9 @@ def _along_cliques(
     width = int(np.prod([float(w) for w in widths]))
     work = sum(clique_sizes(network)) * float(width) ** 2
     largest = max(float(size) for size in clique_sizes(network)) * width
-    if largest > MOST_NUMBERS or work > MOST_WORK:
-        variables, bits = network.width
-        raise NotCoveredError(
-            "the tables of exact laws would be too large",
-            got=f"tables of {variables} variables with 2^{bits:.0f} entries and {width:,} possible answers",
-            why=f"the limits are {MOST_NUMBERS:,} numbers (half a gigabyte) and {MOST_WORK:.0e} steps (a few minutes)",
-            fix="Ask about fewer variables, or use curve",
-        )
+    variables, bits = network.width
+    size = f"tables of {variables} variables with 2^{bits:.0f} entries and {width:,} possible answers"
+    _check_size(largest, work, got=size, fix="Ask about fewer variables, or use curve")
     strides = np.concatenate([np.cumprod(widths[::-1])[-2::-1], [1]]).astype(np.int64)
     parts = zip(np.split(kept, ends, axis=1), lows, strict=True)
     moves = [strides @ (part - low[:, None]) for part, low in parts]
@@ -366,11 +364,6 @@ def _along_cliques(
     logs = np.full((len(sizes), max(sizes), width), -np.inf)
     for node, table in enumerate(tables):
         logs[node, : len(table)] = table
-    priors = np.logaddexp.reduce(logs, axis=2)
-    with np.errstate(invalid="ignore"):
-        logs -= priors[:, :, None]
-    logs[np.isnan(logs)] = -np.inf
-    _check_known(logs)
     sums = np.stack(np.unravel_index(np.arange(width), widths), axis=1) + lows.sum(axis=0)
     occurs = np.isfinite(logs).any(axis=(0, 1))
     points, place = [], 0
@@ -379,8 +372,7 @@ def _along_cliques(
         place += len(matrix)
         points += [*own.T] if constant is None else [*own.T, constant - own.sum(axis=1)]
     told = np.stack(points, axis=1)[occurs].astype(np.int64)
-    names, states = tuple(network.variables), tuple(network.variables.values())
-    return SecretLaws(names, states, told, logs[:, :, occurs], priors=priors)
+    return _given_each(network, told, logs[:, :, occurs])
 
 
 def _mixed(by_variable: Sequence[Integers]) -> tuple[Integers, int | None]:
@@ -573,11 +565,11 @@ def _check_known(logs: Floats) -> None:
         )
 
 
-def _check_size(numbers: int, work: int) -> None:
+def _check_size(numbers: float, work: float, *, got: str, fix: str) -> None:
     if numbers > MOST_NUMBERS or work > MOST_WORK:
         raise NotCoveredError(
             "the tables of exact laws would be too large",
-            got=f"{numbers:,} numbers and {work:.1e} steps",
-            why=f"the limits are {MOST_NUMBERS:,} (half a gigabyte) and {MOST_WORK:.0e} (a few minutes)",
-            fix="Use a shorter length, or a query with fewer possible values",
+            got=got,
+            why=f"the limits are {MOST_NUMBERS:,} numbers (half a gigabyte) and {MOST_WORK:.0e} steps (a few minutes)",
+            fix=fix,
         )

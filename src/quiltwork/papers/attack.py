@@ -10,8 +10,7 @@ from quiltwork.beliefs import MarkovChain
 from quiltwork.beliefs.secrets import likely
 from quiltwork.calibration.calibrate import calibrate
 from quiltwork.fitting.made_up import made_up
-from quiltwork.papers.base import Effort, Found
-from quiltwork.papers.experiments import laplace_noise
+from quiltwork.papers.base import Effort, Found, laplace_noise
 from quiltwork.papers.guessing import HourlyCounts, best_success, success_from_count
 from quiltwork.question import Count
 from quiltwork.types import Codes, Floats

@@ -20,8 +20,7 @@ from quiltwork.fitting.check import check_memory
 from quiltwork.fitting.cycle import fit_cycle
 from quiltwork.fitting.phases import fit_hidden
 from quiltwork.fitting.remedies import latest
-from quiltwork.papers.base import Effort, Found
-from quiltwork.papers.experiments import laplace_noise
+from quiltwork.papers.base import Effort, Found, laplace_noise
 from quiltwork.papers.public_data import Periods, public_data
 from quiltwork.question import Histogram
 from quiltwork.view.charts import alt

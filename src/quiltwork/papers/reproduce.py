@@ -13,12 +13,10 @@ from quiltwork.data import Series
 from quiltwork.errors import InputError, ParameterError, did_you_mean
 from quiltwork.papers.attack import attack
 from quiltwork.papers.base import Effort, Found
-from quiltwork.papers.bayesian import bayesian_counterexamples
-from quiltwork.papers.contagion import contagion
-from quiltwork.papers.noise import activity, binary_grid, figure_2, gap_counterexample
+from quiltwork.papers.noise import activity, binary_grid, contagion, figure_2, gap_counterexample
 from quiltwork.papers.public_data import EXPECTED
 from quiltwork.papers.real import real
-from quiltwork.papers.sums import parallel, sequential, theorem_3_4
+from quiltwork.papers.sums import bayesian_counterexamples, parallel, sequential, theorem_3_4
 from quiltwork.types import Progress
 from quiltwork.view.charts.style import to_png, to_svg
 from quiltwork.view.files import csv_of

@@ -12,8 +12,8 @@ from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
 from quiltwork.calibration.series import with_a_promise
 from quiltwork.data import Measurements, Series, Window
+from quiltwork.data.held import check_step
 from quiltwork.data.measured import DISTANCES, FINEST
-from quiltwork.data.steps import check_step
 from quiltwork.errors import DataError, NotCoveredError, ParameterError
 from quiltwork.influence.shift import grid_unit
 from quiltwork.question import Question

@@ -151,7 +151,7 @@ def plan_questions(
 def _shape(job: Job, belief: Belief, segment: tuple[int, int] | None) -> Series | Records:
     """Rows with the shape of the data, or of as many as the job says."""
     if job.data.path is not None:
-        from quiltwork.data.of_job import shape_of
+        from quiltwork.data.read import shape_of
 
         return shape_of(job.data, belief, segment=segment)
     people, length = job.data.people or 1, job.data.length
@@ -165,9 +165,9 @@ def _shape(job: Job, belief: Belief, segment: tuple[int, int] | None) -> Series 
             fix="Set length= and people=, or path=",
         )
     if belief.real:
-        from quiltwork.data.of_job import level_numbers
+        from quiltwork.data.read import zeros
 
-        return level_numbers(length, people)
+        return zeros(length, people)
     return Series.from_codes([np.zeros(length, dtype=np.int64)] * people, states=belief.states, segment=segment)
 
 

@@ -12,9 +12,8 @@ from quiltwork.calibration.request import Request
 from quiltwork.calibration.series import ForSeries, for_series, least_noise, with_a_promise
 from quiltwork.calibration.split import split
 from quiltwork.data import Countable, Series, Window
-from quiltwork.data.held import Reads, held, reads
+from quiltwork.data.held import Reads, check_step, held, reads
 from quiltwork.data.records import Records
-from quiltwork.data.steps import check_step
 from quiltwork.errors import DataError, NotCoveredError, ParameterError
 from quiltwork.fitting.outcome import BeliefCheck, as_checked
 from quiltwork.forks import working

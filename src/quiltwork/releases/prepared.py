@@ -17,7 +17,7 @@ from quiltwork.calibration.record import Calibration
 from quiltwork.calibration.request import Request
 from quiltwork.calibration.target import PURE_NOISE, USEFUL, noise_only, remedy
 from quiltwork.data import Reading, Series, Window
-from quiltwork.data.about import About
+from quiltwork.data.reading import About
 from quiltwork.errors import DataError, InternalError, LedgerError, NoiseOnlyError, ParameterError, check_name
 from quiltwork.forks import working
 from quiltwork.influence.delta import check_delta_for, large_delta

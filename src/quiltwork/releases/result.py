@@ -10,7 +10,7 @@ from quiltwork.beliefs import Belief
 from quiltwork.beliefs.checked import Checked
 from quiltwork.calibration.accuracy import answer_error
 from quiltwork.calibration.record import Calibration
-from quiltwork.data.about import About
+from quiltwork.data.reading import About
 from quiltwork.errors import ParameterError
 from quiltwork.releases.answer import PartAnswer, plus_minus
 from quiltwork.releases.frame import frame_of

@@ -8,8 +8,14 @@ from quiltwork.samples.contagion import (
     households_path,
     simulate_households,
 )
-from quiltwork.samples.diary import diary_belief, diary_path, simulate_diary
-from quiltwork.samples.power import power_belief, power_path, simulate_power
+from quiltwork.samples.over_time import (
+    diary_belief,
+    diary_path,
+    power_belief,
+    power_path,
+    simulate_diary,
+    simulate_power,
+)
 
 __all__ = [
     "contact_network",

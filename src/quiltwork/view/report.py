@@ -16,8 +16,8 @@ from quiltwork.beliefs.checked import sentence_of
 from quiltwork.beliefs.dynamic import JOIN
 from quiltwork.calibration.plan import Plan, plan as make_plan
 from quiltwork.calibration.request import Request
-from quiltwork.data.about import About, source_name
-from quiltwork.data.steps import NO_STEP
+from quiltwork.data.held import NO_STEP
+from quiltwork.data.reading import About, source_name
 from quiltwork.errors import CertificateError, ParameterError
 from quiltwork.fitting import in_time
 from quiltwork.fitting.outcome import BeliefCheck

@@ -177,7 +177,7 @@ def _about(held: Belief, ask: Ask) -> dict[str, Any]:
 
 def check(ask: Ask, report: Reporter) -> dict[str, Any]:
     """As ``belief check --json``."""
-    from quiltwork.data.of_job import public_rows
+    from quiltwork.data.read import public_rows
     from quiltwork.releases.checking import check_belief
 
     held, read = _belief(ask["belief"]), ask.get("read") or {}
@@ -376,7 +376,7 @@ def _prepared(ask: Ask, report: Reporter) -> _Ready:
     kept = _READY.get(name)
     if kept is not None and kept.file == stamp:
         return kept
-    from quiltwork.data.of_job import rows_of
+    from quiltwork.data.read import rows_of
 
     job, request, read = _agreed(ask)  # nothing is read before
     doubts: list[str | None] = []

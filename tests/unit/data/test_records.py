@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
-from quiltwork import InputError, MarkovChain, Records, read_records, release
+from quiltwork import InputError, JointTable, MarkovChain, Records, read_records, read_series, release
 from quiltwork.samples import contagion_belief, households_path, simulate_households
 
 
@@ -46,3 +47,11 @@ def test_records_in_all_their_forms(tmp_path: Path) -> None:
         release({"ann": "yes"}, "count:yes", belief=household, epsilon=1.0)
     with pytest.raises(InputError, match="must be a series"):
         release(wide, "count:yes", belief=MarkovChain([[1.0]], states=["yes"]), epsilon=1.0)
+
+
+def test_truth_values_have_other_names_in_records_as_in_series() -> None:
+    frame, light = pl.DataFrame({"x": [True, False, True]}), JointTable({"x": ["on", "off"]}, [(("on",), 1.0)])
+    for recode in ({"1": "on", "0": "off"}, {"true": "on", "*": "off"}):
+        records = read_records(frame, belief=light, recode=recode)
+        series = read_series(frame, column="x", states=("on", "off"), recode=recode)
+        assert records.counts()[0].tolist() == series.counts().tolist() == [2, 1]

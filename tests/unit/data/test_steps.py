@@ -20,7 +20,7 @@ from quiltwork import (
     release,
     save_belief,
 )
-from quiltwork.data.steps import NO_STEP, check_step
+from quiltwork.data.held import NO_STEP, check_step
 
 P = [[0.9, 0.1], [0.4, 0.6]]
 BEGUN = datetime(2024, 3, 4)

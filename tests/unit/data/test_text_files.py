@@ -10,7 +10,7 @@ import pytest
 from shell import run
 
 from quiltwork import InputError, JointTable, MarkovChain, read_measurements, read_records, read_series, save_belief
-from quiltwork.data.together import by_person
+from quiltwork.data.rewritten import by_person
 
 POWER = "Date;Time;kW;volt\n" + "".join(
     f"{1 + n // 4}/12/2006;17:{15 * (n % 4):02}:00;{kw};1,234\n"

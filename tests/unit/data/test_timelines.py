@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import polars as pl
 
 from quiltwork import Series, read_series
-from quiltwork.data.timelines import Timeline
+from quiltwork.data.series import Timeline
 
 BEGUN = datetime(2024, 3, 4, 1, 0)  # Monday, one o'clock
 

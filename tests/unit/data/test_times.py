@@ -11,7 +11,8 @@ from tabular import STATES, assert_refused, hours, pandas_table, write
 
 from quiltwork import InputError, Series, read_series
 from quiltwork.data import Window
-from quiltwork.data.times import Duration, month_of
+from quiltwork.data.times import month_of
+from quiltwork.types import Duration
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from quiltwork import (
     read_series,
     save_belief,
 )
-from quiltwork.data.timelines import Timeline
+from quiltwork.data.series import Timeline
 from quiltwork.fitting import with_step
 from quiltwork.fitting.check import check_memory
 from quiltwork.fitting.cycle import fit_cycle

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 from quiltwork import CycleChain, HiddenChain, MarkovChain, OrderChain, QuiltworkError, Series, read_series
-from quiltwork.data.times import Duration
 from quiltwork.fitting.cycle import fit_cycle
 from quiltwork.fitting.order import fit_order
 from quiltwork.fitting.phases import fit_hidden
+from quiltwork.types import Duration
 
 DAY, NIGHT = np.array([[0.9, 0.1], [0.6, 0.4]]), np.array([[0.3, 0.7], [0.02, 0.98]])
 HOURS = CycleChain([NIGHT] * 8 + [DAY] * 14 + [NIGHT] * 2, states=["awake", "asleep"], initial="stationary")

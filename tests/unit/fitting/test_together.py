@@ -9,7 +9,7 @@ import pytest
 from shell import answer, run
 
 from quiltwork import DynamicNetwork, QuiltworkError, load_belief, read_series, save_belief
-from quiltwork.data.together import by_person
+from quiltwork.data.rewritten import by_person
 from quiltwork.fitting.together import fit_together
 
 # bob does what ann did before

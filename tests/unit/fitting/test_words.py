@@ -3,8 +3,8 @@
 import pytest
 
 from quiltwork import ChainSet, MarkovChain, QuiltworkError
-from quiltwork.data.times import Duration
 from quiltwork.fitting import chain_of_stays, in_time, with_step
+from quiltwork.types import Duration
 
 
 def test_stays_and_what_follows() -> None:

@@ -15,7 +15,7 @@ from web_service import BELIEF, READ, TOKEN, client_of
 
 from quiltwork import Ledger
 from quiltwork.beliefs.files import belief_from_dict
-from quiltwork.data import of_job
+from quiltwork.data import read
 from quiltwork.errors import QuiltworkError
 from quiltwork.job import Data
 from quiltwork.web import work
@@ -164,7 +164,7 @@ def test_nothing_is_read_before_all_agree(
     def rows(*_: Any, **__: Any) -> None:
         raise AssertionError("the data were read")
 
-    monkeypatch.setattr(of_job, "rows_of", rows)
+    monkeypatch.setattr(read, "rows_of", rows)
     one = held(file_of(VALUES))
     for place in range(0, 400, 100):
         asked = {"query": "count:sit", "epsilon": 1.0, "segment": [place + 1, place + 1]}

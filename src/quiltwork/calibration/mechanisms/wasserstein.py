@@ -193,7 +193,7 @@ def _largest_distance(laws: SecretLaws, factor: float, delta: float, member: int
 
 def _any_start(laws: SecretLaws, order: Integers, factor: float, best: Distance, slack: float) -> Distance:
     """The largest distance over all starts on two states, which no other start exceeds (Statement 48)."""
-    from quiltwork.laws.starts import start_distance
+    from quiltwork.laws.tables import start_distance
 
     leads, apart = laws.leads, laws.pairs
     assert leads is not None  # noqa: S101 - any start

@@ -6,13 +6,14 @@ which counts in the same process; DuckDB and Spark count where they are.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
+from quiltwork.data.reading import Reading
 from quiltwork.data.tables import Frame
 from quiltwork.errors import DataError
 from quiltwork.types import Progress
@@ -21,24 +22,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 FURTHEST = 9e12  # times with fractions that still fit into 64 bits as millionths
-
-
-@dataclass(frozen=True)
-class Columns:
-    """The columns that are read: values, whose they are, and when they were."""
-
-    value: str
-    subject: str | None = None
-    time: str | None = None
-    date_format: str | None = None
-    """How dates are written in a column of text, if not in ISO form."""
-    spare: str | None = None
-    """A column that is not read, but seems to say whose the values are."""
-
-    @property
-    def names(self) -> list[str]:
-        """All of them."""
-        return [name for name in (self.value, self.subject, self.time) if name is not None]
 
 
 @dataclass(frozen=True)
@@ -96,14 +79,19 @@ class Engine(ABC):
     in_order = False
     """Whether rows have an order of their own."""
 
-    def __init__(self, columns: Columns, schema: dict[str, Any]):
-        self.columns, self.kind = columns, schema[columns.value]
+    def __init__(self, native: Any, reading: Reading, schema: Mapping[str, Any]):
+        self.reading, self.kind = reading, schema[str(reading.column)]
         self.clock = Clock(None)
+        self._native = self._named(native, schema)
+
+    @abstractmethod
+    def _named(self, native: Any, schema: Mapping[str, Any]) -> Any:
+        """The table with the columns who, when, what and wall; ``clock`` then says what its times are."""
 
     @property
-    @abstractmethod
     def rows(self) -> Frame:
         """The rows, not yet in order."""
+        return nw.from_native(self._native)
 
     @abstractmethod
     def collect(self, small: Frame) -> "pl.DataFrame":
@@ -121,7 +109,7 @@ class Engine(ABC):
     def extent(self) -> tuple[int, int | None, int | None]:
         """The number of rows, and the first and the last reading of the clock, if there is one."""
         clock = nw.col("wall" if self.clock.calendar else "when")
-        asked = [clock.min().alias("first"), clock.max().alias("last")] if self.columns.time is not None else []
+        asked = [clock.min().alias("first"), clock.max().alias("last")] if self.reading.time is not None else []
         found = self.collect(self.rows.select(nw.len().alias("rows"), *asked)).row(0, named=True)
         return int(found["rows"]), found.get("first"), found.get("last")
 

@@ -1,6 +1,6 @@
 """Rows in files or in memory, read by polars as a stream."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -8,7 +8,8 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from quiltwork.data.engines.base import FURTHEST, Clock, Columns, Engine, Order, not_times, written_as_text
+from quiltwork.data.engines.base import FURTHEST, Clock, Engine, Order, not_times, written_as_text
+from quiltwork.data.reading import Reading
 from quiltwork.data.tables import Frame, mixed_zones
 from quiltwork.data.text_files import UNREAD, unreadable
 from quiltwork.data.times import WHOLE, Form, mixed_times
@@ -26,25 +27,16 @@ class PolarsEngine(Engine):
 
     in_order = True
 
-    def __init__(self, native: "pl.LazyFrame", columns: Columns, schema: dict[str, Any], where: str = "the data"):
-        super().__init__(columns, schema)
+    def __init__(self, native: "pl.LazyFrame", reading: Reading, where: str):
         self._where = where
-        self._native = self._named(native)
+        super().__init__(native, reading, dict(nw.from_native(native).collect_schema()))
 
-    def _named(self, native: "pl.LazyFrame") -> "pl.LazyFrame":
-        value, subject, time = self.columns.value, self.columns.subject, self.columns.time
-        if subject is None:
-            who = pl.lit(0).alias("who")
-        else:
-            who = pl.col(subject).alias("who")
-            dtype = native.select(subject).collect_schema()[subject]
-            if isinstance(dtype, pl.Categorical | pl.Enum):
-                who = who.cast(pl.String)
-            elif dtype.is_float():
-                who = who.fill_nan(None)
-        what = pl.col(value).alias("what")
-        if isinstance(native.select(value).collect_schema()[value], pl.Categorical | pl.Enum):
-            what = what.cast(pl.String)
+    def _named(self, native: "pl.LazyFrame", schema: Mapping[str, Any]) -> "pl.LazyFrame":
+        subject, time = self.reading.subject, self.reading.time
+        what = _uncategorised(str(self.reading.column), schema).alias("what")
+        who = (pl.lit(0) if subject is None else _uncategorised(subject, schema)).alias("who")
+        if subject is not None and schema[subject].is_float():
+            who = who.fill_nan(None)
         if time is None:
             return native.select(who, what, when=pl.int_range(pl.len()))
         when, wall = self._times(native, time)
@@ -56,7 +48,7 @@ class PolarsEngine(Engine):
         column = pl.col(time)
         if dtype == pl.String:
             return self._times_in_text(native, time)
-        if self.columns.date_format is not None:
+        if self.reading.date_format is not None:
             raise written_as_text(time)
         if dtype.is_integer():
             return column.cast(pl.Int64), column
@@ -84,7 +76,7 @@ class PolarsEngine(Engine):
         examples = self._run(native.select(column).drop_nulls().head(1))
         if examples.height == 0:
             return column.cast(pl.Int64, strict=False), column
-        form = Form.of(str(examples.item()), time, self.columns.date_format)
+        form = Form.of(str(examples.item()), time, self.reading.date_format)
         fits = column.str.contains(form.pattern)
         zone = column.str.extract(r"(Z|[-+]\d{2}:?\d{2})\s*$")
         read = _reader(column.str.strip_chars(), form)
@@ -109,11 +101,6 @@ class PolarsEngine(Engine):
         self.clock = Clock(1, calendar=True)
         ticks = read.cast(pl.Datetime("us")).dt.timestamp("us")
         return ticks, ticks + form.offset
-
-    @property
-    def rows(self) -> Frame:
-        """The rows as they come."""
-        return nw.from_native(self._native)
 
     def numbers(self, rows: Frame) -> Frame:
         """With values of text as numbers, null where they are none."""
@@ -151,7 +138,7 @@ class PolarsEngine(Engine):
 
     def _pieces(self, order: Order) -> list["pl.LazyFrame"]:
         """All rows of some subjects each, few enough to be followed in memory."""
-        if order.count <= PART or self.columns.subject is None or not order.by_subject:
+        if order.count <= PART or self.reading.subject is None or not order.by_subject:
             return self._by_hash(-(-order.count // PART))
         who = pl.col("who")
         cuts = self._run(self._native.select("who").gather_every(PART))["who"].drop_nulls().unique(maintain_order=True)
@@ -167,13 +154,13 @@ class PolarsEngine(Engine):
         return self._by_hash(1 if order.by_subject else -(-order.count // MANY))
 
     def _by_hash(self, count: int) -> list["pl.LazyFrame"]:
-        if count <= 1 or self.columns.subject is None:
+        if count <= 1 or self.reading.subject is None:
             return [self._native]
         return [self._native.filter(pl.col("who").hash() % count == n) for n in range(count)]
 
     def _look(self) -> Order:
         """How the first rows come; enough to know how to count them in little memory."""
-        if "order" in self.__dict__ or self.columns.subject is None:
+        if "order" in self.__dict__ or self.reading.subject is None:
             return self.order if "order" in self.__dict__ else Order(by_subject=True)
         count = int(self._run(self._native.select(pl.len())).item())
         first = self._native.select("who").head(LOOK).with_columns(above=pl.col("who").shift())
@@ -192,7 +179,7 @@ class PolarsEngine(Engine):
     def order(self) -> Order:
         """By a look at each row and the one above: are they sorted by subject, then time; or by time, then subject?"""
         who, when, above, since, step = (pl.col(name) for name in ("who", "when", "above", "since", "step"))
-        if self.columns.time is None:
+        if self.reading.time is None:
             rows = self._native.select("who").with_columns(above=who.shift())
             facts = self._run(rows.select(count=pl.len(), apart=(who < above).sum())).row(0, named=True)
             return Order(facts["count"], by_subject=facts["apart"] == 0, rising=True)
@@ -232,6 +219,11 @@ class PolarsEngine(Engine):
     def numbered(self, rows: Frame) -> Frame:
         """By counting the rows that open a stretch, for rows in order: the first of a subject always does."""
         return nw.from_native(nw.to_native(rows).with_columns(stretch=pl.col("opens").cast(pl.Int64).cum_sum()))
+
+
+def _uncategorised(name: str, schema: Mapping[str, Any]) -> "pl.Expr":
+    kind = schema[name]
+    return pl.col(name).cast(pl.String) if kind in (nw.Categorical, nw.Enum) else pl.col(name)
 
 
 def _reader(column: "pl.Expr", form: Form) -> "pl.Expr":

@@ -1,47 +1,48 @@
-"""Rows in a database or on a cluster, counted there."""
+"""Rows in a database or on a Spark cluster, counted there; noise and ledger stay with the program that asks."""
 
+import os
+import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import narwhals as nw
 import polars as pl
 
-from quiltwork.data.engines.base import FURTHEST, Clock, Columns, Engine, not_times, written_as_text
-from quiltwork.data.tables import Frame
-from quiltwork.errors import DataError
+from quiltwork.data.engines.base import FURTHEST, Clock, Engine, not_times, written_as_text
+from quiltwork.data.tables import Frame, files_of
+from quiltwork.data.text_files import SEPARATORS, check_separator, ending_of, separator_of
+from quiltwork.errors import DataError, InputError, NotInstalledError
 
-
-@contextmanager
-def quiet(engine: str, *modules: str) -> Iterator[None]:
-    """An engine's own messages may quote the data: only the kind of failure is shown."""
-    try:
-        yield
-    except Exception as problem:
-        if type(problem).__module__.partition(".")[0] not in modules:
-            raise
-        raise DataError(f"{engine} cannot read the data", got=type(problem).__name__) from None
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class SqlEngine(Engine):
     """Rows in a database, in no order: they are sorted by their times there."""
 
-    def __init__(self, native: Any, columns: Columns, schema: dict[str, Any]):
-        super().__init__(columns, schema)
-        who = "0" if columns.subject is None else self.quoted(columns.subject)
-        if columns.subject is not None and schema[columns.subject].is_float():
+    product: ClassVar[str]
+    modules: ClassVar[tuple[str, ...]]
+    """Those whose errors are the product's own."""
+    quote: ClassVar[str]
+    """What stands around the name of a column."""
+
+    def _named(self, native: Any, schema: Mapping[str, Any]) -> Any:
+        subject, time = self.reading.subject, self.reading.time
+        who = "0" if subject is None else self._quoted(subject)
+        if subject is not None and schema[subject].is_float():
             who = f"CASE WHEN NOT isnan({who}) THEN {who} END"
-        named = {"who": who, "what": self.quoted(columns.value)}
-        if columns.time is not None:
-            named |= self._times(columns.time, schema[columns.time])
-        else:
-            named["when"] = "0"
-        self._native = self.project(native, named)
+        named = {"who": who, "what": self._quoted(str(self.reading.column)), "when": "0"}
+        named |= {} if time is None else self._times(time, schema[time])
+        return self.project(native, [f"{how} AS {self._quoted(name)}" for name, how in named.items()])
+
+    def _quoted(self, name: str) -> str:
+        return f"{self.quote}{name.replace(self.quote, 2 * self.quote)}{self.quote}"
 
     def _times(self, time: str, kind: Any) -> dict[str, str]:
-        column = self.quoted(time)
-        if self.columns.date_format is not None and kind != nw.String:
+        column = self._quoted(time)
+        if self.reading.date_format is not None and kind != nw.String:
             raise written_as_text(time)
         if kind.is_integer():
             return {"when": f"CAST({column} AS BIGINT)"}
@@ -58,12 +59,12 @@ class SqlEngine(Engine):
         )
 
     @abstractmethod
-    def quoted(self, name: str) -> str:
-        """A column's name in SQL."""
+    def project(self, native: Any, named: list[str]) -> Any:
+        """The table with these columns, given as SQL."""
 
     @abstractmethod
-    def project(self, native: Any, named: dict[str, str]) -> Any:
-        """The table with these columns, given as SQL."""
+    def fetched(self, native: Any) -> list[Any]:
+        """The rows of a result, which come to this process."""
 
     @abstractmethod
     def moment(self, column: str, kind: Any) -> str:
@@ -73,56 +74,59 @@ class SqlEngine(Engine):
     def wall(self, column: str) -> str:
         """The reading of the wall clock in microseconds, as SQL."""
 
-    @property
-    def rows(self) -> Frame:
-        """The rows, in no order."""
-        return nw.from_native(self._native)
+    def numbers(self, rows: Frame) -> Frame:
+        """With values of text as numbers, null where they are none."""
+        return nw.from_native(self.project(nw.to_native(rows), ["*", "try_cast(trim(what) AS DOUBLE) AS number"]))
+
+    def collect(self, small: Frame) -> "pl.DataFrame":
+        """The result of a query. An engine's own messages may quote the data: only the kind of failure is shown."""
+        native = nw.to_native(small)
+        try:
+            rows = self.fetched(native)
+        except Exception as problem:
+            if type(problem).__module__.partition(".")[0] not in self.modules:
+                raise
+            raise DataError(f"{self.product} cannot read the data", got=type(problem).__name__) from None
+        return pl.DataFrame(rows, schema=list(native.columns), orient="row", infer_schema_length=None)
 
 
 class DuckDBEngine(SqlEngine):
     """Rows that DuckDB holds."""
 
-    def quoted(self, name: str) -> str:
-        """In double quotes."""
-        return '"' + name.replace('"', '""') + '"'
+    product, modules, quote = "DuckDB", ("duckdb", "_duckdb"), '"'
 
-    def project(self, native: Any, named: dict[str, str]) -> Any:
+    def project(self, native: Any, named: list[str]) -> Any:
         """A relation of a relation."""
-        return native.project(", ".join(f"{how} AS {self.quoted(name)}" for name, how in named.items()))
+        return native.project(", ".join(named))
+
+    def fetched(self, native: Any) -> list[Any]:
+        """All of them."""
+        return list(native.fetchall())
 
     def moment(self, column: str, kind: Any) -> str:
         """Microseconds since 1970."""
         if isinstance(kind, nw.Datetime) and kind.time_unit == "ns":
             self.clock = Clock(1000, calendar=True)
             return f"epoch_ns({column})"
-        return f"epoch_us({column if isinstance(kind, nw.Datetime) else f'CAST({column} AS TIMESTAMP)'})"
+        return f"epoch_us({column})" if isinstance(kind, nw.Datetime) else self.wall(column)
 
     def wall(self, column: str) -> str:
         """On the clock of the session's time zone."""
         return f"epoch_us(CAST({column} AS TIMESTAMP))"
 
-    def numbers(self, rows: Frame) -> Frame:
-        """With values of text as numbers, null where they are none."""
-        return nw.from_native(nw.to_native(rows).project('*, TRY_CAST(trim("what") AS DOUBLE) AS "number"'))
-
-    def collect(self, small: Frame) -> "pl.DataFrame":
-        """The rows of a result."""
-        native = nw.to_native(small)
-        with quiet("DuckDB", "duckdb", "_duckdb"):
-            rows = native.fetchall()
-        return pl.DataFrame(rows, schema=list(native.columns), orient="row", infer_schema_length=None)
-
 
 class SparkEngine(SqlEngine):
     """Rows on a Spark cluster."""
 
-    def quoted(self, name: str) -> str:
-        """In backticks."""
-        return "`" + name.replace("`", "``") + "`"
+    product, modules, quote = "Spark", ("pyspark", "py4j"), "`"
 
-    def project(self, native: Any, named: dict[str, str]) -> Any:
+    def project(self, native: Any, named: list[str]) -> Any:
         """A data frame of expressions."""
-        return native.selectExpr(*(f"{how} AS {self.quoted(name)}" for name, how in named.items()))
+        return native.selectExpr(*named)
+
+    def fetched(self, native: Any) -> list[Any]:
+        """As the driver has them."""
+        return [tuple(row) for row in native.collect()]
 
     def moment(self, column: str, kind: Any) -> str:
         """Microseconds since 1970; a time without a zone is taken as it is."""
@@ -136,13 +140,59 @@ class SparkEngine(SqlEngine):
         second = f"CAST(extract(SECONDS FROM {column}) * 1000000 AS BIGINT)"
         return f"({days} + {time} + {second})"
 
-    def numbers(self, rows: Frame) -> Frame:
-        """With values of text as numbers, null where they are none."""
-        return nw.from_native(nw.to_native(rows).selectExpr("*", "try_cast(trim(what) AS DOUBLE) AS number"))
 
-    def collect(self, small: Frame) -> "pl.DataFrame":
-        """The rows of a result, which come to the driver."""
-        native = nw.to_native(small)
-        with quiet("Spark", "pyspark", "py4j"):
-            rows = [tuple(row) for row in native.collect()]
-        return pl.DataFrame(rows, schema=list(native.columns), orient="row", infer_schema_length=None)
+def spark_table(
+    data: str, *, master: str | None = None, time: str | None = None, separator: str | None = None
+) -> "DataFrame":
+    """CSV, TSV or Parquet files as Spark reads them; of text only the column of times is taken for what it seems."""
+    if "://" not in data and (master is None or master.startswith("local")) and not os.path.isdir(data):
+        files_of(data)  # a wrong name is said before Spark has started
+    session = spark_session(master)
+    ending = ending_of(data.rstrip("/*"))
+    try:
+        if ending.removesuffix(".gz") in SEPARATORS:
+            options: dict[str, Any] = {"header": True, "sep": _separator(data, ending, separator), "escape": '"'}
+            frame = session.read.csv(data, **options)
+            kinds = dict(session.read.csv(data, inferSchema=True, **options).dtypes) if time in frame.columns else {}
+            return frame if time not in kinds else frame.withColumn(time, frame[f"`{time}`"].cast(kinds[time]))
+        return session.read.parquet(data)
+    except Exception as problem:
+        if not type(problem).__module__.startswith("pyspark"):
+            raise
+        reason = "there is none of that name" if "PATH_NOT_FOUND" in str(problem) else "Spark cannot read it"
+        raise DataError(f"data {data} cannot be read", why=reason) from None
+
+
+def _separator(data: str, ending: str, given: str | None) -> str:
+    """As given, or as the first line of a file on this machine shows it."""
+    if given is None and "://" not in data:
+        with suppress(DataError):
+            return separator_of(files_of(data)[0])
+    return SEPARATORS[ending.removesuffix(".gz")] if given is None else check_separator(given)
+
+
+def spark_session(master: str | None = None) -> "SparkSession":
+    """The Spark session of this program, or a new one: on a cluster, or with ``local[*]`` on this machine."""
+    try:
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise NotInstalledError("Spark", "spark", got="no pyspark", more=", and Java 17 or newer") from None
+    builder = SparkSession.builder.appName("quiltwork").config("spark.ui.showConsoleProgress", "false")
+    if master is not None:
+        builder = builder.master(master)
+    if master is None or master.startswith("local"):
+        # on one machine the default of 200 pieces only costs time
+        pieces = str(2 * (os.cpu_count() or 1))
+        builder = builder.config("spark.ui.enabled", "false").config("spark.log.level", "ERROR")
+        builder = builder.config("spark.sql.shuffle.partitions", pieces)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # about a newer pandas, which is not used here
+            return builder.getOrCreate()
+    except (PySparkException, OSError, RuntimeError, ValueError) as problem:
+        raise InputError(
+            "Spark cannot be started",
+            got=f"{type(problem).__name__} for {master or 'local[*]'}",
+            why="it needs Java 17 or newer, and a cluster that answers",
+        ) from None

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from quiltwork import InputError
-from quiltwork.data.engines.spark import spark_session, spark_table
+from quiltwork.data.engines.sql import spark_session, spark_table
 
 
 def test_spark_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
