@@ -35,7 +35,7 @@ from quiltwork.laws.exact import (
     unit_of,
 )
 from quiltwork.numeric import check_delta, check_epsilon, check_length
-from quiltwork.question.bind import question_of, unrolled
+from quiltwork.question.binding import question_of, unrolled
 from quiltwork.types import Floats, Noise, Progress
 
 MOST_RELEASES = 30

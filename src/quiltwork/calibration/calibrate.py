@@ -16,7 +16,7 @@ from quiltwork.forks import working
 from quiltwork.influence.delta import noise_kappa
 from quiltwork.numeric import round_up
 from quiltwork.question import Question, Questions
-from quiltwork.question.bind import all_unrolled
+from quiltwork.question.binding import all_unrolled
 from quiltwork.types import Guarantee, NoiseChoice
 
 # loaded when first used: compiled code is slow to import and the baselines do not need it

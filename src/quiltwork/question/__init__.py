@@ -1,6 +1,6 @@
 """What is asked of the data: queries as they are said, and questions as they are computed."""
 
-from quiltwork.question.bind import bind
+from quiltwork.question.binding import bind
 from quiltwork.question.groups import ShareDifference
 from quiltwork.question.limits import Limits
 from quiltwork.question.numbers import Custom, Difference, Lipschitz, ShareAbove, Trend, WeightedSum
