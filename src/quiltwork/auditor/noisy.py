@@ -21,8 +21,9 @@ DATA = (
 class Noisy:
     """A query released with noise of this scale on each of its numbers, on a segment (None: all values).
 
-    Independent Laplace noise unless said otherwise; "laplace-total" is Laplace noise that keeps the totals that are
-    public, as a release draws it. The scale of Gaussian noise is its standard deviation.
+    Of a share or a mean it is the noise on what people read, after it was divided; of the questions of a workload that
+    on the counts and sums before. Independent Laplace noise unless said otherwise; "laplace-total" is Laplace noise
+    that keeps the totals that are public, as a release draws it. The scale of Gaussian noise is its standard deviation.
 
     >>> from quiltwork import Histogram
     >>> Noisy(Histogram(), 10.0, segment=(1, 96)).noise_scale

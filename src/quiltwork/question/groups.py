@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from datetime import date
 from fractions import Fraction
+from functools import partial
 from math import gcd
 from typing import Any
 
@@ -11,12 +12,12 @@ import numpy as np
 
 from quiltwork.data import Series, Window
 from quiltwork.errors import QueryError
-from quiltwork.question.limits import Limits
+from quiltwork.question.limits import fixed_limits
 from quiltwork.question.query import KINDS, Kind, Query, split_at
 from quiltwork.question.question import MOST, Numbers, Part, Question
 from quiltwork.question.table import States, among, named
 from quiltwork.question.workload import Said
-from quiltwork.types import Codes, Segment
+from quiltwork.types import Codes, Flags, Segment
 
 POSITIONS = re.compile(r"(\d{1,15})-(\d{1,15})")
 SUBJECTS = "subjects="
@@ -141,23 +142,6 @@ def _difference(query: Query, states: States) -> Question:
     inside, name = among(query["state"], states)
     known: Segment | None = query["sizes"]
 
-    def measure(series: Series) -> Numbers:
-        """Counts of the second group less those of the first, each times the size of the other."""
-        counts = _counted(query, series)
-        sizes = tuple(int(count.sum()) for count in counts)
-        if sizes != (known or sizes):
-            raise QueryError("the data must not change while they are read", got="groups of another size")
-        step = gcd(*sizes)
-        first, second = (int(count[inside].sum()) for count in counts)
-        if sizes[0] // step * sizes[1] >= MOST:
-            raise QueryError(
-                "the sizes of the two groups must have a product below 2^62 in units",
-                got=f"{float(sizes[0] // step * sizes[1]):.1e}",
-                why="exact noise is drawn on 64-bit integers",
-                fix="Choose groups whose sizes have a large common divisor",
-            )
-        return np.array([second * (sizes[0] // step) - first * (sizes[1] // step)], dtype=np.int64)
-
     shorter: Any = "half"  # before data are read: half of the values, or the shorter period
     if _kind(query["before"], query["after"]) == "positions":
         shorter = int(min(last - first + 1 for first, last in _spans(query)))
@@ -167,11 +151,29 @@ def _difference(query: Query, states: States) -> Question:
         unit=Fraction(1) if known is None else Fraction(gcd(*known), max(known)),
         divide=shorter if known is None else min(known),
         declared=(np.not_equal.outer(inside, inside).astype(np.float64),),  # no value weighs more than 1 (Statement 69)
-        measure=measure,
-        limited=lambda size, links: Limits((-1.0,), (1.0,)),  # noqa: ARG005 - a difference of shares
+        measure=partial(_measured, query, inside),
+        limited=partial(fixed_limits, -1.0, 1.0),
         ordered=True,
         by_part=False,
     )
+
+
+def _measured(query: Query, inside: Flags, series: Series) -> Numbers:
+    """Counts of the second group less those of the first, each times the size of the other."""
+    counts = _counted(query, series)
+    sizes = tuple(int(count.sum()) for count in counts)
+    if sizes != (query["sizes"] or sizes):
+        raise QueryError("the data must not change while they are read", got="groups of another size")
+    step = gcd(*sizes)
+    first, second = (int(count[inside].sum()) for count in counts)
+    if sizes[0] // step * sizes[1] >= MOST:
+        raise QueryError(
+            "the sizes of the two groups must have a product below 2^62 in units",
+            got=f"{float(sizes[0] // step * sizes[1]):.1e}",
+            why="exact noise is drawn on 64-bit integers",
+            fix="Choose groups whose sizes have a large common divisor",
+        )
+    return np.array([second * (sizes[0] // step) - first * (sizes[1] // step)], dtype=np.int64)
 
 
 KINDS["share-difference"] = Kind(ShareDifference, _written, {}, _difference, whole=True, ordered=True)

@@ -77,3 +77,12 @@ class Limits:
         order = np.argsort(-(numbers - floors), kind="stable")
         floors[order[: max(more, 0)]] += 1
         return floors
+
+
+def fixed_limits(low: float, high: float, size: int, links: int | None) -> Limits:  # noqa: ARG001 - the same for all
+    """Of one number that is always between the same two.
+
+    >>> fixed_limits(0.0, 1.0, 100, None)
+    Limits(low=(0.0,), high=(1.0,), total=None)
+    """
+    return Limits((low,), (high,))

@@ -3,14 +3,16 @@
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from quiltwork.data import Series
 from quiltwork.errors import QueryError
 from quiltwork.question.groups import read_difference
-from quiltwork.question.limits import Limits
+from quiltwork.question.limits import fixed_limits
 from quiltwork.question.over_time import (
     MOST_WEIGHTS,
     OverTime,
@@ -210,7 +212,7 @@ def _of_function(query: Query, states: States) -> Question:
         query=query,
         parts=(Part(None, states),),
         declared=(_table(query, states),),
-        measure=None if query.kind == "declared" else lambda series: _result(query, series.stretches),
+        measure=None if query.kind == "declared" else partial(_result, query),
         integer=integer,
         ordered=query.kind == "custom",
         by_part=query.kind == "declared",
@@ -229,10 +231,10 @@ def _table(query: Query, states: States) -> Floats:
     return np.array(changes)
 
 
-def _result(query: Query, stretches: Sequence[Codes]) -> Numbers:
+def _result(query: Query, series: Series) -> Numbers:
     """The function's result as a vector."""
     name = query.text
-    result = np.atleast_1d(np.asarray(query["function"]([run.copy() for run in stretches])))
+    result = np.atleast_1d(np.asarray(query["function"]([run.copy() for run in series.stretches])))
     if result.ndim != 1 or result.dtype.kind not in "iuf":
         raise QueryError(f"{name} must return a number or a vector of numbers", got=f"shape {result.shape}")
     if query["integer"]:
@@ -278,7 +280,7 @@ def _above(query: Query) -> Question:
     width = Fraction(query["width"])
     ramp = float(Fraction(query["threshold"])), float(width)
     over_time = OverTime("number of values above the threshold", largest=1 / width, linear=False, ramp=ramp)
-    return _of_time(query, over_time, divide="values", limited=lambda size, links: Limits((0.0,), (1.0,)))  # noqa: ARG005
+    return _of_time(query, over_time, divide="values", limited=partial(fixed_limits, 0.0, 1.0))
 
 
 def _periods(query: Query) -> Question:
@@ -289,7 +291,7 @@ def _periods(query: Query) -> Question:
 
 def _of_values(query: Query) -> Question:
     """A function of real values, or what is left of one in a record."""
-    function = None if query["function"] is None else lambda stretches: _vector(query, stretches)
+    function = None if query["function"] is None else partial(_vector, query)
     over_time = OverTime(query.text, largest=Fraction(query["constant"]), linear=False, function=function)
     return _of_time(query, over_time, integer=False, by_part=False)
 

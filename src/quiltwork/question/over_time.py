@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -130,24 +131,27 @@ def trend_over_time() -> OverTime:
     [-6.0, 0.0, 6.0]
     """
 
-    def check(values: int) -> None:
-        if not 2 <= values <= MOST_WEIGHTS:
-            raise QueryError(
-                f"a trend needs 2 to {MOST_WEIGHTS:,} values of each subject",
-                got=f"{values:,}",
-                fix="Use longer steps: every='1h', take='mean'" if values > 1 else None,
-            )
+    return OverTime("trend", largest=Fraction(6), at=_trend_at, exactly=_trend_of, checked=_check_trend)
 
-    def at(first: int, last: int) -> Weights:
-        n = last - first + 1
-        check(n)
-        return Weights(listed=6.0 * (2 * np.arange(1, n + 1) - (n + 1)) / (n - 1), first=first)
 
-    def exactly(sums: Sequence[int]) -> Fraction:
-        n = len(sums)
-        return Fraction(6 * sum((2 * t - (n + 1)) * s for t, s in enumerate(sums, 1)), n - 1)
+def _check_trend(values: int) -> None:
+    if not 2 <= values <= MOST_WEIGHTS:
+        raise QueryError(
+            f"a trend needs 2 to {MOST_WEIGHTS:,} values of each subject",
+            got=f"{values:,}",
+            fix="Use longer steps: every='1h', take='mean'" if values > 1 else None,
+        )
 
-    return OverTime("trend", largest=Fraction(6), at=at, exactly=exactly, checked=check)
+
+def _trend_at(first: int, last: int) -> Weights:
+    n = last - first + 1
+    _check_trend(n)
+    return Weights(listed=6.0 * (2 * np.arange(1, n + 1) - (n + 1)) / (n - 1), first=first)
+
+
+def _trend_of(sums: Sequence[int]) -> Fraction:
+    n = len(sums)
+    return Fraction(6 * sum((2 * t - (n + 1)) * s for t, s in enumerate(sums, 1)), n - 1)
 
 
 def difference_over_time(before: Segment, after: Segment) -> OverTime:
@@ -159,21 +163,32 @@ def difference_over_time(before: Segment, after: Segment) -> OverTime:
     one, other = (last - first + 1 for first, last in (before, after))
     exact = -Fraction(other, max(one, other)), Fraction(one, max(one, other))
 
-    def check(values: int) -> None:
-        last = max(before[1], after[1])
-        if values < last:
-            raise QueryError(
-                "both periods must lie within every series", got=f"position {last:,} of {values:,}", fix="Choose others"
-            )
+    periods = before, after
+    return OverTime(
+        "difference",
+        periods=periods,
+        at=partial(_periods_at, periods, exact),
+        exactly=partial(_weighted, exact),
+        checked=partial(_check_periods, periods),
+    )
 
-    def at(first: int, last: int) -> Weights:  # noqa: ARG001 - positions count from the first time
-        runs = zip((before, after), exact, strict=True)
-        return Weights(runs=tuple((b + first - 1, e + first - 1, float(weight)) for (b, e), weight in runs))
 
-    def exactly(sums: Sequence[int]) -> Fraction:
-        return sum((weight * s for weight, s in zip(exact, sums, strict=True)), Fraction(0))
+def _check_periods(periods: tuple[Segment, Segment], values: int) -> None:
+    last = max(last for _, last in periods)
+    if values < last:
+        raise QueryError(
+            "both periods must lie within every series", got=f"position {last:,} of {values:,}", fix="Choose others"
+        )
 
-    return OverTime("difference", periods=(before, after), at=at, exactly=exactly, checked=check)
+
+def _periods_at(periods: tuple[Segment, Segment], exact: Sequence[Fraction], first: int, last: int) -> Weights:  # noqa: ARG001 - positions count from the first time
+    runs = zip(periods, exact, strict=True)
+    return Weights(runs=tuple((b + first - 1, e + first - 1, float(weight)) for (b, e), weight in runs))
+
+
+def _weighted(exact: Sequence[Fraction], sums: Sequence[int]) -> Fraction:
+    """Σ w s, as far as there are sums."""
+    return sum((weight * s for weight, s in zip(exact, sums, strict=False)), Fraction(0))
 
 
 def listed_over_time(exact: Sequence[Fraction]) -> OverTime:
@@ -182,11 +197,9 @@ def listed_over_time(exact: Sequence[Fraction]) -> OverTime:
     >>> listed_over_time([Fraction(1), Fraction(-2)]).weights(1, 9).listed.tolist()
     [1.0, -2.0]
     """
-
-    def at(first: int, last: int) -> Weights:
-        return Weights(listed=np.array([float(weight) for weight in exact[: last - first + 1]]), first=first)
-
-    def exactly(sums: Sequence[int]) -> Fraction:
-        return sum((weight * s for weight, s in zip(exact, sums, strict=False)), Fraction(0))
-
+    at, exactly = partial(_listed_at, exact), partial(_weighted, exact)
     return OverTime("weighted", largest=max(map(abs, exact)), at=at, exactly=exactly)
+
+
+def _listed_at(exact: Sequence[Fraction], first: int, last: int) -> Weights:
+    return Weights(listed=np.array([float(weight) for weight in exact[: last - first + 1]]), first=first)

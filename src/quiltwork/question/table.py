@@ -7,11 +7,13 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from quiltwork.data import Series
 from quiltwork.data.values import level_numbers
 from quiltwork.errors import QueryError, did_you_mean
 from quiltwork.question.derive import MeanLength, MostFrequent, StateAtShare
@@ -397,19 +399,19 @@ def _numbers(query: Query, states: States) -> list[Fraction]:
 def _transitions(query: Query, states: States) -> Question:
     k = len(states)
     rows = np.arange(k * k, dtype=np.int64).reshape(k, k)
-
-    def limited(size: int, links: int | None) -> Limits:
-        total = float(max(0, size - 1) if links is None else links)  # in one series all values but the first
-        return Limits((0.0,) * k**2, (total,) * k**2, total)
-
     return Question(
         query=query,
         parts=(Part(None, states, np.broadcast_to(np.int64(0), (k * k, k))),),
         pairs=Pairs(rows, np.ones((k, k), dtype=np.int64)),
         labels=tuple((x, y) for x in states for y in states),
-        limited=limited,
+        limited=partial(_limits_of_links, k**2),
         ordered=True,
     )
+
+
+def _limits_of_links(count: int, size: int, links: int | None) -> Limits:
+    total = float(max(0, size - 1) if links is None else links)  # in one series all values but the first
+    return Limits((0.0,) * count, (total,) * count, total)
 
 
 def _stays(query: Query, states: States) -> Question:
@@ -430,53 +432,56 @@ def _stays(query: Query, states: States) -> Question:
         count = len(counted)
         both = np.ix_(inside, inside)
         rows[both], steps[both] = count - 1, -1
-
-    def limited(size: int, links: int | None) -> Limits:
-        most = float(most_stays(size, links))
-        high = (float(size), most) if query.kind == "stay-length" else (most,) * count
-        return Limits((0.0,) * count, high)
-
     return Question(
         query=query,
         parts=(Part(None, states, counted),),
         pairs=Pairs(rows, steps),
         labels=labels,
-        limited=limited,
+        limited=partial(_limits_of_stays, None if query.kind == "stay-length" else count),
         derive=MeanLength() if query.kind == "stay-length" else None,
         ordered=True,
     )
+
+
+def _limits_of_stays(count: int | None, size: int, links: int | None) -> Limits:
+    """Of the stays in so many states; or (None) of the values in one, and of its stays."""
+    most = float(most_stays(size, links))
+    high = (float(size), most) if count is None else (most,) * count
+    return Limits((0.0,) * len(high), high)
 
 
 def _stay_lengths(query: Query, states: States) -> Question:
     inside, name = among(query["state"], states)
     edges = query["edges"]
     inner = [(low, high - 1) for low, high in pairwise((1, *edges))]
-    labels = [str(low) if low == high else f"{low}..{high}" for low, high in inner]
-
-    def measure(series: Any) -> Codes:
-        """From the values themselves, which come into memory."""
-        lengths = [np.zeros(0, dtype=np.int64)]
-        for stretch in series.stretches:
-            ends = np.diff(inside[stretch].astype(np.int8), prepend=0, append=0)
-            lengths.append(np.flatnonzero(ends < 0) - np.flatnonzero(ends > 0))
-        classes = np.searchsorted(np.array(edges), np.concatenate(lengths), side="right")
-        return np.bincount(classes, minlength=len(edges) + 1)
-
-    def limited(size: int, links: int | None) -> Limits:
-        most = most_stays(size, links)
-        return Limits((0.0,) * len(labels), tuple(float(min(most, size // least)) for least in (1, *edges)))
-
-    labels.append(f">={edges[-1]}")
+    labels = [*(str(low) if low == high else f"{low}..{high}" for low, high in inner), f">={edges[-1]}"]
     return Question(
         query=query.with_args(state=name),
         parts=(Part(None, states),),
         declared=(3.0 * np.not_equal.outer(inside, inside),),  # two stays become one, or one two (Statement 67)
-        measure=measure,
+        measure=partial(_lengths_of_stays, inside, edges),
         labels=tuple((label,) for label in labels),
-        limited=limited,
+        limited=partial(_limits_of_lengths, edges),
         ordered=True,
         by_part=False,
     )
+
+
+def _lengths_of_stays(inside: Flags, edges: tuple[int, ...], series: Series) -> Codes:
+    """How many stays have each class of lengths, from the values themselves, which come into memory."""
+    lengths = [np.zeros(0, dtype=np.int64)]
+    for stretch in series.stretches:
+        ends = np.diff(inside[stretch].astype(np.int8), prepend=0, append=0)
+        lengths.append(np.flatnonzero(ends < 0) - np.flatnonzero(ends > 0))
+    classes = np.searchsorted(np.array(edges), np.concatenate(lengths), side="right")
+    return np.bincount(classes, minlength=len(edges) + 1)
+
+
+def _limits_of_lengths(edges: tuple[int, ...], size: int, links: int | None) -> Limits:
+    """A class has no more stays than values for stays of its least length."""
+    most = most_stays(size, links)
+    high = tuple(float(min(most, size // least)) for least in (1, *edges))
+    return Limits((0.0,) * len(high), high)
 
 
 def most_stays(size: int, links: int | None) -> int:

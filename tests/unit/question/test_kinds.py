@@ -21,6 +21,7 @@ from quiltwork import (
     Series,
     Sum,
     Transitions,
+    release,
 )
 
 STATES = ("0", "1", "2.5")
@@ -141,6 +142,15 @@ def test_levels_count_as_their_midpoints() -> None:
     for others in (["<100", ">=100"], ["<100", "100..200", ">=300"], ["<a", "a..b", ">=b"]):
         with pytest.raises(InputError, match="needs a number for every state"):
             oracle.changes(Sum(), others)
+
+
+@pytest.mark.parametrize(
+    "text", ["histogram", "transitions", "stays", "stay-length:1", "stay-lengths:1:2,5", "difference:1:1-9|10-20"]
+)
+def test_releases_can_be_pickled(text: str) -> None:
+    made = release(["0", "1"] * 20, text, belief=COIN, epsilon=50.0, anyway=True)
+    again = pickle.loads(pickle.dumps(made))  # noqa: S301 - it was made here
+    assert again.to_dict() == made.to_dict()
 
 
 def test_what_was_asked_does_not_stop_a_belief_from_being_pickled() -> None:
