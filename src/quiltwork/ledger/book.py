@@ -412,12 +412,13 @@ class Ledger(Shown):
             total = self._accountant.plus(total, fitted)
         spent, after, budget = self.spent(), self._accountant.told_by(total).epsilon, self.terms.budget
         if not after <= budget * (1 + SLACK):
+            earlier = "together with earlier releases " if spent else ""
             raise BudgetError(
                 f"these {len(records)} releases would exceed the budget",
                 requested=after - spent,
                 remaining=max(0.0, budget - spent),
                 short_by=after - budget,
-                why=f"together with earlier releases they would bring the total to {after:.6g} of {budget:g}",
+                why=f"{earlier}they would bring the total to {after:.6g} of {budget:g}",
                 fix="Ask for fewer, or with a smaller epsilon",
             )
 

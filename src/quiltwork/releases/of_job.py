@@ -181,7 +181,8 @@ def _worth(ready: Prepared, answers: list[Answer], offers: list[list[dict[str, A
         numbers = expected_answer(ready.asked.questions[place], ready.request.belief, least)
         typical = None if numbers is None else float(numbers.mean()) or None
         relative = error / typical if typical else None
-        verdict = verdict_of(error, numbers, pure_noise=share >= PURE_NOISE, share=share)
+        possible = share if ready.request.belief.real else None  # counts stay far below what is possible
+        verdict = verdict_of(error, numbers, pure_noise=share >= PURE_NOISE, share=possible)
         found.append(
             QuestionPlan(
                 ask=facts["query"],

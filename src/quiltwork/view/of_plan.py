@@ -308,7 +308,7 @@ def remedied(remedy: Remedy) -> str:
     if remedy.share is not None:
         wanted = f"± {100 * remedy.share:g} % of what it can be"
     elif remedy.typical is not None:
-        wanted = f"± {100 * remedy.typical:g} % of what is typical ({short(remedy.error)})"
+        wanted = f"±{short(remedy.error)} ({100 * remedy.typical:g} % of what is typical)"
     if not ways:
         return say("remedy-none", most=MOST_EPSILON, wanted=wanted, more=more)
     return say("remedy", wanted=wanted, ways=", or ".join(ways), more=more)

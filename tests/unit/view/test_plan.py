@@ -45,7 +45,7 @@ def test_what_would_make_it_good_does() -> None:
     enough = plan("share:walk", belief=CHAIN, epsilon=0.1, length=500, values=500 * better.people)
     assert enough.precision[0].verdict == "good"
     assert better.epsilon is not None
-    assert better.words().startswith("For ± 10 % of what is typical (0.02) it takes about ε = ")
+    assert better.words().startswith("For ±0.02 (10 % of what is typical) it takes about ε = ")
     near = plan("share:walk", belief=CHAIN, epsilon=1.2 * better.epsilon, length=500, values=1000)
     assert near.precision[0].verdict == "good"
 
