@@ -241,6 +241,8 @@ def of_comparison(found: Comparison) -> View:
     other = []
     if found.epsilon_other is not None:
         other = [say("other-belief", epsilon=found.epsilon_other, rule=found.rule_other)]
+    elif not found.stays:
+        other = [say("no-longer-stays")]
     caption = "The privacy loss of the same noise if all stays last longer than the belief says."
     stays: list[Block] = [picture("beliefs.longer_chart", found, caption=caption), Table(rows)] if found.stays else []
     lead = f"{found.query} · noise scale {found.noise_scale:g} · ε = {found.epsilon:.4g} under the belief"

@@ -145,6 +145,7 @@ SENTENCES: Mapping[str, str] = {
     "largest": "The privacy loss is largest at {when}: up to {epsilon:.6g}.",
     # beliefs
     "forgets": "{when} (what is still known of a value is then below 5 %)",
+    "no-longer-stays": "Longer stays are computed for chains only. Name another belief that may be true instead.",
     "other-belief": "If the other belief is true: ε = {epsilon:.4g} (by {rule}).",
     "still-checked": "These pictures show the public data without noise.",
     "stays-longer": "Stays: {data} of those in {state} last longer than {length}, the belief says {belief}.",

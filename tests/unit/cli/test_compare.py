@@ -39,3 +39,12 @@ def test_plans_show_it_too(belief: Path, slower: Path) -> None:
     assert offers[0]["epsilon_other"] > 1.5
     assert offers[1].get("epsilon_other") is None
     assert "ε if other" in run("plan", belief, *asked, "--also", slower, code=0).stdout
+
+
+def test_longer_stays_are_not_left_out_in_silence(tmp_path: Path) -> None:
+    """A belief that goes round has none that could be longer."""
+    path = tmp_path / "round.json"
+    tables = [[[0.9, 0.1], [0.4, 0.6]], [[0.8, 0.2], [0.3, 0.7]]]
+    path.write_text(json.dumps({"kind": "cycle", "states": ["sit", "walk"], "transitions": tables, "initial": "any"}))
+    said = run("belief", "compare", path, "--query", "histogram", "--noise-scale", 9, code=0).stdout
+    assert "Longer stays are computed for chains only. Name another belief" in said
