@@ -66,3 +66,24 @@ def without_reader(*words: object, cwd: Path | None = None) -> subprocess.Comple
         return subprocess.run(command, cwd=cwd, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
     finally:
         os.close(writer)
+
+
+KILLED = """
+import os, pkgutil, signal, sys
+place, when, module = sys.argv[1:4]
+owner, _, name = place.rpartition(".")
+owner = pkgutil.resolve_name(owner)
+plain = getattr(owner, name)
+def killed(*arguments, **named):
+    result = plain(*arguments, **named) if when == "after" else None
+    sys.stdout.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+setattr(owner, name, killed)
+sys.argv = ["quiltwork", *sys.argv[4:]]
+pkgutil.resolve_name(module + ".main")()
+"""
+
+
+def killed_at(place: str, when: str, module: str, *arguments: str) -> list[str]:
+    """The command of a program that is killed before or after it calls this function, named by its place."""
+    return [sys.executable, "-P", "-c", KILLED, place, when, module, *arguments]

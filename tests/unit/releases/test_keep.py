@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from examples import COIN
-from shell import run, without_reader
+from shell import killed_at, run, without_reader
 
 from quiltwork import Ledger, Release, save_belief
 from quiltwork.calibration.request import Request
@@ -115,21 +115,6 @@ STAGES = {
     "after it was taken": ("quiltwork.releases.keep.Kept.remove", "after", "shown"),
     "while files are written": ("quiltwork.cli.release._write", "before", "shown"),
 }
-KILLED = """
-import os, pkgutil, signal, sys
-place, when = sys.argv[1:3]
-owner, _, name = place.rpartition(".")
-owner = pkgutil.resolve_name(owner)
-plain = getattr(owner, name)
-def killed(*arguments, **named):
-    result = plain(*arguments, **named) if when == "after" else None
-    sys.stdout.flush()
-    os.kill(os.getpid(), signal.SIGKILL)
-setattr(owner, name, killed)
-sys.argv = ["quiltwork", *sys.argv[3:]]
-from quiltwork.cli import main
-main()
-"""
 
 
 @pytest.fixture
@@ -147,9 +132,8 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_process_that_is_killed_loses_no_value(stage: str, desk: Path) -> None:
     place, when, then = STAGES[stage]
     asked = [*ASK, "--ledger", "sqlite:///two.db", "--key", "key", "--out", "q.csv", "--json"]
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, place, when, "release", *asked], cwd=desk, capture_output=True, text=True
-    )
+    command = killed_at(place, when, "quiltwork.cli", "release", *asked)
+    done = subprocess.run(command, cwd=desk, capture_output=True, text=True)
     assert done.returncode == -signal.SIGKILL, done.stderr
     (row,) = Ledger(f"sqlite:///{desk}/two.db", key=(desk / "key").read_bytes().strip()).statement().releases()
     kept = list(Kept(desk / "kept"))

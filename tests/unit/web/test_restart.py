@@ -14,6 +14,7 @@ from typing import Any
 import httpx2
 import pytest
 from patience import PATIENCE, until
+from shell import killed_at
 from starlette.testclient import TestClient
 from web_service import BELIEF, READ, TOKEN, client_of
 
@@ -121,19 +122,6 @@ def test_a_ledger_with_a_key_seals_results_whatever_the_token(tmp_path: Path) ->
         assert client.get(f"/api/jobs/{job}").json()["state"] == "done"
 
 
-KILLED = """
-import os, pkgutil, signal, sys
-place, when = sys.argv[1:3]
-owner, _, name = place.rpartition(".")
-owner = pkgutil.resolve_name(owner)
-plain = getattr(owner, name)
-def killed(*arguments, **named):
-    result = plain(*arguments, **named) if when == "after" else None
-    os.kill(os.getpid(), signal.SIGKILL)
-setattr(owner, name, killed)
-from quiltwork.web.worker import main
-main()
-"""
 STAGES = {
     "before it is drawn": ("quiltwork.releases.prepared.add_noise", "before", False),
     "before it is kept": ("quiltwork.releases.keep.Kept.put", "before", False),
@@ -148,7 +136,7 @@ STAGES = {
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_worker_that_is_killed_loses_no_value(stage: str, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place, when, there = STAGES[stage]
-    command = [sys.executable, "-P", "-c", KILLED, place, when]
+    command = killed_at(place, when, "quiltwork.web.worker")
     monkeypatch.setattr(service_module, "Pool", partial(Pool, command=command))
     with client_of(create_app(settings(desk))) as client:
         preview = client.post("/api/release", json=ASK).json()
